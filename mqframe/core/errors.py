@@ -1,0 +1,138 @@
+"""Every error that mqframe raises, by what the caller can do about it.
+
+`MqframeError` is the root. Below it: `RetryError` (the same call may succeed later), `FixError` (the caller
+must change a message, a setting or a permission first) and `GiveUpError` (nothing that the caller does helps:
+damaged data, a peer that speaks another protocol, a closed object).
+"""
+
+from __future__ import annotations
+
+from mqframe.core.codes import ResponseCode
+
+
+class MqframeError(Exception):
+    """Root of all errors of this library."""
+
+
+class RetryError(MqframeError):
+    """The same call may succeed later."""
+
+
+class FixError(MqframeError):
+    """The caller has to change something before it calls again."""
+
+
+class GiveUpError(MqframeError):
+    """Nothing that the caller can do makes this call succeed."""
+
+
+class FrameError(GiveUpError):
+    """Bytes that are not a frame of this protocol; the connection they came from is closed."""
+
+
+class HeaderError(FixError):
+    """A request whose header fields are missing or of the wrong type. The message names the field."""
+
+
+class BodyError(FixError):
+    """A request body that is not what its code asks for."""
+
+
+class MessageError(FixError):
+    """A message that no broker would take: illegal topic, empty or oversized body, oversized properties."""
+
+
+class SettingError(FixError):
+    """A setting with an unknown name or a bad value. The message names the key and where it came from."""
+
+
+class PluginError(FixError):
+    """A strategy that is not installed, named twice, or that failed to load."""
+
+
+class RouteError(RetryError):
+    """No name server knew the topic, or its route holds no queue that can be used."""
+
+
+class ConnectError(RetryError):
+    """A connection could not be opened. Nothing was sent."""
+
+
+class ConnectionLost(RetryError):
+    """A connection closed while a call was under way. The request may or may not have been served."""
+
+
+class CallTimeout(RetryError):
+    """No answer came in time. The request may or may not have been served."""
+
+
+class TooMuchInFlight(RetryError):
+    """A limit on requests or bytes in flight was reached. Nothing was sent."""
+
+
+class ClosedError(GiveUpError):
+    """The object was closed, or is used in a process that forked after it was started."""
+
+
+class StoreError(GiveUpError):
+    """A store directory that cannot be used: locked by another broker, damaged, of another configuration."""
+
+
+class Refusal(MqframeError):
+    """A request that a server turns down: the response code and the remark that go back to the caller.
+
+    `code`: a `ResponseCode` or any int that the protocol knows; `remark`: human text.
+    """
+
+    def __init__(self, code: int, remark: str) -> None:
+        super().__init__(f"{code}: {remark}")
+        self.code = code
+        self.remark = remark
+
+
+class AnswerError(MqframeError):
+    """A peer answered a call with a code other than success.
+
+    `code`: the response code, `remark`: the peer's text, `address`: who answered.
+    """
+
+    def __init__(self, code: int, remark: str | None, address: str) -> None:
+        super().__init__(f"{address} answered {_code_name(code)}: {remark or 'no remark'}")
+        self.code = code
+        self.remark = remark
+        self.address = address
+
+
+class AnswerRetry(AnswerError, RetryError):
+    """The peer is busy or not available at the moment."""
+
+
+class AnswerFix(AnswerError, FixError):
+    """The peer refused the request as it stands."""
+
+
+_RETRY_CODES = frozenset(
+    {
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.SYSTEM_BUSY,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.FLUSH_DISK_TIMEOUT,
+        ResponseCode.FLUSH_SLAVE_TIMEOUT,
+        ResponseCode.SLAVE_NOT_AVAILABLE,
+        ResponseCode.FLOW_CONTROL,
+        ResponseCode.GO_AWAY,
+    }
+)
+
+
+def answer_error(code: int, remark: str | None, address: str) -> AnswerError:
+    """The error for an answer with `code` from `address`, of the class that tells what can be done."""
+    kind = AnswerRetry if code in _RETRY_CODES else AnswerFix
+    return kind(code, remark, address)
+
+
+def _code_name(code: int) -> str:
+    try:
+        return f"{code} {ResponseCode(code).name}"
+    except ValueError:
+        return str(code)

@@ -1,0 +1,68 @@
+"""Message ids: the offset id that a broker gives, and the unique id that a client gives (wire.md §6).
+
+Sources: MessageDecoder.createMessageId, MessageClientIDSetter.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from mqframe.core.clock import Clock
+from mqframe.core.errors import FixError
+from mqframe.core.host import decode_host
+
+
+def offset_id(host: bytes, commit_log_offset: int) -> str:
+    """The id of the record at `commit_log_offset` (bytes) of the broker whose packed address is `host`."""
+    return (host + commit_log_offset.to_bytes(8, "big")).hex().upper()
+
+
+def parse_offset_id(message_id: str) -> tuple[str, int]:
+    """The broker's "ip:port" and the commit-log offset (bytes) in an offset id. Raises `FixError`."""
+    if len(message_id) not in (32, 56):
+        raise FixError(f"message id {message_id!r} has {len(message_id)} characters, not 32 or 56")
+    try:
+        raw = bytes.fromhex(message_id)
+    except ValueError:
+        raise FixError(f"message id {message_id!r} is not hexadecimal") from None
+    return decode_host(raw[:-8]), int.from_bytes(raw[-8:], "big")
+
+
+class UniqueIds:
+    """Makes unique ids: IP, process id, a random number, milliseconds since the month began, a counter.
+
+    `ip`: 4 or 16 bytes; `process_id`: its low 16 bits are used; `salt`: a random number below 2^32;
+    `month_start_ms`: gives the start of the local month that holds a wall-clock time, both in ms.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        ip: bytes,
+        process_id: int,
+        salt: int,
+        month_start_ms: Callable[[int], int] = lambda now_ms: local_month_start_ms(now_ms),
+    ) -> None:
+        self._clock = clock
+        self._prefix = (ip + (process_id & 0xFFFF).to_bytes(2, "big") + salt.to_bytes(4, "big")).hex().upper()
+        self._month_start_ms = month_start_ms
+        self._started_ms = month_start_ms(clock.now_ms())
+        self._renew_ms = self._started_ms + 27 * 86_400_000
+        self._counter = 0
+
+    def next(self) -> str:
+        """A new id of 32 (IPv4) or 56 (IPv6) upper-case hexadecimal digits."""
+        now = self._clock.now_ms()
+        if now >= self._renew_ms:
+            self._started_ms = self._month_start_ms(now)
+            self._renew_ms = max(self._started_ms + 27 * 86_400_000, now + 3_600_000)
+        self._counter = (self._counter + 1) & 0xFFFF
+        return f"{self._prefix}{(now - self._started_ms) & 0xFFFFFFFF:08X}{self._counter:04X}"
+
+
+def local_month_start_ms(now_ms: int) -> int:
+    """When the local calendar month that holds `now_ms` began, in milliseconds."""
+    moment = datetime.fromtimestamp(now_ms / 1000)
+    start = moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return int(start.timestamp() * 1000)

@@ -1,0 +1,204 @@
+"""Fastjson's dialect of JSON, which bodies and config files are written in (wire.md §2).
+
+Besides JSON it has bare integer keys (`{0:"a"}`), object keys (`{{"topic":"t"}:1}`), single quotes and trailing
+commas. Reading takes all of these; writing quotes integer keys, which every reader accepts, and writes keys
+that are message queues as objects, which Java readers require.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from mqframe.core.errors import BodyError
+from mqframe.core.message import MessageQueue
+
+T = TypeVar("T")
+
+DEPTH_MAX: Final = 64
+
+_strict: Final = msgspec.json.Decoder()
+_encode: Final = msgspec.json.Encoder().encode
+_SPACE: Final = re.compile(r"[\s\ufeff]*")
+_WORD: Final = re.compile(r"[A-Za-z0-9_$.+-]+")
+_DOUBLE: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SINGLE: Final = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+
+
+def loads(text: bytes | memoryview | str) -> Any:
+    """The value that `text` stands for; keys that are message queues come as `MessageQueue`.
+
+    Raises `BodyError` naming the position.
+    """
+    try:
+        return _strict.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        plain = text if isinstance(text, str) else str(text, "utf-8")
+    except UnicodeDecodeError as problem:
+        raise BodyError(f"JSON is not UTF-8: {problem}") from None
+    return _Reader(plain).whole()
+
+
+def decode(text: bytes | memoryview | str, kind: type[T]) -> T:
+    """`text` as a `kind` (a msgspec Struct or anything that msgspec converts to). Raises `BodyError`."""
+    try:
+        return msgspec.convert(loads(text), kind, strict=False)
+    except msgspec.ValidationError as problem:
+        raise BodyError(f"{kind.__name__}: {problem}") from None
+
+
+def dumps(value: Any) -> bytes:
+    """`value` (built-in types and msgspec Structs) in the dialect, UTF-8; fields that are None are left out."""
+    builtin = msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_as_is)
+    if _has_object_key(builtin):
+        return _write(builtin).encode()
+    return _encode(_without_nulls(builtin))
+
+
+def _as_is(value: Any) -> Any:
+    raise BodyError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _has_object_key(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(isinstance(k, tuple | list) or _has_object_key(v) for k, v in value.items())
+    return isinstance(value, list) and any(map(_has_object_key, value))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _without_nulls(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list | tuple):
+        return [_without_nulls(v) for v in value]
+    return value
+
+
+def _write(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{_key(k)}:{_write(v)}" for k, v in value.items() if v is not None) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_write, value)) + "]"
+    return _encode(value).decode()
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, tuple):
+        topic, broker_name, queue_id = key
+        return _encode({"brokerName": broker_name, "queueId": queue_id, "topic": topic}).decode()
+    return _encode(str(key)).decode()
+
+
+class _Reader:
+    """A recursive reader of the dialect over one text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def whole(self) -> Any:
+        value = self.value(0)
+        self.space()
+        if self.at != len(self.text):
+            raise self.problem("something follows the value")
+        return value
+
+    def problem(self, what: str) -> BodyError:
+        return BodyError(f"JSON, character {self.at}: {what}, at {self.text[self.at : self.at + 20]!r}")
+
+    def space(self) -> None:
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+
+    def peek(self) -> str:
+        self.space()
+        return self.text[self.at : self.at + 1]
+
+    def take(self, wanted: str) -> bool:
+        if self.peek() == wanted:
+            self.at += 1
+            return True
+        return False
+
+    def value(self, depth: int) -> Any:
+        if depth > DEPTH_MAX:
+            raise self.problem(f"nested deeper than {DEPTH_MAX}")
+        match self.peek():
+            case "{":
+                return self.object(depth)
+            case "[":
+                return self.array(depth)
+            case '"' | "'":
+                return self.string()
+            case _:
+                return self.word()
+
+    def object(self, depth: int) -> dict[Any, Any]:
+        self.at += 1
+        pairs: dict[Any, Any] = {}
+        while not self.take("}"):
+            key = self.key(depth)
+            if not self.take(":"):
+                raise self.problem("':' expected")
+            pairs[key] = self.value(depth + 1)
+            if not self.take(",") and self.peek() != "}":
+                raise self.problem("',' or '}' expected")
+        return pairs
+
+    def key(self, depth: int) -> Any:
+        match self.peek():
+            case "{":
+                return _queue_or_text(self.object(depth + 1))
+            case '"' | "'":
+                return self.string()
+            case _:
+                match = _WORD.match(self.text, self.at)
+                if match is None:
+                    raise self.problem("a key expected")
+                self.at = match.end()
+                return match[0]
+
+    def array(self, depth: int) -> list[Any]:
+        self.at += 1
+        items = []
+        while not self.take("]"):
+            items.append(self.value(depth + 1))
+            if not self.take(",") and self.peek() != "]":
+                raise self.problem("',' or ']' expected")
+        return items
+
+    def string(self) -> str:
+        double = self.text[self.at] == '"'
+        match = (_DOUBLE if double else _SINGLE).match(self.text, self.at)
+        if match is None:
+            raise self.problem("a text without end")
+        self.at = match.end()
+        quoted = match[0] if double else '"' + match[1].replace("\\'", "'").replace('"', '\\"') + '"'
+        try:
+            return str(_strict.decode(quoted))
+        except msgspec.DecodeError as problem:
+            raise self.problem(str(problem)) from None
+
+    def word(self) -> Any:
+        match = _WORD.match(self.text, self.at)
+        if match is None:
+            raise self.problem("a value expected")
+        self.at = match.end()
+        word = match[0]
+        if word in _WORDS:
+            return _WORDS[word]
+        try:
+            return _strict.decode(word)
+        except msgspec.DecodeError:
+            raise self.problem(f"{word!r} is not a value") from None
+
+
+def _queue_or_text(key: dict[Any, Any]) -> Any:
+    if {"brokerName", "queueId", "topic"} <= key.keys():
+        return MessageQueue(key["topic"], key["brokerName"], key["queueId"])
+    return _encode(key).decode()

@@ -1,0 +1,205 @@
+"""Messages as applications see them, and where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mqframe.core import properties as p
+from mqframe.core.codes import SysFlag
+from mqframe.core.compression import decompress
+from mqframe.core.host import decode_host
+from mqframe.core.ids import offset_id
+
+BODY_BYTES_MAX: Final = 4 * 1024 * 1024
+
+
+class MessageQueue(NamedTuple):
+    """One queue of a topic on one broker. Sorts as the Java client sorts: topic, broker, queue id."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message to send. Unchanged once made; `msgspec.structs.replace` makes a changed copy.
+
+    `topic`: where it goes; `body`: bytes, not empty, 4 MiB at most by default; `tag`: second-level filter;
+    `keys`: business ids that the message can be found by, without spaces; `properties`: names and values of
+    the application's own; `flag`: a 32-bit number that brokers hand on; `wait_store_ok`: wait for flush and
+    replica where the broker is configured so.
+    """
+
+    topic: str
+    body: bytes
+    tag: str | None = None
+    keys: Sequence[str] = ()
+    properties: Mapping[str, str] = {}
+    flag: int = 0
+    wait_store_ok: bool = True
+
+
+class SendStatus(Enum):
+    """How far a stored message had got when the broker answered. All four mean that it is stored."""
+
+    SEND_OK = 0
+    FLUSH_DISK_TIMEOUT = 10
+    FLUSH_SLAVE_TIMEOUT = 12
+    SLAVE_NOT_AVAILABLE = 11
+
+
+class SendResult(msgspec.Struct, frozen=True):
+    """What a broker said to a send.
+
+    `message_id`: the unique key (comma-joined for a batch); `offset_message_id`: the broker's id, which holds
+    its address and the commit-log offset; `queue_offset`: of the first message of a batch.
+    """
+
+    status: SendStatus
+    message_id: str
+    queue: MessageQueue
+    queue_offset: int
+    offset_message_id: str = ""
+    transaction_id: str | None = None
+    region_id: str = "DefaultRegion"
+    trace_on: bool = True
+    recall_handle: str | None = None
+
+
+class ReceivedMessage:
+    """A stored message. Its properties are split, and its body unpacked, when somebody looks.
+
+    Offsets are counts of records (`queue_offset`) or bytes (`commit_log_offset`); times are milliseconds since
+    1970; `store_size` is the whole record in bytes. `topic` is what the record says: of a retried message the
+    consumer puts the original topic there before a listener sees it.
+    """
+
+    __slots__ = (
+        "_body",
+        "_born_host",
+        "_properties",
+        "_raw_properties",
+        "_store_host",
+        "body_crc",
+        "born_timestamp",
+        "broker_name",
+        "commit_log_offset",
+        "flag",
+        "prepared_transaction_offset",
+        "queue_id",
+        "queue_offset",
+        "reconsume_times",
+        "store_size",
+        "store_timestamp",
+        "sys_flag",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        commit_log_offset: int,
+        store_size: int,
+        born_timestamp: int,
+        store_timestamp: int,
+        born_host: bytes,
+        store_host: bytes,
+        reconsume_times: int,
+        sys_flag: int,
+        flag: int,
+        body_crc: int,
+        prepared_transaction_offset: int,
+        stored_body: bytes,
+        raw_properties: bytes,
+        broker_name: str = "",
+    ) -> None:
+        self.topic = topic
+        self.broker_name = broker_name
+        self.queue_id = queue_id
+        self.queue_offset = queue_offset
+        self.commit_log_offset = commit_log_offset
+        self.store_size = store_size
+        self.born_timestamp = born_timestamp
+        self.store_timestamp = store_timestamp
+        self._born_host = born_host
+        self._store_host = store_host
+        self.reconsume_times = reconsume_times
+        self.sys_flag = sys_flag
+        self.flag = flag
+        self.body_crc = body_crc
+        self.prepared_transaction_offset = prepared_transaction_offset
+        self._body = stored_body
+        self._raw_properties = raw_properties
+        self._properties: dict[str, str] | None = None
+
+    @property
+    def body(self) -> bytes:
+        """The body as it was sent, decompressed. Raises `GiveUpError` when it cannot be decompressed."""
+        if self.sys_flag & SysFlag.COMPRESSED:
+            self._body = decompress(self._body, self.sys_flag)
+            self.sys_flag &= ~SysFlag.COMPRESSED
+        return self._body
+
+    @property
+    def stored_body(self) -> bytes:
+        """The body as it is held at the moment, perhaps compressed (`sys_flag` tells)."""
+        return self._body
+
+    @property
+    def raw_properties(self) -> str:
+        """The properties in their text form."""
+        return self._raw_properties.decode("utf-8", "replace")
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """All properties by name, those of the system included."""
+        if self._properties is None:
+            self._properties = p.decode_properties(self.raw_properties)
+        return self._properties
+
+    @property
+    def queue(self) -> MessageQueue:
+        """The queue that it was read from."""
+        return MessageQueue(self.topic, self.broker_name, self.queue_id)
+
+    @property
+    def tag(self) -> str | None:
+        """The tag, or `None`."""
+        return self.properties.get(p.TAGS)
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys, in the order in which they were set."""
+        return self.properties.get(p.KEYS, "").split()
+
+    @property
+    def message_id(self) -> str:
+        """The unique key that the sender gave; the offset id where it gave none."""
+        return self.properties.get(p.UNIQUE_KEY) or self.offset_message_id
+
+    @property
+    def offset_message_id(self) -> str:
+        """The broker's id: its address and the commit-log offset."""
+        return offset_id(self._store_host, self.commit_log_offset)
+
+    @property
+    def born_host(self) -> str:
+        """Address of the sender, "ip:port"."""
+        return decode_host(self._born_host)
+
+    @property
+    def store_host(self) -> str:
+        """Address of the broker that stored it, "ip:port"."""
+        return decode_host(self._store_host)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ReceivedMessage {self.topic}/{self.queue_id}@{self.queue_offset} id={self.message_id}"
+            f" {self.store_size} bytes>"
+        )

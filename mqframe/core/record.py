@@ -1,0 +1,188 @@
+"""The stored record, which is also what a pull answer holds (wire.md §6, store.md §2).
+
+88 bytes of fixed fields when both hosts are IPv4, then body, topic (length in 1 byte, in 2 for version 2),
+properties (length in 2 bytes). Each IPv6 host adds 12 bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from mqframe.core.codes import SysFlag
+from mqframe.core.errors import GiveUpError
+from mqframe.core.message import ReceivedMessage
+
+MAGIC_V1: Final = -626843481
+MAGIC_V2: Final = -626843477
+MAGIC_BLANK: Final = -875286124
+"""Marks the unused end of a commit-log file: {i32 bytes left, i32 this}."""
+BLANK_BYTES: Final = 8
+TOPIC_V1_BYTES_MAX: Final = 127
+
+HEAD: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
+"""size, magic, CRC, queue id, flag, queue offset, physical offset, sys flag, born time, born host, store time,
+store host, reconsume times, prepared transaction offset, body length: the fixed part with IPv4 hosts."""
+
+HEADS: Final = {
+    (born_v6, store_v6): struct.Struct(f">iiiiiqqiq{20 if born_v6 else 8}sq{20 if store_v6 else 8}siqi")
+    for born_v6 in (False, True)
+    for store_v6 in (False, True)
+}
+"""The fixed part by whether the born host and the store host are IPv6."""
+
+PHYSICAL_OFFSET_AT: Final = 28
+SYS_FLAG_AT: Final = 36
+STORE_TIMESTAMP_V4_AT: Final = 56
+
+_SIZE_MAGIC: Final = struct.Struct(">ii")
+_SHORT: Final = struct.Struct(">h")
+_INT: Final = struct.Struct(">i")
+
+
+class RecordError(GiveUpError):
+    """Bytes that are not a record."""
+
+
+def body_crc(body: bytes | memoryview) -> int:
+    """CRC-32 (IEEE) with the top bit cleared, as records hold it."""
+    return zlib.crc32(body) & 0x7FFFFFFF
+
+
+@lru_cache(maxsize=16384)
+def topic_part(topic: str) -> tuple[int, bytes]:
+    """The magic that a record of `topic` takes, and the topic with its length in front."""
+    raw = topic.encode()
+    if len(raw) <= TOPIC_V1_BYTES_MAX:
+        return MAGIC_V1, bytes((len(raw),)) + raw
+    return MAGIC_V2, _SHORT.pack(len(raw)) + raw
+
+
+def encode_record(
+    *,
+    topic: str,
+    queue_id: int,
+    queue_offset: int,
+    physical_offset: int,
+    body: bytes | memoryview,
+    properties: bytes,
+    born_timestamp: int,
+    born_host: bytes,
+    store_timestamp: int,
+    store_host: bytes,
+    flag: int = 0,
+    sys_flag: int = 0,
+    reconsume_times: int = 0,
+    prepared_transaction_offset: int = 0,
+) -> bytes:
+    """One record. Hosts are packed (`mqframe.core.host`); the host bits of `sys_flag` follow from them."""
+    magic, topic_bytes = topic_part(topic)
+    born_v6, store_v6 = len(born_host) == 20, len(store_host) == 20
+    sys_flag &= ~(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
+    sys_flag |= born_v6 * SysFlag.BORN_HOST_V6 | store_v6 * SysFlag.STORE_HOST_V6
+    head = HEADS[born_v6, store_v6]
+    size = head.size + len(body) + len(topic_bytes) + 2 + len(properties)
+    return b"".join(
+        (
+            head.pack(
+                size,
+                magic,
+                body_crc(body),
+                queue_id,
+                flag,
+                queue_offset,
+                physical_offset,
+                sys_flag,
+                born_timestamp,
+                born_host,
+                store_timestamp,
+                store_host,
+                reconsume_times,
+                prepared_transaction_offset,
+                len(body),
+            ),
+            body,
+            topic_bytes,
+            _SHORT.pack(len(properties)),
+            properties,
+        )
+    )
+
+
+def decode_record(buffer: bytes | memoryview, at: int = 0, broker_name: str = "") -> ReceivedMessage:
+    """The record that starts at byte `at`. Bodies and properties are copied out, lengths are checked.
+
+    Raises `RecordError`. The CRC is not checked here (`check_crc` does).
+    """
+    try:
+        fields = HEAD.unpack_from(buffer, at)
+        sys_flag = fields[7]
+        start = at + 88
+        if sys_flag & (SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6):
+            head = HEADS[bool(sys_flag & SysFlag.BORN_HOST_V6), bool(sys_flag & SysFlag.STORE_HOST_V6)]
+            fields = head.unpack_from(buffer, at)
+            start = at + head.size
+        (size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag) = fields[:8]
+        (born_time, born_host, store_time, store_host, reconsume_times, prepared, body_length) = fields[8:]
+        body_end = start + body_length
+        if magic == MAGIC_V1:
+            topic_start = body_end + 1
+            topic_end = topic_start + buffer[body_end]
+        elif magic == MAGIC_V2:
+            topic_start = body_end + 2
+            topic_end = topic_start + _SHORT.unpack_from(buffer, body_end)[0]
+        else:
+            raise RecordError(f"no record at byte {at}: magic {magic:#x}")
+        (properties_length,) = _SHORT.unpack_from(buffer, topic_end)
+        end = topic_end + 2 + properties_length
+        if body_length < 0 or properties_length < 0 or end - at != size or end > len(buffer):
+            raise RecordError(f"record at byte {at} says {size} bytes, its parts have {end - at}")
+        topic = _topic(bytes(buffer[topic_start:topic_end]))
+    except (struct.error, IndexError, UnicodeDecodeError) as problem:
+        raise RecordError(f"record at byte {at} cannot be read: {problem}") from problem
+    return ReceivedMessage(
+        topic,
+        queue_id,
+        queue_offset,
+        physical_offset,
+        size,
+        born_time,
+        store_time,
+        born_host,
+        store_host,
+        reconsume_times,
+        sys_flag,
+        flag,
+        crc,
+        prepared,
+        bytes(buffer[start:body_end]),
+        bytes(buffer[topic_end + 2 : end]),
+        broker_name,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _topic(raw: bytes) -> str:
+    return raw.decode()
+
+
+def check_crc(message: ReceivedMessage) -> None:
+    """Raise `RecordError` when the stored body is not the one whose CRC the record holds."""
+    found = body_crc(message.stored_body)
+    if found != message.body_crc:
+        raise RecordError(
+            f"body at commit-log offset {message.commit_log_offset} has CRC {found}, "
+            f"its record says {message.body_crc}"
+        )
+
+
+def decode_records(buffer: bytes | memoryview, broker_name: str = "") -> Iterator[ReceivedMessage]:
+    """All records of a pull answer, in order. Raises `RecordError` where the bytes stop being records."""
+    at, end = 0, len(buffer)
+    while at < end:
+        message = decode_record(buffer, at, broker_name)
+        yield message
+        at += message.store_size

@@ -1,0 +1,24 @@
+"""All request kinds, one class each, and the table of them by code."""
+
+from mqframe.core.requests import admin, consumers, messages, nameserver
+from mqframe.core.requests.fields import (
+    REQUESTS,
+    Header,
+    NoHeader,
+    Request,
+    decode_fields,
+    encode_fields,
+)
+
+__all__ = [
+    "REQUESTS",
+    "Header",
+    "NoHeader",
+    "Request",
+    "admin",
+    "consumers",
+    "decode_fields",
+    "encode_fields",
+    "messages",
+    "nameserver",
+]

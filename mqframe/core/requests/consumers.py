@@ -1,0 +1,130 @@
+"""Requests by which consumers agree and keep their progress (wire.md §3.2)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from mqframe.core.requests.fields import Header, Int, Long, Request, request
+
+
+class HeartbeatAnswer(Header):
+    """Whether the broker understands the second form, and whether it had other subscriptions."""
+
+    heartbeat_v2: str | None = msgspec.field(default=None, name="IS_SUPPORT_HEART_BEAT_V2")
+    subscription_changed: str | None = msgspec.field(default=None, name="IS_SUB_CHANGE")
+
+
+@request(34, HeartbeatAnswer, body="HeartbeatData")
+class HeartBeat(Request):
+    """A client tells its groups and subscriptions."""
+
+
+@request(35)
+class UnregisterClient(Request):
+    """A client leaves its groups."""
+
+    client_id: str = msgspec.field(name="clientID")
+    producer_group: str | None = None
+    consumer_group: str | None = None
+
+
+@request(46, body="CheckClientBody")
+class CheckClientConfig(Request):
+    """Is this subscription one that the broker can filter by?"""
+
+
+@request(38, answer_body="ConsumerList")
+class GetConsumerListByGroup(Request):
+    """Ids of the members of a group."""
+
+    consumer_group: str
+
+
+@request(40)
+class NotifyConsumerIdsChanged(Request):
+    """Broker to consumer: the members of the group changed."""
+
+    consumer_group: str
+
+
+@request(41, body="LockBody", answer_body="LockAnswerBody")
+class LockBatchMq(Request):
+    """Lock queues for one member of a group."""
+
+
+@request(42, body="LockBody")
+class UnlockBatchMq(Request):
+    """Give locked queues back."""
+
+
+class OffsetAnswer(Header):
+    """One queue offset."""
+
+    offset: Long
+
+
+@request(14, OffsetAnswer)
+class QueryConsumerOffset(Request):
+    """A group's stored offset of a queue."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int
+    set_zero_if_not_found: bool | None = None
+    bname: str | None = None
+
+
+@request(15)
+class UpdateConsumerOffset(Request):
+    """Store a group's offset of a queue."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int
+    commit_offset: Long
+    bname: str | None = None
+
+
+@request(30, OffsetAnswer)
+class GetMaxOffset(Request):
+    """The offset that the next message of the queue will get."""
+
+    topic: str
+    queue_id: Int
+    committed: bool | None = None
+    bname: str | None = None
+
+
+@request(31, OffsetAnswer)
+class GetMinOffset(Request):
+    """The oldest offset that can still be read."""
+
+    topic: str
+    queue_id: Int
+    bname: str | None = None
+
+
+@request(29, OffsetAnswer)
+class SearchOffsetByTimestamp(Request):
+    """The offset of the message stored at or next to a time."""
+
+    topic: str
+    queue_id: Int
+    timestamp: Long
+    boundary_type: str | None = None
+    bname: str | None = None
+
+
+class TimestampAnswer(Header):
+    """One time, in milliseconds."""
+
+    timestamp: Long
+
+
+@request(32, TimestampAnswer)
+class GetEarliestMsgStoretime(Request):
+    """When the oldest message of a queue was stored."""
+
+    topic: str
+    queue_id: Int
+    bname: str | None = None

@@ -1,0 +1,97 @@
+"""What a request kind is made of.
+
+A kind is a class: its code, its header fields with their types and wire names, the header of its answer, and
+what the two bodies hold. Decoding, encoding, documentation and tests all come from these classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import msgspec
+
+from mqframe.core.errors import HeaderError
+
+Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""A Java int."""
+Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A Java long."""
+
+
+class Header(msgspec.Struct, rename="camel"):
+    """Header fields of a request or an answer. On the wire each value is text, in `Frame.ext`."""
+
+
+class Request(Header):
+    """Header fields of one request kind."""
+
+    CODE: ClassVar[int]
+    """The request code."""
+    ANSWER: ClassVar[type[Header]]
+    """Header of the answer."""
+    BODY: ClassVar[str] = ""
+    """What the request's body holds; empty: there is none."""
+    ANSWER_BODY: ClassVar[str] = ""
+    """What the answer's body holds."""
+
+
+class NoHeader(Header):
+    """No fields at all."""
+
+
+H = TypeVar("H", bound=Header)
+R = TypeVar("R", bound=type[Request])
+
+REQUESTS: dict[int, type[Request]] = {}
+"""Every request kind that mqframe knows, by code."""
+
+
+def request(
+    code: int, answer: type[Header] = NoHeader, body: str = "", answer_body: str = ""
+) -> Any:
+    """Class decorator: enter a request kind into the table under its code."""
+
+    def enter(kind: R) -> R:
+        if code in REQUESTS:
+            raise ValueError(f"request code {code}: {REQUESTS[code].__name__} and {kind.__name__}")
+        kind.CODE, kind.ANSWER, kind.BODY, kind.ANSWER_BODY = code, answer, body, answer_body
+        REQUESTS[code] = kind
+        return kind
+
+    return enter
+
+
+def decode_fields(ext: Mapping[str, str] | None, kind: type[H]) -> H:
+    """The fields of `kind` from a frame's `ext`; others are ignored.
+
+    Raises `HeaderError` naming the kind and the field that is missing, of the wrong type or out of range.
+    """
+    try:
+        return msgspec.convert(ext or {}, kind, strict=False)
+    except msgspec.ValidationError as problem:
+        raise HeaderError(f"{kind.__name__}: {problem}") from None
+
+
+@cache
+def _names(kind: type[Header]) -> tuple[tuple[str, str], ...]:
+    return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(kind))
+
+
+def encode_fields(header: Header) -> dict[str, str]:
+    """`header` as a frame's `ext`: every value as text, what is None left out."""
+    ext = {}
+    for name, wire_name in _names(type(header)):
+        value = getattr(header, name)
+        if value is None:
+            continue
+        if value.__class__ is str:
+            ext[wire_name] = value
+        elif value is True:
+            ext[wire_name] = "true"
+        elif value is False:
+            ext[wire_name] = "false"
+        else:
+            ext[wire_name] = str(value)
+    return ext

@@ -1,0 +1,200 @@
+"""Requests that carry messages: send, pull, look up (wire.md §3.1).
+
+`queue_offset` counts messages; `commit_log_offset` and `offset` of a look-up are bytes; times are milliseconds.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from mqframe.core.requests.fields import Header, Int, Long, Request, request
+
+
+class SendAnswer(Header):
+    """What a broker says of a stored message. `msg_id` is the offset id (comma-joined for a batch)."""
+
+    msg_id: str
+    queue_id: Int
+    queue_offset: Long
+    transaction_id: str | None = None
+    batch_uniq_id: str | None = None
+    recall_handle: str | None = None
+    region: str | None = msgspec.field(default=None, name="MSG_REGION")
+    trace_on: str | None = msgspec.field(default=None, name="TRACE_ON")
+
+
+@request(10, SendAnswer, body="message body")
+class SendMessage(Request):
+    """Store one message (first form of the header)."""
+
+    producer_group: str
+    topic: str
+    default_topic: str
+    default_topic_queue_nums: Int
+    queue_id: Int
+    sys_flag: Int
+    born_timestamp: Long
+    flag: Int
+    properties: str | None = None
+    reconsume_times: Int | None = None
+    unit_mode: bool | None = None
+    batch: bool | None = None
+    max_reconsume_times: Int | None = None
+
+
+_LETTERS = {
+    "producer_group": "a",
+    "topic": "b",
+    "default_topic": "c",
+    "default_topic_queue_nums": "d",
+    "queue_id": "e",
+    "sys_flag": "f",
+    "born_timestamp": "g",
+    "flag": "h",
+    "properties": "i",
+    "reconsume_times": "j",
+    "unit_mode": "k",
+    "max_reconsume_times": "l",
+    "batch": "m",
+    "broker_name": "n",
+}
+
+
+class SendFieldsV2(Request, rename=_LETTERS):
+    """The fields of a send, with one-letter wire names."""
+
+    producer_group: str
+    topic: str
+    default_topic: str
+    default_topic_queue_nums: Int
+    queue_id: Int
+    sys_flag: Int
+    born_timestamp: Long
+    flag: Int
+    properties: str | None = None
+    reconsume_times: Int | None = None
+    unit_mode: bool | None = None
+    max_reconsume_times: Int | None = None
+    batch: bool | None = None
+    broker_name: str | None = None
+
+
+@request(310, SendAnswer, body="message body")
+class SendMessageV2(SendFieldsV2, rename=_LETTERS):
+    """Store one message (short form of the header)."""
+
+
+@request(320, SendAnswer, body="batch of messages (mqframe.core.batch)")
+class SendBatchMessage(SendFieldsV2, rename=_LETTERS):
+    """Store several messages of one topic and queue."""
+
+
+class PullAnswer(Header):
+    """Where to go on. Answers 24 and 25 carry none of these."""
+
+    suggest_which_broker_id: Long
+    next_begin_offset: Long
+    min_offset: Long
+    max_offset: Long
+    offset_delta: Long | None = None
+    topic_sys_flag: Int | None = None
+    group_sys_flag: Int | None = None
+    forbidden_type: Int | None = None
+
+
+class PullFields(Request):
+    """The fields of a pull."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int
+    queue_offset: Long
+    max_msg_nums: Int
+    sys_flag: Int
+    commit_offset: Long
+    suspend_timeout_millis: Long
+    sub_version: Long
+    subscription: str | None = None
+    expression_type: str | None = None
+    max_msg_bytes: Int | None = None
+    request_source: Int | None = None
+    proxy_froward_client_id: str | None = None
+    bname: str | None = None
+
+
+@request(11, PullAnswer, answer_body="records, back to back")
+class PullMessage(PullFields):
+    """Read messages of one queue from an offset on, perhaps waiting for some."""
+
+
+@request(361, PullAnswer, answer_body="records, back to back")
+class LitePullMessage(PullFields):
+    """As `PullMessage`, from a lite pull consumer."""
+
+
+@request(33, answer_body="one record")
+class ViewMessageById(Request):
+    """The record at a commit-log offset."""
+
+    offset: Long
+    topic: str | None = None
+
+
+class QueryAnswer(Header):
+    """How far the index that was searched reaches."""
+
+    index_last_update_timestamp: Long
+    index_last_update_phyoffset: Long
+
+
+@request(12, QueryAnswer, answer_body="records, back to back")
+class QueryMessage(Request):
+    """Messages of a topic by key and store time."""
+
+    topic: str
+    key: str
+    max_num: Int
+    begin_timestamp: Long
+    end_timestamp: Long
+    unique_key: str | None = msgspec.field(default=None, name="_UNIQUE_KEY_QUERY")
+
+
+@request(36)
+class ConsumerSendMsgBack(Request):
+    """Hand a failed message back, to be delivered again later. `offset` is a commit-log offset."""
+
+    offset: Long
+    group: str
+    delay_level: Int
+    origin_msg_id: str | None = None
+    origin_topic: str | None = None
+    unit_mode: bool | None = None
+    max_reconsume_times: Int | None = None
+    bname: str | None = None
+
+
+@request(37)
+class EndTransaction(Request):
+    """Commit (8), roll back (12) or leave open (0) a half message."""
+
+    producer_group: str
+    tran_state_table_offset: Long
+    commit_log_offset: Long
+    commit_or_rollback: Int
+    msg_id: str
+    topic: str | None = None
+    from_transaction_check: bool | None = None
+    transaction_id: str | None = None
+    bname: str | None = None
+
+
+@request(39, body="one record")
+class CheckTransactionState(Request):
+    """Broker to producer: how did this transaction end?"""
+
+    tran_state_table_offset: Long
+    commit_log_offset: Long
+    topic: str | None = None
+    msg_id: str | None = None
+    transaction_id: str | None = None
+    offset_msg_id: str | None = None

@@ -1,0 +1,71 @@
+"""Typed settings: small attrs classes whose fields say what they mean and check what they get.
+
+    @settings("store")
+    class StoreSettings:
+        "Where messages are kept."
+        commit_log_file_bytes: int = setting(1 << 30, doc="size of a commit-log file, bytes", check=at_least(1024),
+                                             conf="mappedFileSizeCommitLog")
+
+`conf` names the key of a RocketMQ `broker.conf` that means the same. Values may come as text (environment,
+command line, `broker.conf`): `mqframe.core.settings.parse` turns text into the field's type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import attrs
+
+from mqframe.core.errors import SettingError
+
+C = TypeVar("C", bound=type[Any])
+Check = Callable[[Any], str | None]
+"""Gives `None` for a good value, else what is wrong with it."""
+
+
+def settings(section: str) -> Callable[[C], C]:
+    """Class decorator: a frozen, keyword-only attrs class that holds the settings of `section`."""
+
+    def make(cls: C) -> C:
+        made = attrs.frozen(kw_only=True)(cls)
+        made.SECTION = section
+        return made  # type: ignore[no-any-return]
+
+    return make
+
+
+def setting(
+    default: Any = attrs.NOTHING,
+    *,
+    doc: str,
+    check: Check | None = None,
+    conf: str | None = None,
+    factory: Callable[[], Any] | None = None,
+) -> Any:
+    """One field of a settings class. `doc` states meaning and unit; `check` refuses bad values."""
+
+    def validate(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+        problem = check(value) if check else None
+        if problem:
+            raise SettingError(f"{instance.SECTION}.{attribute.name} = {value!r}: {problem}")
+
+    metadata = {"doc": doc, "conf": conf}
+    if factory is not None:
+        return attrs.field(factory=factory, validator=validate, metadata=metadata)
+    return attrs.field(default=default, validator=validate, metadata=metadata)
+
+
+def at_least(low: float) -> Check:
+    """A number not below `low`."""
+    return lambda value: None if value >= low else f"must be at least {low}"
+
+
+def within(low: float, high: float) -> Check:
+    """A number from `low` to `high`, both included."""
+    return lambda value: None if low <= value <= high else f"must be within {low} and {high}"
+
+
+def one_of(*choices: Any) -> Check:
+    """One of `choices`."""
+    return lambda value: None if value in choices else f"must be one of {', '.join(map(str, choices))}"

@@ -1,0 +1,52 @@
+"""What a broker feeds with stored messages, besides its own queues and index."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from mqframe.core.message import ReceivedMessage
+
+
+class LogRange(Protocol):
+    """A stretch of the commit log, [start, end) in bytes, cut at record ends. Readable from any thread."""
+
+    start: int
+    end: int
+    commit_log_directory: Path
+    commit_log_file_bytes: int
+
+    def records(self) -> Iterator[ReceivedMessage]:
+        """The messages in the stretch, in order, blank ends of files passed over."""
+        ...
+
+
+class Dispatcher(ABC):
+    """Follows the log in a thread of its own, at its own pace; never delays a send.
+
+    The broker keeps a cursor (a commit-log offset) for each dispatcher by its name and hands over ranges at
+    least once: after a crash a range may come again, cut elsewhere. It may block.
+    """
+
+    name: str
+
+    def start(self, data_directory: Path, broker_name: str) -> int | None:
+        """Get ready; files of its own may lie below `data_directory`.
+
+        Returns the offset up to which everything is known to be durable, where the dispatcher keeps that
+        itself; `None` leaves it to the broker's cursor.
+        """
+        return None
+
+    @abstractmethod
+    def dispatch(self, stretch: LogRange) -> int:
+        """Take `stretch` in; returns the offset up to which all is durable (the cursor to keep)."""
+
+    def idle(self) -> int | None:
+        """Called about once a second when there is nothing new; may return a newer durable offset."""
+        return None
+
+    def stop(self) -> None:  # noqa: B027 - optional
+        """Finish: no further call will come."""

@@ -1,0 +1,21 @@
+"""What happens around every remote call, on both sides."""
+
+from __future__ import annotations
+
+from mqframe.core.frame import Frame
+
+
+class RpcHook:
+    """Sees each request before it leaves or is served, and each answer after. Synchronous; may not block.
+
+    It may add fields to `request.ext` in `before`, for example a signature. On a server, raising
+    `mqframe.core.errors.Refusal` in `before` answers the request with that code. Anything else is logged.
+    """
+
+    name: str = ""
+
+    def before(self, address: str, request: Frame) -> None:
+        """Called before a request leaves for `address` (client) or is served for it (server)."""
+
+    def after(self, address: str, request: Frame, answer: Frame | None) -> None:
+        """Called when the answer is there; `None` after a one-way request."""

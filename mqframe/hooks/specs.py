@@ -1,0 +1,65 @@
+"""All hook specifications. A plugin implements those of its kind; each returns factories by name.
+
+A factory is a callable that makes a strategy from its options: a class, or a function. It declares its options
+as an attrs class in its attribute `Options`; `factory(options)` is called with an instance, `factory()` when
+there is no such attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pluggy
+
+PROJECT = "mqframe"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+Factory = Callable[..., Any]
+Factories = Mapping[str, Factory]
+
+
+@hookspec
+def register_allocation_strategies() -> Factories:  # type: ignore[empty-body]
+    """Factories of `AllocationStrategy` by name. Called when a consumer names one of the plugin's strategies."""
+
+
+@hookspec
+def register_queue_selectors() -> Factories:  # type: ignore[empty-body]
+    """Factories of `QueueSelector` by name. Called when a producer names one."""
+
+
+@hookspec
+def register_offset_stores() -> Factories:  # type: ignore[empty-body]
+    """Factories of `OffsetStore` by name, called as `factory(context[, options])`."""
+
+
+@hookspec
+def register_dispatchers() -> Factories:  # type: ignore[empty-body]
+    """Factories of `Dispatcher` by name. Called when a broker's configuration names one."""
+
+
+@hookspec
+def register_send_hooks() -> Factories:  # type: ignore[empty-body]
+    """Factories of `SendHook` by name. Called when a producer's configuration names one."""
+
+
+@hookspec
+def register_consume_hooks() -> Factories:  # type: ignore[empty-body]
+    """Factories of `ConsumeHook` by name. Called when a consumer's configuration names one."""
+
+
+@hookspec
+def register_forbidden_hooks() -> Factories:  # type: ignore[empty-body]
+    """Factories of `ForbiddenHook` by name. Called when a producer's configuration names one."""
+
+
+@hookspec
+def register_rpc_hooks() -> Factories:  # type: ignore[empty-body]
+    """Factories of `RpcHook` by name. Called when a client's or server's configuration names one."""
+
+
+@hookspec
+def register_commands() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Typer applications by command name. Called when the command line starts."""

@@ -1,0 +1,1 @@
+"""Contiguous shares of queues: the default allocation strategy."""

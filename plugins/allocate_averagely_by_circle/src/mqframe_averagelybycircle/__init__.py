@@ -1,0 +1,1 @@
+"""Queues dealt one at a time."""

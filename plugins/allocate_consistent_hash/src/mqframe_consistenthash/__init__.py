@@ -1,0 +1,1 @@
+"""Queues shared by a consistent-hash ring."""

@@ -1,0 +1,1 @@
+"""Each machine room serves its own consumers."""

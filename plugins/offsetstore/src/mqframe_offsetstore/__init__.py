@@ -1,0 +1,1 @@
+"""Offset stores: local file, remote broker, SQLite."""

@@ -1,0 +1,1 @@
+"""Queue selectors: hash, random, machine room, monotonic."""

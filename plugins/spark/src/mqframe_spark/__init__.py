@@ -1,0 +1,1 @@
+"""Topics as Spark tables, and a dispatcher that feeds Parquet."""
