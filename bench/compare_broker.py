@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""The same Java client against Apache RocketMQ and against mqframe, in turns, on loopback.
+
+    compare_broker.py [--rounds 3] [--modes sync1,sync16,async,batch,consume,flush64]
+
+Needs java, javac and mvn; Apache's jars come through Maven once, into ~/.cache/mqframe-bench. Both servers run
+at the same time and are measured in turns, so that the machine's mood hits both. Prints every run, then for
+each mode both medians, the ratio mqframe / Apache (more is better) and both p99 (ms), then one JSON line.
+`flush64` runs against a second pair of servers that flush before they answer (SYNC_FLUSH).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+CACHE = pathlib.Path.home() / ".cache" / "mqframe-bench"
+MODES = {  # name: arguments of the Java program, after name server and topic
+    "sync1": ["produce", "sync", "1", "100", "20000"],
+    "sync16": ["produce", "sync", "16", "100", "100000"],
+    "sync16_1k": ["produce", "sync", "16", "1024", "60000"],
+    "async": ["produce", "async", "2", "100", "200000"],
+    "batch": ["produce", "batch", "2", "100", "1000000"],
+    "consume": ["consume", "600000", "4"],
+    "flush64": ["produce", "sync", "64", "100", "60000"],
+}
+OPENS = [
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+]
+
+
+def class_path() -> str:
+    lib, classes = CACHE / "lib", CACHE / "classes"
+    if not lib.is_dir():
+        command = ["mvn", "-q", "-f", str(HERE / "java/pom.xml"), "dependency:copy-dependencies"]
+        subprocess.run([*command, f"-DoutputDirectory={lib}"], check=True)
+    classes.mkdir(parents=True, exist_ok=True)
+    source = str(HERE / "java/Bench.java")
+    subprocess.run(["javac", "-nowarn", "-cp", f"{lib}/*", "-d", str(classes), source], check=True)
+    return f"{classes}:{lib}/*"
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def wait(port: int, process: subprocess.Popen[bytes], limit: float = 60) -> None:
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            sys.exit(f"a server stopped at start: {process.args!r}"[:300])
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    sys.exit(f"nothing answers on port {port}")
+
+
+class Servers:
+    """Starts name servers with brokers and ends what it started."""
+
+    def __init__(self, jars: str, work: pathlib.Path) -> None:
+        self.jars = jars
+        self.work = work
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def _start(self, command: list[str], **options: object) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, **options
+        )  # type: ignore[call-overload]
+        self.processes.append(process)
+        return process  # type: ignore[no-any-return]
+
+    def apache(self, flush: str) -> str:
+        home = self.work / f"apache-{flush}"
+        home.mkdir()
+        name_port, broker_port = free_ports(2)
+        address = f"127.0.0.1:{name_port}"
+        (home / "ns.conf").write_text(f"listenPort={name_port}\nbindAddress=127.0.0.1\n")
+        (home / "broker.conf").write_text(
+            f"brokerClusterName=DefaultCluster\nbrokerName=broker-a\nbrokerId=0\nbrokerIP1=127.0.0.1\n"
+            f"bindAddress=127.0.0.1\nlistenPort={broker_port}\nnamesrvAddr={address}\n"
+            f"storePathRootDir={home}/store\nstorePathCommitLog={home}/store/commitlog\n"
+            f"autoCreateTopicEnable=true\nflushDiskType={flush}\n"
+        )
+        env = {**os.environ, "ROCKETMQ_HOME": str(home), "NAMESRV_ADDR": address}
+
+        def run(memory: list[str], main: str, conf: str) -> subprocess.Popen[bytes]:
+            command = ["java", *OPENS, *memory, f"-Duser.home={home}", "-cp", self.jars, main, "-c", conf]
+            return self._start(command, env=env)
+
+        names = run(["-Xmx512m"], "org.apache.rocketmq.namesrv.NamesrvStartup", str(home / "ns.conf"))
+        wait(name_port, names)
+        memory = ["-Xmx2g", "-XX:MaxDirectMemorySize=2g"]
+        wait(broker_port, run(memory, "org.apache.rocketmq.broker.BrokerStartup", str(home / "broker.conf")))
+        time.sleep(3)
+        return address
+
+    def mqframe(self, flush: str) -> str:
+        name_port, broker_port = free_ports(2)
+        command = [sys.executable, "-m", "mqframe", "server", "--host", "127.0.0.1"]
+        command += ["--nameserver-port", str(name_port), "--broker-port", str(broker_port)]
+        command += ["--data", str(self.work / f"mqframe-{flush}")]
+        command += ["--set", f"store.flush={'sync' if flush == 'SYNC_FLUSH' else 'async'}"]
+        process = self._start(command)
+        wait(name_port, process)
+        wait(broker_port, process)
+        time.sleep(1)
+        return f"127.0.0.1:{name_port}"
+
+    def stop(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+        for process in self.processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def measure(jars: str, nameserver: str, mode: str, round_number: int) -> tuple[float, float, str]:
+    """Messages a second (0 when any failed), p99 in ms, and the line that the Java program printed."""
+    what, *rest = MODES[mode]
+    group = [f"g{round_number}_{time.time_ns()}"] if what == "consume" else []
+    command = ["java", "-Drocketmq.client.logLevel=ERROR", "-cp", jars, "Bench", what, nameserver, "BenchTopic"]
+    done = subprocess.run([*command, *group, *rest], capture_output=True, text=True, timeout=300)
+    line = next((x for x in done.stdout.splitlines() if " msg/s" in x), (done.stdout + done.stderr)[-300:])
+    rate = re.search(r"(\d+) msg/s", line)
+    p99 = re.search(r"p99=([\d.]+)ms", line)
+    bad = not rate or "INCOMPLETE" in line or re.search(r"fail=[1-9]", line)
+    return (0.0 if bad else float(rate[1])), float(p99[1]) if p99 else 0.0, line  # type: ignore[index]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--modes", default=",".join(MODES))
+    arguments = parser.parse_args()
+    modes = arguments.modes.split(",")
+    jars, work = class_path(), pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
+    servers = Servers(jars, work)
+    table = {}
+    try:
+        for flush in ("ASYNC_FLUSH", "SYNC_FLUSH"):
+            wanted = [m for m in modes if (m == "flush64") == (flush == "SYNC_FLUSH")]
+            if not wanted:
+                continue
+            pair = {"apache": servers.apache(flush), "mqframe": servers.mqframe(flush)}
+            for who, address in pair.items():  # warm both, and fill the topic that `consume` reads
+                warm = "batch" if flush == "ASYNC_FLUSH" else "flush64"
+                print(f"{who:8s} warm-up {measure(jars, address, warm, 0)[2]}", flush=True)
+            for mode in wanted:
+                table[mode] = compare(jars, pair, mode, arguments.rounds)
+            servers.stop()
+            servers.processes.clear()
+        for mode, row in table.items():
+            print(
+                f"{mode:10s} apache {row['apache']:9.0f}  mqframe {row['mqframe']:9.0f}  ratio {row['ratio']:5.2f}"
+                f"   p99 ms: apache {row['apache_p99']:.2f}  mqframe {row['mqframe_p99']:.2f}"
+            )
+        print(json.dumps(table))
+    finally:
+        servers.stop()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def compare(jars: str, pair: dict[str, str], mode: str, rounds: int) -> dict[str, float]:
+    rates: dict[str, list[float]] = {who: [] for who in pair}
+    tails: dict[str, list[float]] = {who: [] for who in pair}
+    for round_number in range(rounds):
+        for who in list(pair)[:: 1 if round_number % 2 == 0 else -1]:
+            rate, p99, line = measure(jars, pair[who], mode, round_number)
+            rates[who].append(rate)
+            tails[who].append(p99)
+            print(f"{who:8s} {line}", flush=True)
+    apache, mqframe = statistics.median(rates["apache"]), statistics.median(rates["mqframe"])
+    return {
+        "apache": apache,
+        "mqframe": mqframe,
+        "ratio": round(mqframe / apache, 2) if apache else 0.0,
+        "apache_p99": statistics.median(tails["apache"]),
+        "mqframe_p99": statistics.median(tails["mqframe"]),
+    }
+
+
+if __name__ == "__main__":
+    main()

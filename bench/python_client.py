@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Our Python clients against our broker in another process, 100 B messages, on the same machine.
+
+    python_client.py [--nameserver ADDRESS] [--only awaited,blocking,...]
+
+Prints one line a figure: what, messages, messages a second. Starts `mqframe server` unless told an address.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+
+from mqframe import AsyncProducer, ConsumeResult, Message, Producer, PushConsumer
+
+BODY = b"x" * 100
+
+
+def report(what: str, count: int, seconds: float) -> None:
+    print(f"{what:22s} n={count:8d} {count / seconds:10.0f} msg/s", flush=True)
+
+
+async def awaited(nameserver: str, topic: str, count: int = 30_000) -> None:
+    async with AsyncProducer(group="bench", nameserver=nameserver) as producer:
+        message = Message(topic, BODY, tag="T")
+        for _ in range(200):
+            await producer.send(message)
+        started = time.perf_counter()
+        for _ in range(count):
+            await producer.send(message)
+        report("awaited asyncio", count, time.perf_counter() - started)
+
+
+def blocking(nameserver: str, topic: str, count: int = 30_000) -> None:
+    with Producer(group="bench", nameserver=nameserver) as producer:
+        message = Message(topic, BODY, tag="T")
+        for _ in range(200):
+            producer.send(message)
+        started = time.perf_counter()
+        for _ in range(count):
+            producer.send(message)
+        report("awaited blocking", count, time.perf_counter() - started)
+
+
+async def concurrent(nameserver: str, topic: str, count: int = 100_000, width: int = 1024) -> None:
+    async with AsyncProducer(group="bench", nameserver=nameserver) as producer:
+        message = Message(topic, BODY, tag="T")
+
+        async def worker(each: int) -> None:
+            for _ in range(each):
+                await producer.send(message)
+
+        await asyncio.gather(*(worker(1) for _ in range(width)))
+        started = time.perf_counter()
+        await asyncio.gather(*(worker(count // width) for _ in range(width)))
+        report(f"{width} awaited at once", count // width * width, time.perf_counter() - started)
+
+
+async def submit(nameserver: str, topic: str, count: int = 1_000_000) -> None:
+    async with AsyncProducer(group="bench", nameserver=nameserver) as producer:
+        message = Message(topic, BODY, tag="T")
+        await asyncio.gather(*[await producer.submit(message) for _ in range(1000)])
+        started = time.perf_counter()
+        futures = [await producer.submit(message) for _ in range(count)]
+        for future in futures:
+            await future
+        report("submit asyncio", count, time.perf_counter() - started)
+
+
+def submit_blocking(nameserver: str, topic: str, count: int = 1_000_000) -> None:
+    with Producer(group="bench", nameserver=nameserver) as producer:
+        message = Message(topic, BODY, tag="T")
+        started = time.perf_counter()
+        futures = [producer.submit(message) for _ in range(count)]
+        for future in futures:
+            future.result()
+        report("submit blocking", count, time.perf_counter() - started)
+
+
+def consume(nameserver: str, topic: str, batch: int, count: int = 1_000_000) -> None:
+    seen = 0
+    first = 0.0
+    both = threading.Lock()
+    done = threading.Event()
+    consumer = PushConsumer(
+        group=f"bench{batch}_{time.time_ns()}",
+        nameserver=nameserver,
+        consume_from_where="first",
+        consume_message_batch_max_size=batch,
+    )
+
+    @consumer.on(topic)
+    def handle(messages, context):  # type: ignore[no-untyped-def]
+        nonlocal seen, first
+        with both:
+            first = first or time.perf_counter()
+            seen += len(messages)
+            if seen >= count:
+                done.set()
+        return ConsumeResult.SUCCESS
+
+    with consumer:
+        done.wait(120)
+        seconds = time.perf_counter() - first
+    report("consumed one by one" if batch == 1 else f"consumed by {batch}", seen, seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nameserver")
+    parser.add_argument("--only", default="awaited,blocking,concurrent,submit,submit_blocking,consume32,consume1")
+    arguments = parser.parse_args()
+    topic = f"bench{time.time_ns()}"
+    server, data = None, tempfile.mkdtemp(prefix="mqframe-bench")
+    nameserver = arguments.nameserver
+    if not nameserver:
+        command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", "32876"]
+        command += ["--broker-port", "32911", "--data", str(pathlib.Path(data, "store"))]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert server.stdout and server.stdout.readline()
+        nameserver = "127.0.0.1:32876"
+    runs: dict[str, Callable[[], None]] = {
+        "awaited": lambda: asyncio.run(awaited(nameserver, topic)),
+        "blocking": lambda: blocking(nameserver, topic),
+        "concurrent": lambda: asyncio.run(concurrent(nameserver, topic)),
+        "submit": lambda: asyncio.run(submit(nameserver, topic)),
+        "submit_blocking": lambda: submit_blocking(nameserver, topic),
+        "consume32": lambda: consume(nameserver, topic, 32),
+        "consume1": lambda: consume(nameserver, topic, 1),
+    }
+    try:
+        for name in arguments.only.split(","):
+            runs[name]()
+    finally:
+        if server:
+            server.terminate()
+            server.wait(20)
+        shutil.rmtree(data, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.rocketmq.client.QueryResult;
+import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.PullResult;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.exception.MQBrokerException;
+import org.apache.rocketmq.client.exception.MQClientException;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.SendCallback;
+import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.common.message.MessageQueue;
+
+/** A RocketMQ client that the tests drive from outside: one tab-separated line per fact on standard output. */
+public class Interop {
+    public static void main(String[] args) throws Exception {
+        try {
+            switch (args[0]) {
+                case "send" -> send(args[1], args[2], args[3], Integer.parseInt(args[4]));
+                case "consume" -> consume(args[1], args[2], args[3], args[4], args[5]);
+                case "queues" -> queues(args[1], args[2]);
+                case "lookup" -> lookup(args[1], args[2], args[3], args[4]);
+                case "refused" -> refused(args[1], args[2]);
+                default -> throw new IllegalArgumentException(args[0]);
+            }
+        } catch (Throwable problem) {
+            problem.printStackTrace();
+            System.exit(1);
+        }
+        System.exit(0);
+    }
+
+    static synchronized void say(Object... words) {
+        StringBuilder line = new StringBuilder();
+        for (Object word : words) line.append(line.length() == 0 ? "" : "\t").append(word);
+        System.out.println(line);
+        System.out.flush();
+    }
+
+    static DefaultMQProducer producer(String nameserver) throws Exception {
+        DefaultMQProducer producer = new DefaultMQProducer("interop_producer");
+        producer.setNamesrvAddr(nameserver);
+        producer.setInstanceName("p" + System.nanoTime());
+        producer.start();
+        return producer;
+    }
+
+    static Message message(String topic, String mode, int number) {
+        String text = mode.equals("big") ? "big-" + number + "-" + "0123456789".repeat(2000) : mode + "-" + number;
+        Message message = new Message(topic, "tag" + number % 3, "key" + number, text.getBytes(StandardCharsets.UTF_8));
+        message.putUserProperty("number", Integer.toString(number));
+        message.putUserProperty("text", "größer € 订单");
+        message.setFlag(number);
+        return message;
+    }
+
+    static void said(SendResult result, String body) {
+        say("sent", result.getSendStatus(), result.getMsgId(), result.getOffsetMsgId(),
+            result.getMessageQueue().getQueueId(), result.getQueueOffset(), body);
+    }
+
+    static void send(String nameserver, String topic, String mode, int count) throws Exception {
+        DefaultMQProducer producer = producer(nameserver);
+        if (mode.equals("batch")) {
+            List<Message> batch = new ArrayList<>();
+            for (int i = 0; i < count; i++) batch.add(message(topic, mode, i));
+            said(producer.send(batch), "batch");
+        } else if (mode.equals("async")) {
+            CountDownLatch done = new CountDownLatch(count);
+            for (int i = 0; i < count; i++) {
+                Message message = message(topic, mode, i);
+                String body = mode + "-" + i;
+                producer.send(message, new SendCallback() {
+                    public void onSuccess(SendResult result) { said(result, body); done.countDown(); }
+                    public void onException(Throwable problem) { say("failed", body, problem); done.countDown(); }
+                });
+            }
+            done.await(30, TimeUnit.SECONDS);
+        } else {
+            for (int i = 0; i < count; i++) {
+                Message message = message(topic, mode, i);
+                if (mode.equals("oneway")) producer.sendOneway(message);
+                else if (mode.equals("keyed")) said(producer.send(message, new SelectMessageQueueByHash(), "customer-" + i % 5), mode + "-" + i);
+                else said(producer.send(message), mode + "-" + i);
+            }
+            if (mode.equals("oneway")) Thread.sleep(500);
+        }
+        producer.shutdown();
+    }
+
+    /** Consumes until standard input closes. `how`: clustering or broadcasting. */
+    static void consume(String nameserver, String topic, String group, String expression, String how) throws Exception {
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
+        consumer.setNamesrvAddr(nameserver);
+        consumer.setInstanceName("c" + System.nanoTime());
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        if (how.equals("broadcasting")) consumer.setMessageModel(org.apache.rocketmq.remoting.protocol.heartbeat.MessageModel.BROADCASTING);
+        consumer.subscribe(topic, expression);
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            for (MessageExt m : messages)
+                say("got", m.getMsgId(), m.getQueueId(), m.getQueueOffset(), m.getTags(), m.getKeys(),
+                    m.getUserProperty("number"), new String(m.getBody(), StandardCharsets.UTF_8));
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        consumer.start();
+        say("started");
+        while (System.in.read() >= 0) { }
+        consumer.shutdown();
+        say("stopped");
+    }
+
+    static void queues(String nameserver, String topic) throws Exception {
+        DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("interop_puller");
+        consumer.setNamesrvAddr(nameserver);
+        consumer.start();
+        Set<MessageQueue> queues = consumer.fetchSubscribeMessageQueues(topic);
+        for (MessageQueue queue : queues) {
+            long min = consumer.minOffset(queue), max = consumer.maxOffset(queue);
+            say("queue", queue.getBrokerName(), queue.getQueueId(), min, max,
+                consumer.searchOffset(queue, 0), consumer.searchOffset(queue, Long.MAX_VALUE));
+            long offset = min;
+            while (offset < max) {
+                PullResult result = consumer.pull(queue, "*", offset, 32);
+                say("pull", result.getPullStatus(), result.getNextBeginOffset());
+                if (result.getMsgFoundList() != null)
+                    for (MessageExt m : result.getMsgFoundList())
+                        say("read", m.getQueueId(), m.getQueueOffset(), m.getMsgId(), new String(m.getBody(), StandardCharsets.UTF_8), m.getUserProperty("text"));
+                offset = result.getNextBeginOffset();
+            }
+            say("beyond", consumer.pull(queue, "*", max + 5, 32).getPullStatus());
+        }
+        consumer.shutdown();
+    }
+
+    static void lookup(String nameserver, String topic, String key, String offsetMessageId) throws Exception {
+        DefaultMQProducer producer = producer(nameserver);
+        QueryResult found = producer.queryMessage(topic, key, 32, 0, Long.MAX_VALUE);
+        for (MessageExt m : found.getMessageList()) say("by-key", m.getMsgId(), m.getQueueId(), m.getQueueOffset());
+        MessageExt byUnique = producer.viewMessage(topic, found.getMessageList().get(0).getMsgId());
+        say("by-unique", byUnique.getMsgId(), new String(byUnique.getBody(), StandardCharsets.UTF_8));
+        MessageExt byOffset = producer.viewMessage(topic, offsetMessageId);
+        say("by-offset", byOffset.getMsgId(), byOffset.getCommitLogOffset());
+        producer.shutdown();
+    }
+
+    static void refused(String nameserver, String topic) throws Exception {
+        DefaultMQProducer producer = producer(nameserver);
+        producer.setMaxMessageSize(16 * 1024 * 1024);
+        producer.setCompressMsgBodyOverHowmuch(Integer.MAX_VALUE);
+        producer.setRetryTimesWhenSendFailed(0);
+        try {
+            say("accepted", producer.send(new Message(topic, new byte[5 * 1024 * 1024])).getSendStatus());
+        } catch (MQBrokerException refusal) {
+            say("refused", refusal.getResponseCode(), refusal.getErrorMessage());
+        }
+        try {
+            Message delayed = new Message(topic, "x".getBytes());
+            delayed.setDelayTimeLevel(3);
+            say("accepted", producer.send(delayed).getSendStatus());
+        } catch (MQBrokerException refusal) {
+            say("refused", refusal.getResponseCode(), refusal.getErrorMessage());
+        }
+        producer.shutdown();
+    }
+}
