@@ -3,11 +3,12 @@
     @settings("store")
     class StoreSettings:
         "Where messages are kept."
-        commit_log_file_bytes: int = setting(1 << 30, doc="size of a commit-log file, bytes", check=at_least(1024),
-                                             conf="mappedFileSizeCommitLog")
+        commit_log_file_bytes: int = setting(
+            1 << 30, doc="size of a file, bytes", check=at_least(1024), conf="mappedFileSizeCommitLog"
+        )
 
 `conf` names the key of a RocketMQ `broker.conf` that means the same. Values may come as text (environment,
-command line, `broker.conf`): `mqframe.core.settings.parse` turns text into the field's type.
+command line, `broker.conf`): `mqframe.core.field_types.convert` turns text into the field's type.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def settings(section: str) -> Callable[[C], C]:
     def make(cls: C) -> C:
         made = attrs.frozen(kw_only=True)(cls)
         made.SECTION = section
-        return made  # type: ignore[no-any-return]
+        return made
 
     return make
 
@@ -41,16 +42,21 @@ def setting(
     doc: str,
     check: Check | None = None,
     conf: str | None = None,
+    from_conf: Callable[[str], Any] | None = None,
     factory: Callable[[], Any] | None = None,
 ) -> Any:
-    """One field of a settings class. `doc` states meaning and unit; `check` refuses bad values."""
+    """One field of a settings class. `doc` states meaning and unit; `check` refuses bad values.
+
+    `from_conf` turns the text of the `broker.conf` key into the field's value where the two are written
+    differently; it raises ValueError for text that means nothing.
+    """
 
     def validate(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
         problem = check(value) if check else None
         if problem:
             raise SettingError(f"{instance.SECTION}.{attribute.name} = {value!r}: {problem}")
 
-    metadata = {"doc": doc, "conf": conf}
+    metadata = {"doc": doc, "conf": conf, "from_conf": from_conf}
     if factory is not None:
         return attrs.field(factory=factory, validator=validate, metadata=metadata)
     return attrs.field(default=default, validator=validate, metadata=metadata)

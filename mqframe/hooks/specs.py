@@ -1,8 +1,8 @@
 """All hook specifications. A plugin implements those of its kind; each returns factories by name.
 
-A factory is a callable that makes a strategy from its options: a class, or a function. It declares its options
-as an attrs class in its attribute `Options`; `factory(options)` is called with an instance, `factory()` when
-there is no such attribute.
+A factory is a callable that makes a strategy from its options: a class, or a function. It declares its
+options as an attrs class in its attribute `Options`; `factory(options)` is called with an instance, and
+`factory()` when there is no such attribute.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Factories = Mapping[str, Factory]
 
 @hookspec
 def register_allocation_strategies() -> Factories:  # type: ignore[empty-body]
-    """Factories of `AllocationStrategy` by name. Called when a consumer names one of the plugin's strategies."""
+    """Factories of `AllocationStrategy` by name. Called when a consumer names one."""
 
 
 @hookspec

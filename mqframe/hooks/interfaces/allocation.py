@@ -9,7 +9,7 @@ from mqframe.core.message import MessageQueue
 
 
 class AllocationStrategy(ABC):
-    """Decides which queues a member gets. Synchronous; may not block; every member must come to the same split.
+    """Decides which queues a member gets. Synchronous; may not block; all members must agree on the split.
 
     `wire_name`: the name that RocketMQ uses for the strategy, for example "AVG".
     """

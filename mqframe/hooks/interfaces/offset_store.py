@@ -50,7 +50,7 @@ class OffsetStoreContext:
 class OffsetStore(ABC):
     """Keeps offsets (counts of messages: the next one to consume). Called on the client's loop.
 
-    `update` only touches memory; `persist` makes durable what is in memory. Blocking work belongs in a thread.
+    `update` only touches memory; `persist` makes durable what is there. Blocking work belongs in a thread.
     """
 
     async def load(self) -> None:  # noqa: B027 - optional
@@ -62,7 +62,7 @@ class OffsetStore(ABC):
 
     @abstractmethod
     async def read(self, queue: MessageQueue, source: ReadFrom) -> int | None:
-        """The offset of `queue`, or `None` where none is known. Raises a `RetryError` when it cannot be read."""
+        """The offset of `queue`; `None` where none is known. Raises `RetryError` when it cannot be read."""
 
     @abstractmethod
     async def persist(self, queues: Collection[MessageQueue]) -> None:

@@ -1,0 +1,71 @@
+"""The kinds of plugins: the hook that registers each, and the interface that its objects implement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from mqframe.core.errors import PluginError
+from mqframe.hooks.interfaces import (
+    AllocationStrategy,
+    ConsumeHook,
+    Dispatcher,
+    ForbiddenHook,
+    OffsetStore,
+    QueueSelector,
+    RpcHook,
+    SendHook,
+)
+
+
+@attrs.frozen
+class Kind:
+    """One kind of plugin. `hook`: its function in `hooks.specs`; `interface`: `None` where any will do."""
+
+    name: str
+    hook: str
+    interface: type | None
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        Kind("allocation", "register_allocation_strategies", AllocationStrategy),
+        Kind("selector", "register_queue_selectors", QueueSelector),
+        Kind("offset_store", "register_offset_stores", OffsetStore),
+        Kind("dispatcher", "register_dispatchers", Dispatcher),
+        Kind("send_hook", "register_send_hooks", SendHook),
+        Kind("consume_hook", "register_consume_hooks", ConsumeHook),
+        Kind("forbidden_hook", "register_forbidden_hooks", ForbiddenHook),
+        Kind("rpc_hook", "register_rpc_hooks", RpcHook),
+        Kind("command", "register_commands", None),
+    )
+}
+
+KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("allocation", "averagely"): "mqframe-plugin-averagely",
+    ("allocation", "averagely_by_circle"): "mqframe-plugin-averagelybycircle",
+    ("allocation", "by_config"): "mqframe-plugin-byconfig",
+    ("allocation", "machine_room"): "mqframe-plugin-machineroom",
+    ("allocation", "machine_room_nearby"): "mqframe-plugin-machineroomnearby",
+    ("allocation", "consistent_hash"): "mqframe-plugin-consistenthash",
+    ("selector", "hash"): "mqframe-plugin-selectors",
+    ("selector", "random"): "mqframe-plugin-selectors",
+    ("selector", "machine_room"): "mqframe-plugin-selectors",
+    ("selector", "monotonic"): "mqframe-plugin-selectors",
+    ("offset_store", "local"): "mqframe-plugin-offsetstore",
+    ("offset_store", "remote"): "mqframe-plugin-offsetstore",
+    ("offset_store", "sqlite"): "mqframe-plugin-offsetstore",
+    ("dispatcher", "parquet"): "mqframe-plugin-spark",
+}
+"""Which of this project's distributions brings what, for the install line in the error message."""
+
+
+def kind_of(name: str) -> Kind:
+    """The kind called `name`. Raises `PluginError` that lists all kinds."""
+    try:
+        return KINDS[name]
+    except KeyError:
+        raise PluginError(f"there is no plugin kind {name!r}; kinds: {', '.join(sorted(KINDS))}") from None

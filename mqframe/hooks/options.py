@@ -1,0 +1,88 @@
+"""Options of plugins: a factory's `Options` class, and tables of values turned into an instance of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from mqframe.core.errors import PluginError, SettingError
+from mqframe.core.field_types import convert, field_types, name_of
+
+
+@attrs.frozen
+class OptionInfo:
+    """One option for people to read: `type` and `default` as text ("" when the option must be given)."""
+
+    name: str
+    type: str
+    default: str
+    doc: str
+
+
+def options_class(factory: Any) -> type[Any] | None:
+    """The attrs class in `factory.Options`, or `None`. Raises `PluginError` when it is something else."""
+    declared = getattr(factory, "Options", None)
+    if declared is None:
+        return None
+    if not (isinstance(declared, type) and attrs.has(declared)):
+        raise PluginError(f"{factory!r}: Options must be an attrs class, not {declared!r}")
+    return declared
+
+
+def describe(factory: Any) -> tuple[OptionInfo, ...]:
+    """The options that `factory` declares, in their order."""
+    declared = options_class(factory)
+    if declared is None:
+        return ()
+    kinds = field_types(declared)
+    return tuple(
+        OptionInfo(field.name, name_of(kinds[field.name]), _default(field), field.metadata.get("doc", ""))
+        for field in attrs.fields(declared)
+    )
+
+
+def build(name: str, factory: Any, given: object) -> Any:
+    """An instance of the factory's `Options` from `given` (a mapping, an instance or `None`); else `None`.
+
+    `name` is the plugin's, for messages. Raises `SettingError` for unknown names, bad and missing values.
+    """
+    declared = options_class(factory)
+    if declared is None:
+        if given:
+            raise SettingError(f"plugin {name} takes no options, but got {given!r}")
+        return None
+    if isinstance(given, declared):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise SettingError(
+            f"options of plugin {name} must be a table or a {declared.__qualname__}, not {given!r}"
+        )
+    return _from_table(name, declared, given or {})
+
+
+def _from_table(name: str, declared: type[Any], table: Mapping[str, Any]) -> Any:
+    fields = {field.name: field for field in attrs.fields(declared)}
+    unknown = sorted(set(table) - set(fields))
+    if unknown:
+        known = ", ".join(sorted(fields)) or "none"
+        raise SettingError(f"plugin {name} has no option {', '.join(unknown)}; its options: {known}")
+    missing = [f.name for f in fields.values() if f.default is attrs.NOTHING and f.name not in table]
+    if missing:
+        raise SettingError(f"plugin {name} needs the option {', '.join(missing)}")
+    kinds = field_types(declared)
+    values = {}
+    for key, value in table.items():
+        try:
+            values[fields[key].alias] = convert(value, kinds[key])
+        except ValueError as problem:
+            raise SettingError(f"option {key} of plugin {name} = {value!r}: {problem}") from None
+    return declared(**values)
+
+
+def _default(field: attrs.Attribute[Any]) -> str:
+    if field.default is attrs.NOTHING:
+        return ""
+    default: Any = field.default
+    return repr(default.factory() if isinstance(default, attrs.Factory) else default)  # type: ignore[arg-type]
