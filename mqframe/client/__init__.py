@@ -1,0 +1,1 @@
+"""Producers, consumers and administration; each with an asyncio and a blocking face."""

@@ -1,0 +1,63 @@
+"""Who a client is: its id, its address, the process it was started in."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import time
+
+from mqframe.client.settings import ClientSettings
+from mqframe.core.errors import ClosedError
+from mqframe.core.name_servers import parse_addresses
+
+
+def nameserver_text(settings: ClientSettings) -> str:
+    """The name servers that `settings` give; else the variable NAMESRV_ADDR, as Java clients read it."""
+    return settings.nameserver or os.environ.get("NAMESRV_ADDR", "")
+
+
+def local_ip(settings: ClientSettings) -> str:
+    """The address of this machine as its name server would see it. Nothing is sent to find it."""
+    if settings.client_ip:
+        return settings.client_ip
+    host, _, port = parse_addresses(nameserver_text(settings))[0].rpartition(":")
+    try:
+        kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(kind, socket.SOCK_DGRAM) as probe:
+            probe.connect((host.strip("[]"), int(port)))
+            return str(probe.getsockname()[0])
+    except OSError:
+        return "127.0.0.1"
+
+
+def packed_ip(ip: str) -> bytes:
+    """`ip` as 4 or 16 bytes; what is no address counts as 127.0.0.1."""
+    try:
+        return ipaddress.ip_address(ip).packed
+    except ValueError:
+        return bytes((127, 0, 0, 1))
+
+
+def client_id(settings: ClientSettings, ip: str) -> str:
+    """`ip@instance[@unit]`; the instance is pid#nanotime unless named (ClientConfig.buildMQClientId)."""
+    instance = settings.instance_name or f"{os.getpid()}#{time.monotonic_ns()}"
+    return f"{ip}@{instance}" + (f"@{settings.unit_name}" if settings.unit_name else "")
+
+
+class SameProcess:
+    """Remembers the process that a client was started in; sockets and threads do not survive a fork."""
+
+    __slots__ = ("_pid", "_what")
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._pid = os.getpid()
+
+    def check(self) -> None:
+        """Raise `ClosedError` in a process that forked after the client was made."""
+        if os.getpid() != self._pid:
+            raise ClosedError(
+                f"this {self._what} was made in process {self._pid} and cannot be used in {os.getpid()}, "
+                "which forked from it; make a new one after the fork"
+            )

@@ -1,0 +1,234 @@
+"""What every client does besides its work: know routes, tell brokers that it lives, hear what they say.
+
+Source: MQClientInstance.java.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Coroutine, Mapping
+from typing import Any, Protocol
+
+from mqframe.client.identity import SameProcess, client_id, local_ip, nameserver_text
+from mqframe.client.route_cache import RouteCache
+from mqframe.client.settings import ClientSettings
+from mqframe.core import bodies, loosejson
+from mqframe.core.errors import MqframeError, answer_error
+from mqframe.core.frame import Frame
+from mqframe.core.name_servers import NameServers, parse_addresses
+from mqframe.core.requests.consumers import HeartBeat, NotifyConsumerIdsChanged, UnregisterClient
+from mqframe.core.requests.fields import Request
+from mqframe.core.route import MASTER_ID, TopicRoute
+from mqframe.hooks.interfaces import RpcHook
+from mqframe.log import get_logger
+from mqframe.net.call import Call, Handler, Reply
+from mqframe.net.client import Client
+from mqframe.net.clock import Every, LoopClock
+from mqframe.net.settings import NetSettings
+
+log = get_logger("client")
+
+
+class Member(Protocol):
+    """A consumer, as its client instance sees it."""
+
+    def consumer_data(self) -> bodies.ConsumerData:
+        """What brokers are told of it."""
+        ...
+
+    def on_members_changed(self) -> object:
+        """A broker says that the group has other members now."""
+        ...
+
+    def on_routes_changed(self) -> object:
+        """Queues or brokers of a topic in use changed."""
+        ...
+
+
+class ClientInstance:
+    """Routes, heartbeats and notices of one client, on one asyncio loop.
+
+    `remoting`: whose `handlers` must hold what `handlers` of this object holds, to hear notices of brokers;
+    `ClientInstance.connect` makes both.
+    """
+
+    def __init__(self, settings: ClientSettings, clock: LoopClock, remoting: Client) -> None:
+        self.settings = settings
+        self.remoting = remoting
+        self.ip = local_ip(settings)
+        self.client_id = client_id(settings, self.ip)
+        self.broker_versions: dict[str, int] = {}
+        """Protocol version of each broker by address, learnt from heartbeat answers."""
+        self._clock = clock
+        self._process = SameProcess("client")
+        servers = NameServers(parse_addresses(nameserver_text(settings)), random.randrange(1 << 16))
+        self._routes = RouteCache(remoting, servers, settings.request_timeout_seconds, self._routes_changed)
+        self._members: dict[str, Member] = {}
+        self._producers: set[str] = set()
+        self._told: set[str] = set()
+        self._periodic: list[Every] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @classmethod
+    def connect(
+        cls,
+        settings: ClientSettings,
+        clock: LoopClock,
+        net: NetSettings | None = None,
+        *,
+        rpc_hooks: tuple[RpcHook, ...] = (),
+        handlers: Mapping[int, Handler] | None = None,
+    ) -> ClientInstance:
+        """An instance with a remoting of its own. `handlers`: further codes that brokers may send."""
+        made: list[ClientInstance] = []
+
+        def members_changed(call: Call) -> Reply | None:
+            return made[0].members_changed(call)
+
+        remoting = Client(
+            clock,
+            net or NetSettings(),
+            handlers={NotifyConsumerIdsChanged.CODE: members_changed, **(handlers or {})},
+            rpc_hooks=rpc_hooks,
+        )
+        made.append(cls(settings, clock, remoting))
+        return made[0]
+
+    async def start(self) -> None:
+        """Begin to poll routes and to send heartbeats."""
+        self._periodic = [
+            Every(self._clock, self.settings.route_poll_seconds, self._routes.poll, name="route poll"),
+            Every(self._clock, self.settings.heartbeat_seconds, self.heartbeat_now, name="heartbeat"),
+        ]
+
+    async def stop(self) -> None:
+        """Leave all groups, then close all connections."""
+        for periodic in self._periodic:
+            periodic.stop()
+        for task in list(self._tasks):
+            task.cancel()
+        for group in list(self._members):
+            await self.unregister_consumer(group)
+        for group in list(self._producers):
+            await self.unregister_producer(group)
+        await self.remoting.close()
+
+    def check_process(self) -> None:
+        """Raise `ClosedError` after a fork."""
+        self._process.check()
+
+    # Routes
+
+    @property
+    def routes(self) -> RouteCache:
+        """Routes of the topics in use."""
+        return self._routes
+
+    async def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
+        """The route of `topic`, from the cache unless `refresh`. Raises `RouteError` when nobody knows it."""
+        return await self._routes.route(topic, refresh=refresh)
+
+    async def call(
+        self, address: str, request: Request, body: bytes = b"", *, timeout: float | None = None
+    ) -> Frame:
+        """The successful answer of `address`. Raises the `AnswerError` that any other answer stands for."""
+        seconds = self.settings.request_timeout_seconds if timeout is None else timeout
+        answer = await self.remoting.invoke(address, request, body, timeout=seconds)
+        if answer.code:
+            raise answer_error(answer.code, answer.remark, address)
+        return answer
+
+    async def call_nameserver(self, request: Request, body: bytes = b"") -> Frame:
+        """The successful answer of a name server; another one is asked when it cannot be reached."""
+        return await self._routes.ask(request, body)
+
+    # Groups
+
+    def register_consumer(self, group: str, member: Member) -> None:
+        """Tell brokers of `group` from now on, and `member` what they say of it."""
+        self._members[group] = member
+        self.spawn(self.heartbeat_now())
+
+    async def unregister_consumer(self, group: str) -> None:
+        """Leave `group` at all brokers."""
+        if self._members.pop(group, None) is not None:
+            await self._unregister(UnregisterClient(self.client_id, None, group))
+
+    def register_producer(self, group: str) -> None:
+        """Tell brokers of the producer group from now on."""
+        self._producers.add(group)
+        self.spawn(self.heartbeat_now())
+
+    async def unregister_producer(self, group: str) -> None:
+        """Leave the producer group at all brokers."""
+        if group in self._producers:
+            self._producers.discard(group)
+            await self._unregister(UnregisterClient(self.client_id, group, None))
+
+    async def heartbeat_now(self) -> None:
+        """Tell all brokers of known routes; only masters where there is no consumer. Failures are logged."""
+        if not self._members and not self._producers:
+            return
+        addresses = self._addresses(masters_only=not self._members)
+        self._told = set(addresses)
+        body = loosejson.dumps(
+            bodies.HeartbeatData(
+                self.client_id,
+                [member.consumer_data() for member in self._members.values()],
+                producer_data_set=[bodies.ProducerData(group) for group in sorted(self._producers)],
+            )
+        )
+        await asyncio.gather(*[self._beat(address, body) for address in addresses])
+
+    async def _beat(self, address: str, body: bytes) -> None:
+        try:
+            answer = await self.call(address, HeartBeat(), body)
+            self.broker_versions[address] = answer.version
+        except MqframeError as problem:
+            log.warning("heartbeat failed", broker=address, reason=str(problem))
+
+    async def _unregister(self, request: UnregisterClient) -> None:
+        for address in self._addresses(masters_only=False):
+            try:
+                await self.call(address, request)
+            except MqframeError as problem:
+                log.info("broker was not told of the leaving", broker=address, reason=str(problem))
+
+    def _addresses(self, *, masters_only: bool) -> list[str]:
+        found = {
+            address
+            for members in self._routes.brokers().values()
+            for broker_id, address in members.items()
+            if broker_id == MASTER_ID or not masters_only
+        }
+        return sorted(found)
+
+    # What happens to it
+
+    def members_changed(self, call: Call) -> Reply | None:
+        """Handler of code 40: tell the member of that group, or all when it is not known."""
+        group = call.fields(NotifyConsumerIdsChanged).consumer_group
+        member = self._members.get(group)
+        for each in [member] if member is not None else list(self._members.values()):
+            each.on_members_changed()
+        return Reply()
+
+    def _routes_changed(self) -> None:
+        known = self._addresses(masters_only=not self._members)
+        self.broker_versions = {a: v for a, v in self.broker_versions.items() if a in known}
+        if not self._told.issuperset(known):
+            self.spawn(self.heartbeat_now())
+        for member in list(self._members.values()):
+            member.on_routes_changed()
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run `work` beside; it is cancelled when the instance stops. Its errors are logged."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("background task failed", exc_info=task.exception())

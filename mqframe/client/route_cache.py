@@ -1,0 +1,151 @@
+"""Routes of the topics in use: asked for once, polled afterwards, shared by all who ask at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from mqframe.core import loosejson
+from mqframe.core.bodies import TopicRouteData
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerError, MqframeError, RetryError, RouteError, answer_error
+from mqframe.core.frame import Body, Frame
+from mqframe.core.name_servers import NameServers
+from mqframe.core.requests.fields import Request
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.route import TopicRoute, default_route
+from mqframe.log import get_logger
+
+log = get_logger("client")
+
+
+class Invoke(Protocol):
+    """The part of a remoting that is used here."""
+
+    def invoke(
+        self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0
+    ) -> Awaitable[Frame]:
+        """Send and wait for the answer, whatever its code."""
+        ...
+
+
+class RouteCache:
+    """Routes by topic. Belongs to one loop; `known` and `brokers` may be called from any thread.
+
+    `on_change`: called when a route that was in use changed, or a new one came in.
+    """
+
+    def __init__(
+        self, remoting: Invoke, servers: NameServers, timeout_seconds: float, on_change: Callable[[], object]
+    ) -> None:
+        self._remoting = remoting
+        self._servers = servers
+        self._timeout = timeout_seconds
+        self._on_change = on_change
+        self._routes: dict[str, TopicRoute] = {}
+        self._brokers: dict[str, dict[int, str]] = {}
+        self._asking: dict[tuple[str, str, int], asyncio.Task[TopicRoute]] = {}
+
+    def known(self, topic: str) -> TopicRoute | None:
+        """The route that is in the cache."""
+        return self._routes.get(topic)
+
+    def brokers(self) -> dict[str, dict[int, str]]:
+        """Addresses of all brokers in the routes, by name and id; those that left the routes are gone."""
+        return self._brokers
+
+    async def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
+        """The route of `topic`. Raises `RouteError` when no name server knows the topic or none answers."""
+        found = self._routes.get(topic)
+        if found is not None and not refresh and not found.from_default:
+            return found
+        return await self._shared(topic, "", 0)
+
+    async def publish_route(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
+        """A route to send `topic` by; that of `default_topic` while there is no `topic` (wire.md §8)."""
+        found = self._routes.get(topic)
+        if found is not None:
+            return found
+        return await self._shared(topic, default_topic, queues_max)
+
+    async def refresh(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
+        """As `publish_route`, but the name server is asked now."""
+        return await self._shared(topic, default_topic, queues_max)
+
+    async def poll(self) -> None:
+        """Ask again for all routes in use. A topic that is gone keeps its last route, as in the reference."""
+        for topic in list(self._routes):
+            try:
+                self._keep(topic, await self._fetch(topic))
+            except MqframeError as problem:
+                log.info("route was not renewed", topic=topic, reason=str(problem))
+
+    async def ask(self, request: Request, body: bytes = b"") -> Frame:
+        """The successful answer of one of the name servers. Raises its `AnswerError`, or `RouteError`."""
+        problem: RetryError | None = None
+        for address in self._servers.tries():
+            try:
+                answer = await self._remoting.invoke(address, request, body, timeout=self._timeout)
+            except RetryError as error:
+                log.warning("name server failed", address=address, reason=str(error))
+                problem = error
+                continue
+            if answer.code:
+                raise answer_error(answer.code, answer.remark, address)
+            return answer
+        tried = ", ".join(self._servers.addresses)
+        raise RouteError(f"no name server answered ({tried}): {problem}") from problem
+
+    async def _shared(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
+        key = (topic, default_topic, queues_max)
+        task = self._asking.get(key)
+        if task is None:
+            task = asyncio.ensure_future(self._find(*key))
+            self._asking[key] = task
+            task.add_done_callback(lambda done: self._asked(key, done))
+        # Shielded: one caller that gives up must not take the answer away from the others.
+        return await asyncio.shield(task)
+
+    def _asked(self, key: tuple[str, str, int], task: asyncio.Task[TopicRoute]) -> None:
+        del self._asking[key]
+        if not task.cancelled():
+            task.exception()  # looked at, so that nobody is told of an error that all callers left behind
+
+    async def _find(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
+        try:
+            route = await self._fetch(topic)
+        except AnswerError as problem:
+            if problem.code != ResponseCode.TOPIC_NOT_EXIST:
+                raise
+            if not default_topic:
+                raise RouteError(f"no route to topic {topic}: {problem}") from problem
+            try:
+                route = default_route(topic, await self._fetch_data(default_topic), queues_max)
+            except AnswerError as second:
+                if second.code != ResponseCode.TOPIC_NOT_EXIST:
+                    raise
+                raise RouteError(
+                    f"topic {topic} does not exist and brokers make none by themselves; create it: {problem}"
+                ) from problem
+        self._keep(topic, route)
+        return self._routes[topic]
+
+    async def _fetch(self, topic: str) -> TopicRoute:
+        return TopicRoute(topic, await self._fetch_data(topic))
+
+    async def _fetch_data(self, topic: str) -> TopicRouteData:
+        answer = await self.ask(GetRouteinfoByTopic(topic, True))
+        return loosejson.decode(answer.body, TopicRouteData)
+
+    def _keep(self, topic: str, route: TopicRoute) -> None:
+        old = self._routes.get(topic)
+        if old is not None and (old.same_as(route) or (route.from_default and not old.from_default)):
+            return
+        self._routes[topic] = route
+        brokers: dict[str, dict[int, str]] = {}
+        for each in self._routes.values():
+            for name, members in each.addresses().items():
+                brokers.setdefault(name, {}).update(members)
+        self._brokers = brokers
+        self._on_change()

@@ -1,0 +1,122 @@
+"""Where a topic lives, as clients see it: which queues to write, which to read, at which addresses.
+
+Sources: MQClientInstance.topicRouteData2TopicPublishInfo, topicRouteData2TopicSubscribeInfo,
+findBrokerAddressInSubscribe.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from mqframe.core.bodies import TopicRouteData
+from mqframe.core.codes import PERM_READ, PERM_WRITE
+from mqframe.core.errors import RouteError
+from mqframe.core.message import MessageQueue
+
+MASTER_ID: Final = 0
+
+
+class TopicRoute:
+    """The route of one topic. Unchanged once made.
+
+    `data`: what the name server said. `from_default`: the topic does not exist yet; the route is that of the
+    default topic, which brokers make new topics after.
+    Raises `RouteError` when the order configuration cannot be read.
+    """
+
+    __slots__ = ("_addresses", "_read", "_write", "data", "from_default", "ordered", "topic")
+
+    def __init__(self, topic: str, data: TopicRouteData, *, from_default: bool = False) -> None:
+        self.topic = topic
+        self.data = data
+        self.from_default = from_default
+        self.ordered = bool(data.order_topic_conf)
+        self._addresses = {
+            broker.broker_name: dict(sorted(broker.broker_addrs.items())) for broker in data.broker_datas
+        }
+        self._write = self._ordered_queues() if self.ordered else self._writable_queues()
+        self._read = tuple(
+            sorted(
+                MessageQueue(topic, queues.broker_name, number)
+                for queues in data.queue_datas
+                if queues.perm & PERM_READ
+                for number in range(queues.read_queue_nums)
+            )
+        )
+
+    def write_queues(self) -> tuple[MessageQueue, ...]:
+        """Queues that producers choose from: by broker name and id, or as the order configuration has them."""
+        return self._write
+
+    def read_queues(self) -> tuple[MessageQueue, ...]:
+        """Queues that consumers share, sorted."""
+        return self._read
+
+    def master_address(self, broker_name: str) -> str | None:
+        """Address of the broker with id 0, or `None` while there is none."""
+        return self._addresses.get(broker_name, {}).get(MASTER_ID)
+
+    def any_address(self, broker_name: str, broker_id: int = MASTER_ID) -> str | None:
+        """Address of the broker `broker_id`; when it is gone, of the next slave, else of any member."""
+        members = self._addresses.get(broker_name)
+        if not members:
+            return None
+        found = members.get(broker_id)
+        if found is None and broker_id != MASTER_ID:
+            found = members.get(broker_id + 1)
+        return found or next(iter(members.values()))
+
+    def addresses(self) -> dict[str, dict[int, str]]:
+        """Addresses by broker name and broker id."""
+        return self._addresses
+
+    def same_as(self, other: TopicRoute) -> bool:
+        """Whether both say the same of brokers and queues, in whatever order the name server listed them."""
+        return (
+            self.from_default == other.from_default
+            and self.data.order_topic_conf == other.data.order_topic_conf
+            and self._addresses == other._addresses
+            and _by_broker(self.data) == _by_broker(other.data)
+        )
+
+    def _ordered_queues(self) -> tuple[MessageQueue, ...]:
+        queues = []
+        for entry in (self.data.order_topic_conf or "").split(";"):
+            broker_name, colon, count = entry.partition(":")
+            if not entry:
+                continue
+            if not colon or not count.isdigit():
+                raise RouteError(
+                    f"order configuration of topic {self.topic}: {entry!r} is not broker:queues; "
+                    "correct it in the name server (namespace ORDER_TOPIC_CONFIG)"
+                )
+            queues += [MessageQueue(self.topic, broker_name, number) for number in range(int(count))]
+        return tuple(queues)
+
+    def _writable_queues(self) -> tuple[MessageQueue, ...]:
+        return tuple(
+            MessageQueue(self.topic, queues.broker_name, number)
+            for queues in sorted(self.data.queue_datas, key=lambda queues: queues.broker_name)
+            if queues.perm & PERM_WRITE and MASTER_ID in self._addresses.get(queues.broker_name, {})
+            for number in range(queues.write_queue_nums)
+        )
+
+
+def default_route(topic: str, default_topic: TopicRouteData, queues_max: int) -> TopicRoute:
+    """The route of a topic that does not exist yet, after that of the default topic (wire.md §8).
+
+    Of each broker at most `queues_max` queues are used, and not more than it has to read.
+    """
+    cut = [
+        msgspec.structs.replace(queues, read_queue_nums=count, write_queue_nums=count)
+        for queues in default_topic.queue_datas
+        for count in (min(queues_max, queues.read_queue_nums),)
+    ]
+    data = msgspec.structs.replace(default_topic, queue_datas=cut, order_topic_conf=None)
+    return TopicRoute(topic, data, from_default=True)
+
+
+def _by_broker(data: TopicRouteData) -> list[tuple[str, int, int, int]]:
+    return sorted((q.broker_name, q.perm, q.read_queue_nums, q.write_queue_nums) for q in data.queue_datas)
