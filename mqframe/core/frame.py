@@ -3,7 +3,8 @@
     4 B length of what follows | 1 B header form, 3 B header length | header | body
 
 `FrameDecoder` takes bytes in any pieces and gives whole frames; it never touches a socket. The body of a
-frame is a view of the bytes that came in, not a copy. Source: RemotingCommand.java, RocketMQSerializable.java.
+frame is a view of the bytes that came in, not a copy. Sources: RemotingCommand.java,
+RocketMQSerializable.java.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class _JsonHeader(msgspec.Struct):
 
 
 class _LaxJsonHeader(_JsonHeader):
-    extFields: dict[str, str | int | float | bool | None] | None = None  # type: ignore[assignment]
+    extFields: dict[str, str | int | float | bool | None] | None = None  # type: ignore[assignment]  # noqa: N815
 
 
 _WORDS: Final = struct.Struct(">iI")
@@ -233,13 +234,38 @@ def encode_frame(frame: Frame) -> bytes:
 
 
 def encode_head(frame: Frame, body_length: int | None = None) -> bytes:
-    """Everything before the body. `body_length`: bytes that will follow; `None` takes the frame's own body."""
+    """Everything before the body. `body_length`: bytes that will follow; `None`: as many as `frame.body` has."""
     if frame.form is HeaderForm.JSON:
         header = _encode_json_header(frame)
     else:
         header = _encode_binary_header(frame)
     length = len(frame.body) if body_length is None else body_length
     return _WORDS.pack(4 + len(header) + length, frame.form << 24 | len(header)) + header
+
+
+def encode_answer(
+    opaque: int, code: int, ext: dict[str, str] | None, remark: str | None, body_length: int
+) -> bytes:
+    """Everything before the body of the answer to request `opaque`, in JSON as brokers write it."""
+    if ext is None and remark is None:
+        header = _BARE_ANSWER % (code, opaque, VERSION)
+    else:
+        header = _ANSWER % (
+            code,
+            b'"extFields":%b,' % _encode_json(ext) if ext is not None else b"",
+            opaque,
+            b'"remark":%b,' % _encode_json(remark) if remark is not None else b"",
+            VERSION,
+        )
+    return _WORDS.pack(4 + len(header) + body_length, len(header)) + header
+
+
+_BARE_ANSWER: Final = (
+    b'{"code":%d,"flag":1,"language":"PYTHON","opaque":%d,"serializeTypeCurrentRPC":"JSON","version":%d}'
+)
+_ANSWER: Final = (
+    b'{"code":%d,%b"flag":1,"language":"PYTHON","opaque":%d,%b"serializeTypeCurrentRPC":"JSON","version":%d}'
+)
 
 
 def _encode_json_header(frame: Frame) -> bytes:

@@ -1,0 +1,1 @@
+"""Frames over sockets: a server, a client with an asyncio and a blocking face, the clock they obey."""

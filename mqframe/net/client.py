@@ -1,0 +1,159 @@
+"""The client side on asyncio: one multiplexed connection for each address, opened when first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from mqframe.core.errors import CallTimeout, ClosedError, ConnectError
+from mqframe.core.frame import Body, Frame
+from mqframe.core.requests import Request
+from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.net.call import Handler
+from mqframe.net.clock import LoopClock, within
+from mqframe.net.endpoint import Endpoint
+from mqframe.net.peer import Peer
+from mqframe.net.settings import NetSettings
+
+
+class Client:
+    """Calls servers by address ("host:port"), and serves what they ask over the same connections.
+
+    Callers that open the same address at once share one attempt. A lost connection fails its calls with
+    `ConnectionLost`; the next call opens a new one. `on_close` is told the address of every connection that
+    ended. Belongs to the loop and the process that use it first.
+    """
+
+    def __init__(
+        self,
+        clock: LoopClock,
+        settings: NetSettings | None = None,
+        *,
+        handlers: Mapping[int, Handler] | None = None,
+        rpc_hooks: Iterable[RpcHook] = (),
+        on_close: Callable[[str], None] | None = None,
+    ) -> None:
+        self._settings = settings or NetSettings()
+        self._clock = clock
+        self._on_close = on_close
+        self._peers: dict[str, Peer] = {}
+        self._opening: dict[str, asyncio.Task[Peer]] = {}
+        self._closed = False
+        self._process = os.getpid()
+        self._endpoint = Endpoint(
+            clock, self._settings, handlers or {}, rpc_hooks, None, self._peer_closed, throttle=False
+        )
+
+    @property
+    def in_flight_requests(self) -> int:
+        """Requests that wait for their answers."""
+        return self._endpoint.in_flight_requests
+
+    @property
+    def addresses(self) -> list[str]:
+        """Addresses with an open connection."""
+        return list(self._peers)
+
+    def invoke(
+        self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0
+    ) -> Awaitable[Frame]:
+        """Send `request` to `address` and give the awaitable of its answer, whatever its code.
+
+        Calls made in one turn of the loop leave together. Awaiting raises `ConnectError` (nothing was sent),
+        `ConnectionLost` and `CallTimeout` (it may have been served), `timeout` seconds in all. Raises
+        `TooMuchInFlight` and `ClosedError` at once.
+        """
+        peer = self._peers.get(address)
+        if peer is not None and not peer.closed and self._process == os.getpid():
+            return peer.invoke(request, body, timeout)
+        self._check_usable()
+        return asyncio.ensure_future(self._open_and_invoke(address, request, body, timeout))
+
+    async def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0) -> None:
+        """Send `request` to `address` without wanting an answer; connecting takes at most `timeout` seconds.
+
+        Raises `ConnectError`, `ConnectionLost`, `TooMuchInFlight` and `ClosedError`.
+        """
+        self._check_usable()
+        peer = self._peers.get(address)
+        if peer is None or peer.closed:
+            peer = await self._open(address, timeout)
+        peer.oneway(request, body)
+
+    def disconnect(self, address: str, reason: str) -> None:
+        """Close the connection to `address`, if there is one; the next call opens a new one."""
+        peer = self._peers.pop(address, None)
+        if peer is not None:
+            peer.close(reason)
+
+    async def close(self) -> None:
+        """Close all connections. Calls under way fail with `ConnectionLost`, later ones `ClosedError`."""
+        self._closed = True
+        if self._process != os.getpid():
+            return
+        openers = tuple(self._opening.values())
+        for opener in openers:
+            opener.cancel()
+        await asyncio.gather(*openers, return_exceptions=True)
+        await self._endpoint.stop("the client was closed")
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise ClosedError("the client was closed")
+        if self._process != os.getpid():
+            raise ClosedError("the process forked after the client was made; make a new one in the child")
+
+    async def _open_and_invoke(self, address: str, request: Request, body: Body, timeout: float) -> Frame:
+        began = self._clock.monotonic()
+        peer = await self._open(address, timeout)
+        left = max(0.0, timeout - (self._clock.monotonic() - began))
+        return await peer.invoke(request, body, left)
+
+    async def _open(self, address: str, timeout: float) -> Peer:
+        peer = self._peers.get(address)
+        if peer is not None and not peer.closed:
+            return peer
+        opener = self._opening.get(address)
+        if opener is None:
+            opener = self._opening[address] = asyncio.ensure_future(self._connect(address))
+            opener.add_done_callback(lambda done: self._opened(address, done))
+        try:
+            return await within(self._clock, timeout, asyncio.shield(opener))
+        except CallTimeout:
+            raise ConnectError(f"no connection to {address} within {timeout:g} s; nothing was sent") from None
+        except asyncio.CancelledError:
+            if opener.cancelled() and self._closed:
+                raise ClosedError("the client was closed") from None
+            raise
+
+    def _opened(self, address: str, opener: asyncio.Task[Peer]) -> None:
+        self._opening.pop(address, None)
+        if not opener.cancelled():
+            opener.exception()  # whoever waited was told; nobody may be left to look
+
+    async def _connect(self, address: str) -> Peer:
+        host, separator, port = address.rpartition(":")
+        if not separator or not port.isdecimal():
+            raise ConnectError(f"{address!r} is not an address like host:port")
+        seconds = self._settings.connect_timeout_seconds
+        loop = asyncio.get_running_loop()
+        try:
+            _, peer = await within(
+                self._clock,
+                seconds,
+                loop.create_connection(lambda: Peer(self._endpoint, address), host.strip("[]"), int(port)),
+            )
+        except CallTimeout:
+            raise ConnectError(f"no connection to {address} within {seconds:g} s; nothing was sent") from None
+        except (OSError, OverflowError) as problem:
+            raise ConnectError(f"no connection to {address}: {problem}; nothing was sent") from problem
+        self._endpoint.start()
+        self._peers[address] = peer
+        return peer
+
+    def _peer_closed(self, peer: Peer) -> None:
+        if self._peers.get(peer.address) is peer:
+            del self._peers[peer.address]
+        if self._on_close is not None:
+            self._on_close(peer.address)

@@ -1,0 +1,133 @@
+"""Time that can wake somebody: the loop's own clock, and what is built on any such clock.
+
+`mqframe.testing.manual_clock.ManualClock` is the other implementation; with it every rule that waits can be
+tested without waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from mqframe.core.clock import Clock
+from mqframe.core.errors import CallTimeout
+from mqframe.log import get_logger
+
+T = TypeVar("T")
+log = get_logger("net")
+
+
+class Timer(Protocol):
+    """A call that is to come."""
+
+    def cancel(self) -> None:
+        """Prevent the call. Without effect once it was made."""
+        ...
+
+
+class LoopClock(Clock, Protocol):
+    """A clock on which calls can be scheduled; `call_later` and `sleep` belong to the loop's thread."""
+
+    def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> Timer:
+        """Call `callback` once `delay_seconds` have passed."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return once `seconds` have passed."""
+        ...
+
+
+class SystemClock:
+    """Real time; timers are those of the running asyncio loop."""
+
+    __slots__ = ()
+
+    def now_ms(self) -> int:
+        """Wall-clock time, milliseconds since 1970-01-01 UTC."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Seconds that only ever grow."""
+        return time.monotonic()
+
+    def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> Timer:
+        """Call `callback` once `delay_seconds` have passed."""
+        return asyncio.get_running_loop().call_later(delay_seconds, callback)
+
+    async def sleep(self, seconds: float) -> None:
+        """Return once `seconds` have passed."""
+        await asyncio.sleep(seconds)
+
+
+async def within(clock: LoopClock, seconds: float, awaitable: Awaitable[T]) -> T:
+    """The result of `awaitable`; when it takes longer than `seconds` it is cancelled: `CallTimeout`."""
+    task = asyncio.ensure_future(awaitable)
+    expired = False
+
+    def expire() -> None:
+        nonlocal expired
+        expired = task.cancel()
+
+    timer = clock.call_later(seconds, expire)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        current = asyncio.current_task()
+        if expired and (current is None or not current.cancelling()):
+            raise CallTimeout(f"not done within {seconds} s") from None
+        raise
+    finally:
+        timer.cancel()
+
+
+class Every:
+    """Calls `callback` every `seconds`, the first time after `first` seconds, until `stop`.
+
+    A callback may be a plain or an async function; the next call is `seconds` after the last one ended, so
+    calls never overlap. An error in it is logged under `name` and the calls go on.
+    """
+
+    def __init__(
+        self,
+        clock: LoopClock,
+        seconds: float,
+        callback: Callable[[], Any],
+        *,
+        name: str,
+        first: float | None = None,
+    ) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._callback = callback
+        self._name = name
+        self._task: asyncio.Future[Any] | None = None
+        self._stopped = False
+        self._timer = clock.call_later(seconds if first is None else first, self._fire)
+
+    def stop(self) -> None:
+        """Make no further call, and cancel the one under way."""
+        self._stopped = True
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _fire(self) -> None:
+        try:
+            result = self._callback()
+        except Exception:  # a periodic task outlives its errors; they are logged
+            log.exception("periodic task failed", task=self._name)
+            result = None
+        if result is not None and asyncio.iscoroutine(result):
+            self._task = asyncio.ensure_future(result)
+            self._task.add_done_callback(self._done)
+        elif not self._stopped:
+            self._timer = self._clock.call_later(self._seconds, self._fire)
+
+    def _done(self, task: asyncio.Future[Any]) -> None:
+        self._task = None
+        if not task.cancelled() and task.exception() is not None:
+            log.error("periodic task failed", task=self._name, exc_info=task.exception())
+        if not self._stopped:
+            self._timer = self._clock.call_later(self._seconds, self._fire)

@@ -1,0 +1,64 @@
+"""The server side: listens, and serves every connection in one loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.net.call import Handler
+from mqframe.net.clock import LoopClock
+from mqframe.net.endpoint import Endpoint
+from mqframe.net.peer import Peer
+from mqframe.net.settings import NetSettings
+
+
+class Server:
+    """Serves requests by their codes.
+
+    A handler runs while the bytes that held its request are being read. When all frames of one read were
+    handled, `turn_end` is called once, then all answers leave with one write. `on_close` is told of every
+    connection that ended.
+    """
+
+    def __init__(
+        self,
+        handlers: Mapping[int, Handler],
+        clock: LoopClock,
+        settings: NetSettings | None = None,
+        *,
+        rpc_hooks: Iterable[RpcHook] = (),
+        turn_end: Callable[[], None] | None = None,
+        on_close: Callable[[Peer], None] | None = None,
+    ) -> None:
+        self._endpoint = Endpoint(
+            clock, settings or NetSettings(), handlers, rpc_hooks, turn_end, on_close, throttle=True
+        )
+        self._listeners: list[asyncio.Server] = []
+
+    @property
+    def peers(self) -> frozenset[Peer]:
+        """The open connections."""
+        return frozenset(self._endpoint.peers)
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen on `host` (name, IPv4 or IPv6) and `port` (0: any free one); gives the port.
+
+        May be called several times, for several addresses. Raises `OSError` when the address cannot be used.
+        """
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(
+            lambda: Peer(self._endpoint), host.strip("[]"), port, backlog=1024
+        )
+        self._endpoint.start()
+        self._listeners.append(listener)
+        return int(listener.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Stop listening, send what is gathered, close all connections."""
+        for listener in self._listeners:
+            listener.close()
+        await self._endpoint.stop("the server stops")
+        for listener in self._listeners:
+            await listener.wait_closed()
+        self._listeners.clear()

@@ -1,0 +1,127 @@
+"""A clock that stands still until a test moves it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Final
+
+_SETTLE_TURNS: Final = 25
+"""Turns of the loop after a timer fired: enough for a request, its answer and what follows, over loopback."""
+
+
+class _Timer:
+    """A call to come at `when` (monotonic seconds); `number` keeps the order of equal times."""
+
+    __slots__ = ("callback", "number", "when")
+
+    def __init__(self, when: float, number: int, callback: Callable[[], object]) -> None:
+        self.when = when
+        self.number = number
+        self.callback: Callable[[], object] | None = callback
+
+    def __lt__(self, other: _Timer) -> bool:
+        return (self.when, self.number) < (other.when, other.number)
+
+    def cancel(self) -> None:
+        """Prevent the call."""
+        self.callback = None
+
+
+class ManualClock:
+    """A `LoopClock` whose time only `advance`, `aadvance` and `advance_from_outside` move.
+
+    Due timers fire in the order of their times, each at its own time; those of equal time in the order in
+    which they were made. Wall and monotonic time move together.
+
+    Without a loop, call `advance`. In the loop that the code under test runs in, `await aadvance(seconds)`: after
+    each timer the loop gets turns to work. For code that runs in a loop of another thread, such as an in-process
+    cluster, call `advance_from_outside(loop, seconds)` from the test's thread; it returns when all is done.
+
+    `now_ms`: wall time to start at, milliseconds since 1970-01-01 UTC.
+    """
+
+    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
+        self._start_ms = now_ms
+        self._now = 0.0
+        self._numbers = 0
+        self._timers: list[_Timer] = []
+        self._lock = threading.Lock()
+
+    def now_ms(self) -> int:
+        """Wall-clock time, milliseconds since 1970-01-01 UTC."""
+        return self._start_ms + round(self._now * 1000)
+
+    def monotonic(self) -> float:
+        """Seconds since this clock was made."""
+        return self._now
+
+    @property
+    def timers(self) -> int:
+        """How many calls are to come."""
+        with self._lock:
+            return sum(timer.callback is not None for timer in self._timers)
+
+    def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> _Timer:
+        """Call `callback` once time was moved `delay_seconds` further. From any thread."""
+        with self._lock:
+            self._numbers += 1
+            timer = _Timer(self._now + max(0.0, delay_seconds), self._numbers, callback)
+            heappush(self._timers, timer)
+        return timer
+
+    async def sleep(self, seconds: float) -> None:
+        """Return once time was moved `seconds` further."""
+        loop = asyncio.get_running_loop()
+        over: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            if not over.done():
+                over.set_result(None)
+
+        timer = self.call_later(seconds, lambda: loop.call_soon_threadsafe(wake))
+        try:
+            await over
+        finally:
+            timer.cancel()
+
+    def advance(self, seconds: float) -> None:
+        """Move time by `seconds` and make the calls that fall due, here and now."""
+        end = self._now + seconds
+        while (timer := self._next(end)) is not None:
+            self._fire(timer)
+        self._now = end
+
+    async def aadvance(self, seconds: float) -> None:
+        """As `advance`, with turns for the running loop before, between and after the calls."""
+        end = self._now + seconds
+        await self._settle()
+        while (timer := self._next(end)) is not None:
+            self._fire(timer)
+            await self._settle()
+        self._now = end
+        await self._settle()
+
+    def advance_from_outside(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        """As `aadvance` in `loop`, which runs in another thread; returns when it is done."""
+        asyncio.run_coroutine_threadsafe(self.aadvance(seconds), loop).result()
+
+    def _next(self, end: float) -> _Timer | None:
+        with self._lock:
+            while self._timers and self._timers[0].callback is None:
+                heappop(self._timers)
+            if not self._timers or self._timers[0].when > end + 1e-9:
+                return None
+            return heappop(self._timers)
+
+    def _fire(self, timer: _Timer) -> None:
+        self._now = max(self._now, timer.when)
+        callback, timer.callback = timer.callback, None
+        if callback is not None:
+            callback()
+
+    async def _settle(self) -> None:
+        for _ in range(_SETTLE_TURNS):
+            await asyncio.sleep(0)
