@@ -105,7 +105,7 @@ class Endpoint:
 
     def spawn(self, work: Awaitable[None]) -> None:
         """Run `work` as a task that ends with this endpoint."""
-        task: asyncio.Task[Any] = asyncio.ensure_future(work)  # type: ignore[assignment]
+        task: asyncio.Task[Any] = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, Refusal, TooMuchInFlight
@@ -16,6 +16,7 @@ from mqframe.net.call import Call, Reply, failure_reply
 from mqframe.net.endpoint import Endpoint
 
 log = get_logger("net")
+_UNKNOWN: Final = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 class Waiting(NamedTuple):
@@ -91,7 +92,7 @@ class Peer(asyncio.Protocol):
     def invoke(self, request: Request, body: Body = b"", timeout: float = 3.0) -> asyncio.Future[Frame]:
         """Send `request` and give the future of its answer, whatever its code.
 
-        The future fails with `CallTimeout` after `timeout` seconds and with `ConnectionLost` when the connection
+        It fails with `CallTimeout` after `timeout` seconds and with `ConnectionLost` when the connection
         closes. Raises `ConnectionLost` and `TooMuchInFlight` at once when nothing could be sent.
         """
         endpoint = self._endpoint
@@ -156,11 +157,9 @@ class Peer(asyncio.Protocol):
         waiting = self.waiting.pop(opaque)
         self._endpoint.release(waiting.body_bytes)
         if not waiting.future.done():
-            waiting.future.set_exception(
-                CallTimeout(
-                    f"{self.address} did not answer {_name(waiting.request.code)} within {waiting.timeout:g} s"
-                )
-            )
+            name = _name(waiting.request.code)
+            problem = f"{self.address} did not answer {name} within {waiting.timeout:g} s"
+            waiting.future.set_exception(CallTimeout(problem))
 
     def close_if_idle(self, now: float) -> None:
         """Close when nothing passed for too long, or when the other side does not read."""
@@ -171,9 +170,8 @@ class Peer(asyncio.Protocol):
             self.abort()
         elif now - self._last_active >= settings.idle_seconds and not self.waiting:
             half = self._decoder.unread_bytes
-            self.close(
-                f"idle for {settings.idle_seconds:g} s" + (f" within a frame ({half} bytes)" if half else "")
-            )
+            within = f", {half} bytes into a frame" if half else ""
+            self.close(f"idle for {settings.idle_seconds:g} s{within}")
 
     def _check_sendable(self) -> None:
         if self.closed:
@@ -198,7 +196,7 @@ class Peer(asyncio.Protocol):
         size = len(head)
         if body.__class__ is list:
             keep = self._in_turn
-            for part in cast("list[Body]", body):
+            for part in body:
                 out.append(part if keep or part.__class__ is bytes else bytes(part))
                 size += len(part)
         elif body:
@@ -302,12 +300,7 @@ class Peer(asyncio.Protocol):
             if endpoint.rpc_hooks:
                 self._before_hooks(frame)
             if handler is None:
-                call.reply(
-                    Reply(
-                        ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
-                        remark=f"request code {frame.code} is not supported",
-                    )
-                )
+                call.reply(Reply(_UNKNOWN, remark=f"request code {frame.code} is not supported"))
                 return
             self._check_held(frame)
             result = handler(call)
@@ -315,7 +308,7 @@ class Peer(asyncio.Protocol):
             self._fail(call, problem)
             return
         if result.__class__ is Reply:
-            call.reply(cast("Reply", result))
+            call.reply(result)
         elif not call.answered:
             self._held_requests += 1
             call.held_bytes = len(frame.body)
@@ -374,12 +367,9 @@ class Peer(asyncio.Protocol):
         for call in waiting.values():
             endpoint.release(call.body_bytes)
             if not call.future.done():
-                call.future.set_exception(
-                    ConnectionLost(
-                        f"connection to {self.address} closed while {_name(call.request.code)} was under way: "
-                        f"{self._reason}"
-                    )
-                )
+                name = _name(call.request.code)
+                problem = f"connection to {self.address} closed during {name}: {self._reason}"
+                call.future.set_exception(ConnectionLost(problem))
         if endpoint.on_close is not None:
             endpoint.on_close(self)
 

@@ -36,9 +36,10 @@ class ManualClock:
     Due timers fire in the order of their times, each at its own time; those of equal time in the order in
     which they were made. Wall and monotonic time move together.
 
-    Without a loop, call `advance`. In the loop that the code under test runs in, `await aadvance(seconds)`: after
-    each timer the loop gets turns to work. For code that runs in a loop of another thread, such as an in-process
-    cluster, call `advance_from_outside(loop, seconds)` from the test's thread; it returns when all is done.
+    Without a loop, call `advance`. In the loop that the code under test runs in, `await aadvance(seconds)`:
+    after each timer the loop gets turns to work. For code that runs in a loop of another thread, such as an
+    in-process cluster, call `advance_from_outside(loop, seconds)` from the test's thread; it returns when all
+    is done.
 
     `now_ms`: wall time to start at, milliseconds since 1970-01-01 UTC.
     """

@@ -1,0 +1,68 @@
+"""Values by namespace and key, kept in `kvConfig.json` as the reference keeps them (KVConfigManager.java)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mqframe.core import loosejson
+from mqframe.core.bodies import Body
+from mqframe.core.errors import BodyError
+from mqframe.log import get_logger
+
+ORDER_TOPIC_NAMESPACE = "ORDER_TOPIC_CONFIG"
+"""Holds, by topic, the fixed queue lists of ordered topics, such as "broker-a:4;broker-b:4"."""
+
+log = get_logger("nameserver")
+
+
+class _File(Body):
+    config_table: dict[str, dict[str, str]] = {}
+
+
+class KvConfig:
+    """The table, written through to `directory`/kvConfig.json when a directory is given."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._path = None if directory is None else directory / "kvConfig.json"
+        self._table: dict[str, dict[str, str]] = {}
+
+    def load(self) -> None:
+        """Read the file, or, where it cannot be read, the copy of the version before it."""
+        if self._path is None:
+            return
+        for path in (self._path, self._path.with_name("kvConfig.json.bak")):
+            try:
+                self._table = loosejson.decode(path.read_bytes(), _File).config_table
+                return
+            except FileNotFoundError:
+                continue
+            except (OSError, BodyError) as problem:
+                log.warning("key-value configuration cannot be read", path=str(path), problem=str(problem))
+
+    def put(self, namespace: str, key: str, value: str) -> None:
+        """Store one value. Raises `OSError` when it cannot be kept."""
+        self._table.setdefault(namespace, {})[key] = value
+        self._save()
+
+    def get(self, namespace: str, key: str) -> str | None:
+        """One value."""
+        return self._table.get(namespace, {}).get(key)
+
+    def delete(self, namespace: str, key: str) -> None:
+        """Remove one value. Raises `OSError` when that cannot be kept."""
+        if self._table.get(namespace, {}).pop(key, None) is not None:
+            self._save()
+
+    def namespace(self, namespace: str) -> dict[str, str] | None:
+        """All values of a namespace, `None` where it was never used."""
+        return self._table.get(namespace)
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._path.with_name("kvConfig.json.tmp")
+        fresh.write_bytes(loosejson.dumps(_File(self._table)))
+        if self._path.exists():
+            self._path.replace(self._path.with_name("kvConfig.json.bak"))
+        fresh.replace(self._path)

@@ -1,0 +1,68 @@
+"""A name server that runs in the current loop."""
+
+from __future__ import annotations
+
+from mqframe.core.registry import Registry
+from mqframe.log import get_logger
+from mqframe.nameserver.handlers import Handlers
+from mqframe.nameserver.kv_config import KvConfig
+from mqframe.nameserver.settings import NameServerSettings
+from mqframe.net.clock import Every, LoopClock
+from mqframe.net.peer import Peer
+from mqframe.net.server import Server
+from mqframe.net.settings import NetSettings
+
+log = get_logger("nameserver")
+
+
+class NameServer:
+    """Knows brokers and topics; any number of them may run, none knows the others."""
+
+    def __init__(
+        self, settings: NameServerSettings, clock: LoopClock, net: NetSettings | None = None
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._kv = KvConfig(settings.directory)
+        self._registry = Registry(
+            acting_masters=settings.support_acting_master,
+            forget_missing_topics=settings.delete_topic_with_broker_registration,
+        )
+        handlers = Handlers(self._registry, self._kv, settings, clock)
+        self._server = Server(handlers.table(), clock, net, on_close=self._on_close)
+        self._scan: Every | None = None
+        self._port = settings.port
+
+    @property
+    def address(self) -> str:
+        """Where it listens, "host:port"; the real port once started."""
+        host = self._settings.host
+        return f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}"
+
+    @property
+    def registry(self) -> Registry:
+        """What it knows."""
+        return self._registry
+
+    async def start(self) -> None:
+        """Load what was kept and listen. Raises `OSError` when the address cannot be used."""
+        self._kv.load()
+        self._port = await self._server.start(self._settings.host, self._settings.port)
+        seconds = self._settings.scan_milliseconds / 1000
+        self._scan = Every(self._clock, seconds, self._remove_silent, name="silent brokers")
+
+    async def stop(self) -> None:
+        """Close all connections and stop listening."""
+        if self._scan is not None:
+            self._scan.stop()
+        await self._server.stop()
+
+    def _on_close(self, peer: Peer) -> None:
+        for key in self._registry.connection_closed(peer):
+            log.info("broker left with its connection", cluster=key.cluster, broker=key.address)
+
+    def _remove_silent(self) -> None:
+        for key, connection in self._registry.expire(self._clock.now_ms()):
+            log.warning("broker is silent", cluster=key.cluster, broker=key.address)
+            if isinstance(connection, Peer):
+                connection.close("the broker was silent for too long")

@@ -1,0 +1,56 @@
+"""Settings of a name server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mqframe.core.settings import at_least, setting, settings, within
+
+
+@settings("nameserver")
+class NameServerSettings:
+    """Where a name server listens, what it keeps and what it answers."""
+
+    host: str = setting("127.0.0.1", doc="address to listen on", conf="bindAddress")
+    port: int = setting(
+        9876, doc="port to listen on; 0: any free one", check=within(0, 65535), conf="listenPort"
+    )
+    directory: Path | None = setting(
+        None, doc="folder that keeps kvConfig.json; without it key-value configuration is lost at the end"
+    )
+    order_message_enable: bool = setting(
+        False, doc="put the order configuration of a topic into its route", conf="orderMessageEnable"
+    )
+    return_order_topic_config_to_broker: bool = setting(
+        True,
+        doc="give brokers the order configuration when they register",
+        conf="returnOrderTopicConfigToBroker",
+    )
+    support_acting_master: bool = setting(
+        False,
+        doc="show the lowest slave of a broker without master as its master",
+        conf="supportActingMaster",
+    )
+    delete_topic_with_broker_registration: bool = setting(
+        False,
+        doc="a registration removes the broker's topics that it does not name",
+        conf="deleteTopicWithBrokerRegistration",
+    )
+    enable_all_topic_list: bool = setting(
+        True, doc="answer the list of all topics", conf="enableAllTopicList"
+    )
+    enable_topic_list: bool = setting(
+        True, doc="answer the lists of topics by cluster and unit", conf="enableTopicList"
+    )
+    need_wait_for_service: bool = setting(
+        False, doc="refuse routes at first, until brokers had time to register", conf="needWaitForService"
+    )
+    wait_seconds_for_service: float = setting(
+        45.0, doc="for how long, s", check=at_least(0), conf="waitSecondsForService"
+    )
+    scan_milliseconds: int = setting(
+        5000,
+        doc="how often silent brokers are looked for, ms",
+        check=at_least(1),
+        conf="scanNotActiveBrokerInterval",
+    )
