@@ -1,8 +1,8 @@
 """Runs tuples of hooks so that a faulty hook cannot stop what it watches.
 
-Before-hooks run in order, after-hooks in reverse. An exception of a hook is logged with the hook's name and goes
-no further, but for the one refusal error that its kind declares. Callers resolve the tuples once and test them
-for truth first, so that nothing is spent where there is no hook.
+Before-hooks run in order, after-hooks in reverse. An exception of a hook is logged with its name and goes
+no further, but for the one refusal error that its kind declares. Callers resolve the tuples once and test
+them for truth first, so that nothing is spent where there is no hook.
 """
 
 from __future__ import annotations

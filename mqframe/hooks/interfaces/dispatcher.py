@@ -13,10 +13,25 @@ from mqframe.core.message import ReceivedMessage
 class LogRange(Protocol):
     """A stretch of the commit log, [start, end) in bytes, cut at record ends. Readable from any thread."""
 
-    start: int
-    end: int
-    commit_log_directory: Path
-    commit_log_file_bytes: int
+    @property
+    def start(self) -> int:
+        """Commit-log offset of the first byte."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """Commit-log offset after the last byte."""
+        ...
+
+    @property
+    def commit_log_directory(self) -> Path:
+        """Where the files of the log lie, each named by the 20 digits of its start offset."""
+        ...
+
+    @property
+    def commit_log_file_bytes(self) -> int:
+        """Size of each file, bytes."""
+        ...
 
     def records(self) -> Iterator[ReceivedMessage]:
         """The messages in the stretch, in order, blank ends of files passed over."""

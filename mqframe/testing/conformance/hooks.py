@@ -1,0 +1,203 @@
+"""What every hook around sends, listeners and remote calls has to do."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import pytest
+
+from mqframe.core.errors import AnswerFix, CallTimeout
+from mqframe.core.frame import Frame, encode_frame
+from mqframe.core.host import encode_host
+from mqframe.core.message import Message, MessageQueue, ReceivedMessage, SendResult, SendStatus
+from mqframe.hooks.interfaces import (
+    ConsumeContext,
+    ConsumeHook,
+    Forbidden,
+    ForbiddenContext,
+    ForbiddenHook,
+    RpcHook,
+    SendContext,
+    SendHook,
+)
+
+QUEUE = MessageQueue("orders", "broker-a", 1)
+MESSAGE = Message("orders", b"body", tag="paid", keys=["o-1"], properties={"colour": "green"})
+ADDRESS = "127.0.0.1:10911"
+TIME_MS = 1_700_000_000_000
+
+
+def sent_result(message_id: str = "7F00000100") -> SendResult:
+    """What a broker says to a send that went well."""
+    return SendResult(SendStatus.SEND_OK, message_id, QUEUE, 42, "7F00000100002A9F0000000000000000")
+
+
+def received_message(offset: int = 42) -> ReceivedMessage:
+    """A stored message as a listener sees it."""
+    host = encode_host(ADDRESS)
+    return ReceivedMessage(
+        "orders", 1, offset, offset * 200, 200, TIME_MS, TIME_MS + 1, host, host, 0, 0, 0, 0, 0,
+        b"body", b"TAGS\x01paid\x02KEYS\x01o-1\x02UNIQ_KEY\x017F00000100\x02", "broker-a",
+    )  # fmt: skip
+
+
+class SendHookConformance:
+    """A send hook takes every mode and every outcome, and leaves the message alone."""
+
+    def make(self) -> SendHook:
+        """A fresh hook."""
+        raise NotImplementedError
+
+    def contexts(self) -> list[SendContext]:
+        """One context of each shape, as before the send."""
+        batch = [Message("orders", b"body %d" % i) for i in range(3)]
+        shapes: list[tuple[str, Sequence[Message]]] = [
+            ("sync", [MESSAGE]),
+            ("async", [MESSAGE]),
+            ("oneway", [MESSAGE]),
+            ("sync", batch),
+        ]
+        return [
+            SendContext(
+                "shop", messages, [f"id-{i}" for i in range(len(messages))], QUEUE, ADDRESS, mode, TIME_MS
+            )
+            for mode, messages in shapes
+        ]
+
+    def test_before_and_after_take_every_outcome(self) -> None:
+        """A result, no result (one-way), a time-out, a refusal."""
+        hook = self.make()
+        for outcome in (sent_result(), None, CallTimeout("3 s"), AnswerFix(13, "illegal", ADDRESS)):
+            for context in self.contexts():
+                hook.before(context)
+                context.result = outcome if isinstance(outcome, SendResult) else None
+                context.error = outcome if isinstance(outcome, Exception) else None
+                hook.after(context)
+
+    def test_the_send_stays_as_it_is(self) -> None:
+        """Only `extras` belongs to hooks."""
+        hook = self.make()
+        for context in self.contexts():
+            before = (context.group, list(context.messages), context.queue, context.mode)
+            hook.before(context)
+            context.result = sent_result()
+            hook.after(context)
+            assert (context.group, list(context.messages), context.queue, context.mode) == before
+            assert context.result == sent_result()
+
+    def test_after_without_before_is_taken(self) -> None:
+        """The hook may have failed, or been added, in between."""
+        for context in self.contexts():
+            context.error = CallTimeout("3 s")
+            self.make().after(context)
+
+
+class ConsumeHookConformance:
+    """A consume hook takes every outcome of a listener, and leaves the messages alone."""
+
+    def make(self) -> ConsumeHook:
+        """A fresh hook."""
+        raise NotImplementedError
+
+    def context(self) -> ConsumeContext:
+        """A call with two messages, as before the listener."""
+        return ConsumeContext("billing", [received_message(42), received_message(43)], QUEUE, "10.0.0.1@42")
+
+    def test_before_and_after_take_every_outcome(self) -> None:
+        """All five, with and without an error."""
+        hook = self.make()
+        for outcome in ("success", "failed", "timeout", "exception", "null"):
+            context = self.context()
+            hook.before(context)
+            context.outcome = outcome
+            context.success = outcome == "success"
+            context.elapsed_seconds = 0.25
+            context.error = ValueError("listener") if outcome == "exception" else None
+            hook.after(context)
+
+    def test_the_messages_stay_as_they_are(self) -> None:
+        """A listener gets what the broker stored."""
+        hook = self.make()
+        context = self.context()
+        hook.before(context)
+        seen = [(m.topic, m.queue_offset, m.body, m.raw_properties) for m in context.messages]
+        plain = [(m.topic, m.queue_offset, m.body, m.raw_properties) for m in self.context().messages]
+        assert seen == plain
+        assert context.queue == QUEUE
+
+    def test_after_without_before_is_taken(self) -> None:
+        """The hook may have failed, or been added, in between."""
+        context = self.context()
+        context.outcome, context.success = "success", True
+        self.make().after(context)
+
+
+class ForbiddenHookConformance:
+    """A forbidden-check hook either lets a send pass or raises `Forbidden`, always the same."""
+
+    def make(self) -> ForbiddenHook:
+        """A fresh hook."""
+        raise NotImplementedError
+
+    def allowed(self) -> list[ForbiddenContext]:
+        """Sends that pass."""
+        return [ForbiddenContext("shop", MESSAGE, QUEUE, ADDRESS, "sync")]
+
+    def forbidden(self) -> list[ForbiddenContext]:
+        """Sends that are stopped."""
+        return []
+
+    def test_allowed_sends_pass(self) -> None:
+        """Asked once or twice."""
+        hook = self.make()
+        for context in self.allowed():
+            hook.check(context)
+            hook.check(context)
+
+    def test_forbidden_sends_are_stopped_with_the_declared_error(self) -> None:
+        """And the error says something."""
+        hook = self.make()
+        for context in self.forbidden():
+            for _ in range(2):
+                with pytest.raises(Forbidden, match=r"."):
+                    hook.check(context)
+
+
+class RpcHookConformance:
+    """An RPC hook leaves frames that can be sent, and takes a call without an answer."""
+
+    def make(self) -> RpcHook:
+        """A fresh hook."""
+        raise NotImplementedError
+
+    def requests(self) -> list[Frame]:
+        """Requests with and without header fields and a body."""
+        return [
+            Frame(10, 1, ext={"topic": "orders", "queueId": "1"}, body=b"body"),
+            Frame(34, 2, ext={}),
+            Frame(105, 3),
+        ]
+
+    def test_a_request_can_be_encoded_after_before(self) -> None:
+        """Fields are texts; code, number and body are the caller's."""
+        hook = self.make()
+        for request in self.requests():
+            plain = copy.copy(request)
+            hook.before(ADDRESS, request)
+            assert (request.code, request.opaque, bytes(request.body)) == (
+                plain.code,
+                plain.opaque,
+                plain.body,
+            )
+            assert (plain.ext or {}).items() <= (request.ext or {}).items()
+            assert encode_frame(request)
+
+    def test_after_takes_an_answer_or_none(self) -> None:
+        """None comes after a one-way request."""
+        hook = self.make()
+        for request in self.requests():
+            hook.before(ADDRESS, request)
+            hook.after(ADDRESS, request, Frame(0, request.opaque, flag=1))
+            hook.after(ADDRESS, request, Frame(1, request.opaque, flag=1, remark="failed"))
+            hook.after(ADDRESS, request, None)

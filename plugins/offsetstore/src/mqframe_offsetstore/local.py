@@ -1,0 +1,104 @@
+"""Offsets in a JSON file, in the place and form of LocalFileOffsetStore.java. For broadcasting consumers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from mqframe.core import loosejson
+from mqframe.core.errors import BodyError, RetryError, StoreError
+from mqframe.core.message import MessageQueue
+from mqframe.core.settings import setting, settings
+from mqframe.hooks.interfaces import OffsetStoreContext
+from mqframe_offsetstore.memory import MemoryOffsets
+
+Table = dict[MessageQueue, int]
+
+
+class LocalOffsetStore(MemoryOffsets):
+    """`<directory>/<client id>/<group>/offsets.json`; the version before it is `offsets.json.bak`."""
+
+    @settings("plugins.local")
+    class Options:
+        """Where the file lies."""
+
+        directory: Path | None = setting(
+            None, doc="folder of the files; none: the client's offset folder, ~/.rocketmq_offsets by default"
+        )
+
+    def __init__(self, context: OffsetStoreContext, options: Options | None = None) -> None:
+        super().__init__()
+        directory = (options or self.Options()).directory or context.directory
+        self.path = Path(directory).expanduser() / context.client_id / context.group / "offsets.json"
+        self._backup = self.path.with_name("offsets.json.bak")
+        self._writing = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Read the file, or its backup where it is damaged.
+
+        Raises `StoreError` when both are damaged, `RetryError` on disk errors.
+        """
+        table, _ = await asyncio.to_thread(self._read)
+        self.offsets.update(table)
+
+    async def read_stored(self, queue: MessageQueue) -> int | None:
+        """The offset in the file. Raises as `load` does."""
+        table, _ = await asyncio.to_thread(self._read)
+        return table.get(queue)
+
+    async def persist(self, queues: Collection[MessageQueue]) -> None:
+        """Write the offsets of `queues`; others in the file stay. Raises `RetryError` on disk errors."""
+        changed = {queue: offset for queue, offset in self.offsets.items() if queue in queues}
+        if changed:
+            async with self._writing:
+                await asyncio.to_thread(self._merge, changed)
+
+    def _read(self) -> tuple[Table, Path | None]:
+        """The offsets, and the file that they come from."""
+        for path in (self.path, self._backup):
+            try:
+                text = path.read_bytes()
+            except FileNotFoundError:
+                continue
+            except OSError as problem:
+                raise RetryError(f"offset file {path} cannot be read: {problem}") from problem
+            if not text:
+                continue
+            try:
+                return _table(text), path
+            except BodyError as problem:
+                if path is self._backup:
+                    raise StoreError(f"offset file {path} is damaged ({problem}); remove it") from problem
+        return {}, None
+
+    def _merge(self, changed: Table) -> None:
+        table, source = self._read()
+        if all(table.get(queue) == offset for queue, offset in changed.items()):
+            return
+        text = loosejson.dumps({"offsetTable": table | changed})
+        fresh = self.path.with_name("offsets.json.tmp")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with fresh.open("wb") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            if source == self.path:
+                # A damaged file never takes the place of a good backup.
+                os.replace(self.path, self._backup)
+            os.replace(fresh, self.path)
+        except OSError as problem:
+            raise RetryError(f"offset file {self.path} cannot be written: {problem}") from problem
+
+
+def _table(text: bytes) -> Table:
+    whole = loosejson.loads(text)
+    table = whole.get("offsetTable") if isinstance(whole, dict) else None
+    if not isinstance(table, dict):
+        raise BodyError("no offsetTable")
+    for queue, offset in table.items():
+        if not isinstance(queue, MessageQueue) or not isinstance(offset, int):
+            raise BodyError(f"offsetTable holds {queue!r}: {offset!r}")
+    return table

@@ -1,0 +1,46 @@
+"""The part that all stores share: the offsets in memory."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from mqframe.core.message import MessageQueue
+from mqframe.hooks.interfaces import OffsetStore, ReadFrom
+
+
+class MemoryOffsets(OffsetStore):
+    """Offsets in memory over a store that a subclass reads in `read_stored` and writes in `persist`."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[MessageQueue, int] = {}
+
+    def update(self, queue: MessageQueue, offset: int, *, increase_only: bool) -> None:
+        """Remember `offset`; with `increase_only` never a smaller one than is remembered."""
+        if not increase_only or offset > self.offsets.get(queue, -1):
+            self.offsets[queue] = offset
+
+    async def read(self, queue: MessageQueue, source: ReadFrom) -> int | None:
+        """The offset from memory, from the store, or from the store where memory has none.
+
+        What the store gives is remembered. Raises `RetryError` when the store cannot be read.
+        """
+        if source is not ReadFrom.STORE and queue in self.offsets:
+            return self.offsets[queue]
+        if source is ReadFrom.MEMORY:
+            return None
+        stored = await self.read_stored(queue)
+        if stored is not None:
+            self.offsets[queue] = stored
+        return stored
+
+    @abstractmethod
+    async def read_stored(self, queue: MessageQueue) -> int | None:
+        """The durable offset, or `None`. Raises `RetryError` when it cannot be read."""
+
+    def forget(self, queue: MessageQueue) -> None:
+        """Drop `queue` from memory."""
+        self.offsets.pop(queue, None)
+
+    def snapshot(self, topic: str) -> dict[MessageQueue, int]:
+        """What is in memory for `topic`, as a copy."""
+        return {queue: offset for queue, offset in self.offsets.items() if queue.topic == topic}

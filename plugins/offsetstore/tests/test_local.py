@@ -1,0 +1,89 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from mqframe.core import loosejson
+from mqframe.core.errors import StoreError
+from mqframe.core.message import MessageQueue
+from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
+from mqframe.testing.conformance import MemoryWire, OffsetStoreConformance
+from mqframe_offsetstore import LocalOffsetStore
+
+QUEUE = MessageQueue("orders", "broker-a", 0)
+JAVA_FILE = b"""{
+\t"offsetTable":{{
+\t\t\t"brokerName":"broker-a",
+\t\t\t"queueId":0,
+\t\t\t"topic":"orders"
+\t\t}:42
+\t}
+}"""
+
+
+class TestLocalConformance(OffsetStoreConformance):
+    def make(self, context: OffsetStoreContext) -> OffsetStore:
+        return LocalOffsetStore(context)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalOffsetStore:
+    return LocalOffsetStore(OffsetStoreContext("billing", "10.0.0.1@42", MemoryWire(), tmp_path))
+
+
+def put(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def persist(store: LocalOffsetStore, offset: int) -> None:
+    store.update(QUEUE, offset, increase_only=False)
+    asyncio.run(store.persist([QUEUE]))
+
+
+def test_lies_where_the_java_client_looks(store: LocalOffsetStore, tmp_path: Path) -> None:
+    assert store.path == tmp_path / "10.0.0.1@42" / "billing" / "offsets.json"
+
+
+def test_the_directory_can_be_chosen(tmp_path: Path) -> None:
+    context = OffsetStoreContext("billing", "c", MemoryWire(), tmp_path)
+    store = LocalOffsetStore(context, LocalOffsetStore.Options(directory=tmp_path / "else"))
+    assert store.path == tmp_path / "else" / "c" / "billing" / "offsets.json"
+
+
+def test_reads_what_the_java_client_wrote(store: LocalOffsetStore) -> None:
+    put(store.path, JAVA_FILE)
+    asyncio.run(store.load())
+    assert store.snapshot("orders") == {QUEUE: 42}
+
+
+def test_writes_the_form_of_the_java_client(store: LocalOffsetStore) -> None:
+    persist(store, 7)
+    text = store.path.read_bytes()
+    assert text == b'{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"orders"}:7}}'
+    assert loosejson.loads(text) == {"offsetTable": {QUEUE: 7}}
+
+
+def test_the_version_before_is_kept(store: LocalOffsetStore) -> None:
+    persist(store, 7)
+    first = store.path.read_bytes()
+    persist(store, 8)
+    assert store.path.with_name("offsets.json.bak").read_bytes() == first
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"offsetTable":{"x":1}}'])
+def test_a_damaged_file_is_replaced_by_its_backup(store: LocalOffsetStore, damage: bytes) -> None:
+    put(store.path, damage)
+    put(store.path.with_name("offsets.json.bak"), JAVA_FILE)
+    asyncio.run(store.load())
+    assert asyncio.run(store.read(QUEUE, ReadFrom.STORE)) == 42
+    persist(store, 43)
+    assert loosejson.loads(store.path.read_bytes()) == {"offsetTable": {QUEUE: 43}}
+    assert store.path.with_name("offsets.json.bak").read_bytes() == JAVA_FILE
+
+
+def test_two_damaged_files_are_an_error_that_names_them(store: LocalOffsetStore) -> None:
+    put(store.path, b"{")
+    put(store.path.with_name("offsets.json.bak"), b"{")
+    with pytest.raises(StoreError, match=r"offsets\.json\.bak is damaged"):
+        asyncio.run(store.load())
