@@ -41,6 +41,8 @@ STORE_TIMESTAMP_V4_AT: Final = 56
 _SIZE_MAGIC: Final = struct.Struct(">ii")
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
+_V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
+_PROPERTIES_MAX: Final = 32767
 
 
 class RecordError(GiveUpError):
@@ -181,8 +183,39 @@ def check_crc(message: ReceivedMessage) -> None:
 
 def decode_records(buffer: bytes | memoryview, broker_name: str = "") -> Iterator[ReceivedMessage]:
     """All records of a pull answer, in order. Raises `RecordError` where the bytes stop being records."""
-    at, end = 0, len(buffer)
+    # What nearly every record is (version 1, IPv4 hosts) is taken apart right here, which halves the time that
+    # a consumer spends on it; `decode_record` does the rest, and finds the words for what is wrong.
+    raw = bytes(buffer)
+    at, end = 0, len(raw)
+    unpack, make = HEAD.unpack_from, ReceivedMessage
+    last_topic, topic = b"", ""
     while at < end:
-        message = decode_record(buffer, at, broker_name)
+        if end - at > HEAD.size:
+            (
+                size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag,
+                born_time, born_host, store_time, store_host, reconsume_times, prepared, body_length,
+            ) = unpack(raw, at)  # fmt: skip
+            body_end = at + 88 + body_length
+            if magic == MAGIC_V1 and not sys_flag & _V6 and body_length >= 0 and body_end < end:
+                topic_end = body_end + 1 + raw[body_end]
+                after = at + size
+                if (
+                    topic_end + 2 <= after <= end
+                    and (raw[topic_end] << 8 | raw[topic_end + 1]) == after - topic_end - 2 <= _PROPERTIES_MAX
+                ):
+                    topic_bytes = raw[body_end + 1 : topic_end]
+                    if topic_bytes != last_topic:
+                        try:
+                            topic, last_topic = _topic(topic_bytes), topic_bytes
+                        except UnicodeDecodeError as problem:
+                            raise RecordError(f"record at byte {at} cannot be read: {problem}") from problem
+                    yield make(
+                        topic, queue_id, queue_offset, physical_offset, size, born_time, store_time,
+                        born_host, store_host, reconsume_times, sys_flag, flag, crc, prepared,
+                        raw[at + 88 : body_end], raw[topic_end + 2 : after], broker_name,
+                    )  # fmt: skip
+                    at = after
+                    continue
+        message = decode_record(raw, at, broker_name)
         yield message
         at += message.store_size

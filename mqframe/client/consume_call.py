@@ -1,0 +1,119 @@
+"""One call of a listener, with its hooks around it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from mqframe.client.listener import ListenerContext, Subscription
+from mqframe.core.consume_result import ConsumeResult, Outcome, outcome
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.process_queue import ProcessQueue
+from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook
+from mqframe.hooks.isolate import after_consume, before_consume
+
+
+class ConsumeCall:
+    """Messages on their way through a listener.
+
+    `since`: monotonic seconds when they began to wait. `over`: nobody is interested in the result any more,
+    because the call timed out. `elapsed`: seconds in the listener.
+    """
+
+    __slots__ = (
+        "context",
+        "elapsed",
+        "error",
+        "held",
+        "messages",
+        "over",
+        "result",
+        "since",
+        "started",
+        "subscription",
+    )
+
+    def __init__(
+        self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: Subscription, since: float
+    ) -> None:
+        self.held = held
+        self.messages = messages
+        self.subscription = subscription
+        self.since = since
+        self.context: ListenerContext | None = None
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.elapsed = 0.0
+        self.started = False
+        self.over = False
+
+
+class Caller:
+    """Calls listeners, in whatever thread or task it is used, and notes what came of it in the call.
+
+    `timeout_seconds` only names the outcome here; who waits too long is the consume service's business.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        client_id: str,
+        hooks: Sequence[ConsumeHook],
+        monotonic: Callable[[], float],
+        timeout_seconds: float,
+    ) -> None:
+        self._group = group
+        self._client_id = client_id
+        self._hooks = tuple(hooks)
+        self._monotonic = monotonic
+        self._timeout_seconds = timeout_seconds
+
+    def call(self, call: ConsumeCall) -> None:
+        """Call a plain listener. Whatever it raises is noted."""
+        if call.over or call.held.dropped:
+            return
+        watched = self._begin(call)
+        started = self._monotonic()
+        try:
+            call.result = call.subscription.function(call.messages, call.context)  # type: ignore[arg-type]
+        except BaseException as problem:  # isolation boundary: it is the application's code in our thread
+            call.error = problem
+        call.elapsed = self._monotonic() - started
+        if watched is not None:
+            self._end(call, watched)
+
+    async def call_async(self, call: ConsumeCall) -> None:
+        """Await an `async def` listener. Whatever it raises is noted; a cancellation goes on."""
+        if call.over or call.held.dropped:
+            return
+        watched = self._begin(call)
+        started = self._monotonic()
+        try:
+            coming: Awaitable[Any] = call.subscription.function(call.messages, call.context)  # type: ignore[arg-type]
+            call.result = await coming
+        except Exception as problem:  # isolation boundary: it is the application's code
+            call.error = problem
+        call.elapsed = self._monotonic() - started
+        if watched is not None:
+            self._end(call, watched)
+
+    def outcome(self, call: ConsumeCall) -> Outcome:
+        """How `call` ended, its wait counted."""
+        waited = self._monotonic() - call.since
+        return outcome(call.result, call.error, waited, self._timeout_seconds)
+
+    def _begin(self, call: ConsumeCall) -> ConsumeContext | None:
+        call.started = True
+        call.context = ListenerContext(call.held.queue, self._group)
+        if not self._hooks:
+            return None
+        watched = ConsumeContext(self._group, call.messages, call.held.queue, self._client_id)
+        before_consume(self._hooks, watched)
+        return watched
+
+    def _end(self, call: ConsumeCall, watched: ConsumeContext) -> None:
+        watched.elapsed_seconds = call.elapsed
+        watched.error = call.error
+        watched.success = call.result is ConsumeResult.SUCCESS
+        watched.outcome = self.outcome(call).value
+        after_consume(self._hooks, watched)

@@ -1,0 +1,60 @@
+"""Listeners: what applications hand in to have messages handled."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from mqframe.core.consume_result import ACKNOWLEDGE_ALL
+from mqframe.core.errors import FixError
+from mqframe.core.message import MessageQueue, ReceivedMessage
+from mqframe.core.tag_filter import TagFilter
+
+BATCH_MAX: Final = 1024
+
+
+class ListenerContext:
+    """What a listener is told besides the messages, and where it may answer more than its result says.
+
+    `queue`: where the messages come from; `group`: whom they were consumed for; `ack_index`: set it to the
+    index of the last message that succeeded when only the front of a batch did, together with SUCCESS.
+    """
+
+    __slots__ = ("ack_index", "group", "queue")
+
+    def __init__(self, queue: MessageQueue, group: str) -> None:
+        self.queue = queue
+        self.group = group
+        self.ack_index = ACKNOWLEDGE_ALL
+
+
+ListenerFunction = Callable[[Sequence[ReceivedMessage], ListenerContext], Any]
+"""Gives a `ConsumeResult`, or an awaitable of one when it is an `async def`."""
+
+
+@attrs.frozen
+class Subscription:
+    """One topic that a consumer listens to. `version`: ms; changes when the subscription does."""
+
+    topic: str
+    wanted: TagFilter
+    version: int
+    function: ListenerFunction
+    batch_max: int
+    is_async: bool
+
+
+def subscription(
+    topic: str, expression: str, function: ListenerFunction, batch_max: int, version: int
+) -> Subscription:
+    """Checks what an application hands in. Raises `FixError` saying what is wrong."""
+    if not callable(function):
+        raise FixError(f"listener of topic {topic} is a {type(function).__qualname__}, not a function")
+    if not 1 <= batch_max <= BATCH_MAX:
+        raise FixError(f"listener of topic {topic}: batch_max {batch_max} is not within 1 and {BATCH_MAX}")
+    call = getattr(type(function), "__call__", None)  # noqa: B004 - its kind is asked, not its presence
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    return Subscription(topic, TagFilter(expression), version, function, batch_max, is_async)

@@ -1,0 +1,173 @@
+"""A consumer that has joined its group: its parts, and what they tell each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from mqframe.client.consume_service import ConsumeService
+from mqframe.client.consumer_settings import ConsumerSettings
+from mqframe.client.instance import ClientInstance, Member
+from mqframe.client.listener import Subscription
+from mqframe.client.pull_service import PullService
+from mqframe.client.rebalance_service import RebalanceService
+from mqframe.core.codes import ResponseCode
+from mqframe.core.consume_rules import ConsumeFrom, MessageModel
+from mqframe.core.errors import AnswerError, RouteError
+from mqframe.core.message import MessageQueue
+from mqframe.core.process_queue import ProcessQueue
+from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook, OffsetStore, ReadFrom
+from mqframe.log import get_logger
+from mqframe.net.clock import Every, LoopClock
+
+log = get_logger("client")
+
+
+@attrs.frozen(kw_only=True)
+class ConsumerPlan:
+    """What a consumer was made with. `subscriptions` by topic changes while it runs."""
+
+    group: str
+    model: MessageModel
+    begin: tuple[ConsumeFrom, int]
+    settings: ConsumerSettings
+    persist_seconds: float
+    clock: LoopClock
+    strategy: AllocationStrategy
+    hooks: Sequence[ConsumeHook]
+    make_store: Callable[[ClientInstance], OffsetStore]
+    subscriptions: Mapping[str, Subscription]
+
+
+class Membership:
+    """Pulls, consumes, balances and commits for one group on `instance`, which is started already."""
+
+    def __init__(self, plan: ConsumerPlan, instance: ClientInstance) -> None:
+        self.instance = instance
+        self._plan = plan
+        self._store = plan.make_store(instance)
+        self._service = ConsumeService(
+            plan.group,
+            instance.client_id,
+            plan.model,
+            plan.clock,
+            plan.settings,
+            plan.hooks,
+            self.find,
+            self.progress,
+        )
+        self.pulls = PullService(plan.group, instance, plan.clock, plan.settings, self)
+        self.rebalance = RebalanceService(
+            plan.group,
+            instance.client_id,
+            plan.model,
+            instance,
+            plan.clock,
+            plan.strategy,
+            self._store,
+            self.pulls,
+            self,
+            plan.begin,
+            plan.settings.rebalance_seconds,
+        )
+        self._persist: Every | None = None
+        self._telling: asyncio.Task[None] | None = None
+
+    async def join(self, member: Member) -> None:
+        """Enter the group. Raises `RouteError` when no name server answers."""
+        plan = self._plan
+        await self._store.load()
+        for topic in self.topics():
+            await self._look_up(topic)
+        self.instance.register_consumer(plan.group, member)
+        # Brokers refuse pulls of a group whose subscription they have not heard of.
+        await self.instance.heartbeat_now()
+        self._service.start()
+        self._persist = Every(plan.clock, plan.persist_seconds, self._persist_now, name="persist offsets")
+        self.rebalance.start()
+
+    async def leave(self, seconds: float) -> None:
+        """Pull nothing more, wait up to `seconds` for running listeners, commit, leave the group."""
+        await self.rebalance.stop()
+        await self.pulls.stop()
+        if not await self._service.stop(seconds):
+            log.warning("listeners still run after the time for stopping", group=self._plan.group)
+        if self._persist is not None:
+            self._persist.stop()
+        await self._persist_now()
+        for queue in self.pulls.queues:
+            self.pulls.give_up(queue)
+        if self._telling is not None:
+            self._telling.cancel()
+        await self.instance.unregister_consumer(self._plan.group)
+        await self._store.close()
+
+    def subscriptions_changed(self) -> None:
+        """Topics came or went, or are wanted by other tags."""
+        self._tell_soon()
+        self.rebalance.soon()
+
+    # What the pull service needs
+
+    def find(self, topic: str) -> Subscription | None:
+        """The subscription of `topic`."""
+        return self._plan.subscriptions.get(topic)
+
+    def arrived(self, held: ProcessQueue) -> None:
+        """Messages wait in `held`."""
+        self._service.submit(held)
+
+    def pulled_past(self, queue: MessageQueue, offset: int) -> None:
+        """Nothing before `offset` is left to be consumed."""
+        self._store.update(queue, offset, increase_only=True)
+
+    async def committable(self, queue: MessageQueue) -> int | None:
+        """The offset that may ride on a pull: what the store remembers, in clustering only."""
+        if self._plan.model is not MessageModel.CLUSTERING:
+            return None
+        return await self._store.read(queue, ReadFrom.MEMORY) or None
+
+    async def correct(self, queue: MessageQueue, offset: int) -> None:
+        """The offset of `queue` did not exist; remember `offset` instead, durably."""
+        self._store.update(queue, offset, increase_only=False)
+        await self._persist_now()
+
+    def subscription_unknown(self) -> None:
+        """A broker does not know the group's subscription."""
+        self._tell_soon()
+
+    # What the other parts need
+
+    def progress(self, held: ProcessQueue, offset: int) -> None:
+        """Everything before `offset` of `held`, which is still owned, was done with."""
+        self._store.update(held.queue, offset, increase_only=True)
+        self.pulls.settled(held.queue)
+
+    def topics(self) -> Sequence[str]:
+        """The topics that are subscribed, sorted."""
+        return sorted(self._plan.subscriptions)
+
+    async def told(self) -> None:
+        """Tell brokers what the group wants, and return once they know."""
+        await self.instance.heartbeat_now()
+
+    async def _persist_now(self) -> None:
+        queues = self.pulls.queues
+        if queues:
+            await self._store.persist(queues)
+
+    async def _look_up(self, topic: str) -> None:
+        try:
+            await self.instance.route(topic)
+        except RouteError as problem:
+            cause = problem.__cause__
+            if not isinstance(cause, AnswerError) or cause.code != ResponseCode.TOPIC_NOT_EXIST:
+                raise
+            # It may be made later; every rebalance looks again.
+            log.warning("topic has no route yet", group=self._plan.group, topic=topic, reason=str(problem))
+
+    def _tell_soon(self) -> None:
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.ensure_future(self.instance.heartbeat_now())

@@ -1,0 +1,113 @@
+"""Offsets as brokers know them: the group's own, and the ends of queues."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerError, RouteError
+from mqframe.core.frame import Frame
+from mqframe.core.message import MessageQueue
+from mqframe.core.requests.consumers import (
+    GetMaxOffset,
+    GetMinOffset,
+    OffsetAnswer,
+    QueryConsumerOffset,
+    SearchOffsetByTimestamp,
+    UpdateConsumerOffset,
+)
+from mqframe.core.requests.fields import Request, decode_fields
+from mqframe.core.route import TopicRoute
+from mqframe.net.client import Client
+
+
+class Broker(Protocol):
+    """The part of a `ClientInstance` that is used here."""
+
+    remoting: Client
+
+    async def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
+        """The route of `topic`."""
+        ...
+
+    async def call(
+        self, address: str, request: Request, body: bytes = b"", *, timeout: float | None = None
+    ) -> Frame:
+        """The successful answer of `address`."""
+        ...
+
+
+async def broker_address(instance: Broker, queue: MessageQueue, broker_id: int = 0) -> str:
+    """Where to read `queue`: the broker `broker_id`, or another of its name. Raises `RouteError`."""
+    for refresh in (False, True):
+        route = await instance.route(queue.topic, refresh=refresh)
+        address = route.any_address(queue.broker_name, broker_id)
+        if address is not None:
+            return address
+    raise RouteError(f"the route of topic {queue.topic} names no broker {queue.broker_name}")
+
+
+async def master_address(instance: Broker, queue: MessageQueue) -> str:
+    """The master of `queue`. Raises `RouteError` while there is none."""
+    for refresh in (False, True):
+        route = await instance.route(queue.topic, refresh=refresh)
+        address = route.master_address(queue.broker_name)
+        if address is not None:
+            return address
+    raise RouteError(f"broker {queue.broker_name} of topic {queue.topic} has no master at the moment")
+
+
+class QueueOffsets:
+    """The ends of queues, by asking their brokers. Offsets count messages."""
+
+    def __init__(self, instance: Broker) -> None:
+        self._instance = instance
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset that the next message of `queue` will get."""
+        return await self._ask(
+            queue, GetMaxOffset(queue.topic, queue.queue_id, committed=True, bname=queue.broker_name)
+        )
+
+    async def min_offset(self, queue: MessageQueue) -> int:
+        """The oldest offset that can still be read."""
+        return await self._ask(queue, GetMinOffset(queue.topic, queue.queue_id, bname=queue.broker_name))
+
+    async def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset of the first message stored at `timestamp_ms` or later."""
+        return await self._ask(
+            queue,
+            SearchOffsetByTimestamp(queue.topic, queue.queue_id, timestamp_ms, bname=queue.broker_name),
+        )
+
+    async def _ask(self, queue: MessageQueue, request: Request) -> int:
+        answer = await self._instance.call(await master_address(self._instance, queue), request)
+        return decode_fields(answer.ext, OffsetAnswer).offset
+
+
+class BrokerOffsets:
+    """The offsets that brokers keep for `group`: what remote offset stores are made on."""
+
+    def __init__(self, instance: Broker, group: str) -> None:
+        self._instance = instance
+        self._group = group
+
+    async def query(self, queue: MessageQueue) -> int | None:
+        """The offset that the broker holds for the group; `None` when it holds none."""
+        address = await broker_address(self._instance, queue)
+        request = QueryConsumerOffset(self._group, queue.topic, queue.queue_id, bname=queue.broker_name)
+        try:
+            answer = await self._instance.call(address, request)
+        except AnswerError as refused:
+            if refused.code == ResponseCode.QUERY_NOT_FOUND:
+                return None
+            raise
+        return decode_fields(answer.ext, OffsetAnswer).offset
+
+    async def commit(self, queue: MessageQueue, offset: int) -> None:
+        """Tell the broker's master, one-way: nobody answers whether it took it."""
+        address = await master_address(self._instance, queue)
+        request = UpdateConsumerOffset(
+            self._group, queue.topic, queue.queue_id, offset, bname=queue.broker_name
+        )
+        await self._instance.remoting.oneway(address, request)

@@ -1,0 +1,226 @@
+"""Takes and gives up queues as the group and its topics change (system.md §6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from mqframe.client.offsets import Broker, QueueOffsets
+from mqframe.client.pull_service import PullService
+from mqframe.core import loosejson
+from mqframe.core.bodies import ConsumerList
+from mqframe.core.consume_rules import ConsumeFrom, MessageModel
+from mqframe.core.errors import MqframeError, RouteError
+from mqframe.core.first_offset import Ask, first_offset
+from mqframe.core.message import MessageQueue
+from mqframe.core.rebalance import Changes, changes, my_queues
+from mqframe.core.requests.consumers import GetConsumerListByGroup
+from mqframe.core.route import TopicRoute
+from mqframe.hooks.interfaces import AllocationStrategy, OffsetStore, ReadFrom
+from mqframe.log import get_logger
+from mqframe.net.clock import Every, LoopClock, Timer
+
+log = get_logger("client")
+
+AGAIN_SECONDS = 1.0
+"""When something failed, queues are shared again so soon (RebalanceService's minimum interval)."""
+
+
+class Balance(Protocol):
+    """What the rebalance service needs of the consumer around it."""
+
+    def topics(self) -> Sequence[str]:
+        """The topics that are subscribed."""
+        ...
+
+    async def told(self) -> None:
+        """Tell brokers what the group wants, and return once they know."""
+        ...
+
+
+class RebalanceService:
+    """Decides by the strategy, then drops and adds. One round at a time; notices meanwhile cause another.
+
+    `start_ms`: where ConsumeFrom.TIMESTAMP begins, ms since 1970.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        client_id: str,
+        model: MessageModel,
+        instance: Broker,
+        clock: LoopClock,
+        strategy: AllocationStrategy,
+        store: OffsetStore,
+        pulls: PullService,
+        balance: Balance,
+        begin: tuple[ConsumeFrom, int],
+        seconds: float,
+    ) -> None:
+        self._group = group
+        self._client_id = client_id
+        self._model = model
+        self._instance = instance
+        self._clock = clock
+        self._strategy = strategy
+        self._store = store
+        self._pulls = pulls
+        self._balance = balance
+        self._begin, self._start_ms = begin
+        self._seconds = seconds
+        self._offsets = QueueOffsets(instance)
+        self._wanted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._every: Every | None = None
+        self._again: Timer | None = None
+
+    def start(self) -> None:
+        """Share the queues now, every `seconds`, and whenever asked to."""
+        self._every = Every(self._clock, self._seconds, self.soon, name="rebalance", first=0.0)
+        self._task = asyncio.ensure_future(self._run())
+
+    def soon(self) -> None:
+        """Share the queues as soon as a round that is under way has ended."""
+        self._wanted.set()
+
+    async def stop(self) -> None:
+        """Change nothing more. What is owned stays owned."""
+        if self._every is not None:
+            self._every.stop()
+        if self._again is not None:
+            self._again.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def give_up(self, queues: Sequence[MessageQueue]) -> None:
+        """Commit how far we are in `queues`, and let go of them."""
+        owned = self._pulls.queues
+        for queue in queues:
+            self._pulls.give_up(queue)
+        await self._store.persist(owned)
+        for queue in queues:
+            self._store.forget(queue)
+
+    async def _run(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                await self.rebalance()
+            except Exception:  # isolation boundary: strategy and offset store are plugins; the rounds go on
+                log.exception("rebalance failed", group=self._group)
+                self._try_again()
+
+    async def rebalance(self) -> None:
+        """One round over all topics."""
+        topics = self._balance.topics()
+        complete = True
+        for topic in topics:
+            try:
+                complete &= await self._rebalance(topic)
+            except RouteError as problem:
+                log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
+            except MqframeError as problem:
+                log.warning("rebalance failed", group=self._group, topic=topic, reason=str(problem))
+                complete = False
+        strangers = [queue for queue in self._pulls.queues if queue.topic not in topics]
+        if strangers:
+            await self.give_up(strangers)
+        if not complete:
+            self._try_again()
+
+    def _try_again(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
+        self._again = self._clock.call_later(AGAIN_SECONDS, self.soon)
+
+    async def _rebalance(self, topic: str) -> bool:
+        """Whether everything that is ours now could be taken."""
+        route = await self._instance.route(topic)
+        allocated = list(route.read_queues())
+        if self._model is MessageModel.CLUSTERING:
+            members = await self._members(route)
+            mine = self._allocate(topic, allocated, members)
+            if mine is None:
+                return True
+            allocated = mine
+        owned = [queue for queue in self._pulls.queues if queue.topic == topic]
+        todo = changes(owned, allocated, self._pulls.stuck())
+        if not todo:
+            return True
+        complete = await self._carry_out(todo)
+        self._pulls.share_limits()
+        log.info(
+            "queues changed",
+            group=self._group,
+            topic=topic,
+            dropped=[f"{q.broker_name}/{q.queue_id}" for q in todo.dropped],
+            added=[f"{q.broker_name}/{q.queue_id}" for q in todo.added],
+        )
+        await self._balance.told()
+        return complete
+
+    def _allocate(
+        self, topic: str, queues: list[MessageQueue], members: list[str]
+    ) -> list[MessageQueue] | None:
+        try:
+            return my_queues(self._strategy.allocate, self._group, self._client_id, queues, members)
+        except Exception:  # isolation boundary: a strategy that fails keeps the present assignment
+            log.exception(
+                "allocation failed; queues stay as they are",
+                group=self._group,
+                topic=topic,
+                strategy=type(self._strategy).__qualname__,
+            )
+            return None
+
+    async def _members(self, route: TopicRoute) -> list[str]:
+        request = GetConsumerListByGroup(self._group)
+        problem: MqframeError = RouteError(f"the route of topic {route.topic} names no broker")
+        for broker_name in sorted(route.addresses()):
+            address = route.any_address(broker_name)
+            if address is None:
+                continue
+            try:
+                answer = await self._instance.call(address, request)
+            except MqframeError as failure:
+                problem = failure
+                continue
+            return loosejson.decode(bytes(answer.body), ConsumerList).consumer_id_list
+        raise problem
+
+    async def _carry_out(self, todo: Changes) -> bool:
+        if todo.dropped:
+            await self.give_up(todo.dropped)
+        found = await asyncio.gather(*map(self._first_offset, todo.added), return_exceptions=True)
+        complete = True
+        for queue, offset in zip(todo.added, found, strict=True):
+            if isinstance(offset, MqframeError):
+                log.warning(
+                    "queue cannot be taken yet",
+                    group=self._group,
+                    topic=queue.topic,
+                    broker=queue.broker_name,
+                    queue_id=queue.queue_id,
+                    reason=str(offset),
+                )
+                complete = False
+            elif isinstance(offset, BaseException):
+                raise offset
+            else:
+                self._pulls.own(queue, offset)
+        return complete
+
+    async def _first_offset(self, queue: MessageQueue) -> int:
+        self._store.forget(queue)
+        stored = await self._store.read(queue, ReadFrom.STORE)
+        begin = first_offset(queue.topic, stored, self._begin)
+        ask: dict[Ask, Callable[[], Any]] = {
+            Ask.MAX: lambda: self._offsets.max_offset(queue),
+            Ask.MIN: lambda: self._offsets.min_offset(queue),
+            Ask.TIME: lambda: self._offsets.offset_at(queue, self._start_ms),
+        }
+        return int(await ask[begin]()) if isinstance(begin, Ask) else begin

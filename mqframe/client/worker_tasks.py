@@ -1,0 +1,117 @@
+"""Tasks that call `async def` listeners, a bounded number at once, all on the consumer's loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from mqframe.client.consume_call import ConsumeCall
+from mqframe.client.pace import Pace
+from mqframe.client.worker_threads import LOOK_SECONDS
+from mqframe.core.errors import CallTimeout
+from mqframe.net.clock import LoopClock, Timer, within
+
+CALLS_IN_ONE_GO: Final = 64
+"""A task whose listener never waits lets the rest of the loop have its turn after so many calls."""
+
+
+class WorkerTasks:
+    """At most `tasks_max` tasks, made when needed, each calling one listener after the other.
+
+    `run`: carries out a call; `done`: is given finished calls, once a turn of the loop.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[ConsumeCall], Awaitable[None]],
+        done: Callable[[list[ConsumeCall]], None],
+        clock: LoopClock,
+        tasks_max: int,
+    ) -> None:
+        self._run = run
+        self._done = done
+        self._clock = clock
+        self._tasks_max = tasks_max
+        self._work: deque[ConsumeCall] = deque()
+        self._finished: list[ConsumeCall] = []
+        self._idle: list[asyncio.Future[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pace = Pace()
+        self._look: Timer | None = None
+        self._stopping = False
+
+    @property
+    def waiting(self) -> int:
+        """Calls that no task has begun."""
+        return len(self._work)
+
+    def put(self, calls: list[ConsumeCall]) -> None:
+        """Have `calls` carried out, begun in their order."""
+        self._work.extend(calls)
+        busy = len(self._tasks) - len(self._idle)
+        self._rouse((0 if busy else 1) if self._pace.quick else len(calls))
+        if self._look is None and self._work:
+            self._look = self._clock.call_later(LOOK_SECONDS, self._look_after)
+
+    async def stop(self, seconds: float) -> bool:
+        """Forget what has not begun, wait up to `seconds` for what has, then cancel it. Whether all ended."""
+        self._stopping = True
+        self._work.clear()
+        if self._look is not None:
+            self._look.cancel()
+        self._rouse(len(self._idle))
+        ended = True
+        if self._tasks:
+            try:
+                await within(self._clock, seconds, asyncio.wait(self._tasks))
+            except CallTimeout:
+                ended = False
+                for task in self._tasks:
+                    task.cancel()
+                await asyncio.wait(self._tasks)
+        self._drain()
+        return ended
+
+    def _rouse(self, wanted: int) -> None:
+        for _ in range(min(wanted, self._tasks_max)):
+            if self._idle:
+                self._idle.pop().set_result(None)
+            elif len(self._tasks) < self._tasks_max and not self._stopping:
+                task = asyncio.ensure_future(self._work_off())
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            else:
+                return
+
+    def _look_after(self) -> None:
+        self._look = None
+        if self._work and not self._stopping:
+            self._rouse(len(self._work))
+            self._look = self._clock.call_later(LOOK_SECONDS, self._look_after)
+
+    async def _work_off(self) -> None:
+        loop = asyncio.get_running_loop()
+        work, run, pace = self._work, self._run, self._pace
+        while not self._stopping:
+            for _ in range(CALLS_IN_ONE_GO):
+                if not work:
+                    break
+                call = work.popleft()
+                await run(call)
+                pace.note(call.elapsed)
+                if not self._finished:
+                    loop.call_soon(self._drain)
+                self._finished.append(call)
+            if work:
+                await asyncio.sleep(0)
+            elif not self._stopping:
+                rest = loop.create_future()
+                self._idle.append(rest)
+                await rest
+
+    def _drain(self) -> None:
+        calls, self._finished = self._finished, []
+        if calls:
+            self._done(calls)

@@ -1,0 +1,153 @@
+"""Threads that call plain listeners.
+
+The loop hands over many calls at once and hears of many results at once: calls lie in one deque that all
+threads take from, results in another that the loop empties whenever it is told, at most once a turn. A
+thread is woken only when it has something to gain: one for quick listeners, one a call for slow ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Final
+
+from mqframe.client.consume_call import ConsumeCall
+from mqframe.client.pace import Pace
+from mqframe.core.errors import CallTimeout
+from mqframe.net.clock import LoopClock, Timer, within
+
+LOOK_SECONDS: Final = 0.01
+"""How often waiting calls are looked after, in case that a quick listener has turned slow."""
+
+
+class WorkerThreads:
+    """At most `threads_max` threads, made when needed. All methods belong to the loop's thread.
+
+    `run`: carries out a call, raises nothing; `done`: is given finished calls, on the loop.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[ConsumeCall], None],
+        done: Callable[[list[ConsumeCall]], None],
+        clock: LoopClock,
+        threads_max: int,
+        name: str,
+    ) -> None:
+        self._run = run
+        self._done = done
+        self._clock = clock
+        self._threads_max = threads_max
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._work: deque[ConsumeCall] = deque()
+        self._finished: deque[ConsumeCall] = deque()
+        self._told = False
+        self._lock = Lock()
+        self._wake: SimpleQueue[bool] = SimpleQueue()
+        self._idle = 0
+        self._threads: list[Thread] = []
+        self._pace = Pace()
+        self._look: Timer | None = None
+        self._stopping = False
+        self._all_idle: asyncio.Future[None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Calls that no thread has begun."""
+        return len(self._work)
+
+    def put(self, calls: list[ConsumeCall]) -> None:
+        """Have `calls` carried out, begun in their order."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        self._work.extend(calls)
+        busy = len(self._threads) - self._idle
+        self._rouse((0 if busy else 1) if self._pace.quick else len(calls))
+        if self._look is None and self._work:
+            self._look = self._clock.call_later(LOOK_SECONDS, self._look_after)
+
+    async def stop(self, seconds: float) -> bool:
+        """Forget what has not begun, wait up to `seconds` for what has. Whether all of it ended."""
+        self._stopping = True
+        self._work.clear()
+        if self._look is not None:
+            self._look.cancel()
+        ended = True
+        if self._threads and not self._resting():
+            self._all_idle = asyncio.get_running_loop().create_future()
+            try:
+                await within(self._clock, seconds, self._all_idle)
+            except CallTimeout:
+                ended = False
+        for _ in self._threads:
+            self._wake.put(False)
+        self._drain()
+        return ended
+
+    def _resting(self) -> bool:
+        with self._lock:
+            return self._idle == len(self._threads)
+
+    def _rouse(self, wanted: int) -> None:
+        for _ in range(min(wanted, self._threads_max)):
+            with self._lock:
+                if self._idle:
+                    self._idle -= 1
+                    self._wake.put(True)
+                    continue
+            if len(self._threads) >= self._threads_max:
+                return
+            thread = Thread(target=self._work_off, name=f"{self._name}-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _look_after(self) -> None:
+        self._look = None
+        if self._work and not self._stopping:
+            self._rouse(len(self._work))
+            self._look = self._clock.call_later(LOOK_SECONDS, self._look_after)
+
+    def _work_off(self) -> None:
+        work, finished, run, pace = self._work, self._finished, self._run, self._pace
+        while True:
+            try:
+                call = work.popleft()
+            except IndexError:
+                if not self._rest():
+                    return
+                continue
+            run(call)
+            pace.note(call.elapsed)
+            finished.append(call)
+            if not self._told:
+                self._told = True
+                self._tell()
+
+    def _rest(self) -> bool:
+        with self._lock:
+            if self._work:
+                return True  # put in between; whoever put it may have seen this thread busy
+            self._idle += 1
+        if self._stopping:
+            self._tell()
+        return self._wake.get()
+
+    def _tell(self) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(self._drain)
+        except RuntimeError:
+            return  # the loop is closed: a listener outlived the stop, and nobody waits for it
+
+    def _drain(self) -> None:
+        self._told = False
+        finished = self._finished
+        calls = [finished.popleft() for _ in range(len(finished))]
+        if calls:
+            self._done(calls)
+        if self._all_idle is not None and not self._all_idle.done() and self._resting():
+            self._all_idle.set_result(None)

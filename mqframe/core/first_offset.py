@@ -1,0 +1,32 @@
+"""Where a consumer begins in a queue that it has just been given (source: RebalancePushImpl.java)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from mqframe.core.consume_rules import ConsumeFrom
+from mqframe.core.topics import RETRY_PREFIX
+
+
+class Ask(Enum):
+    """What to ask the broker for, where the group has no offset of the queue."""
+
+    MAX = "max"
+    MIN = "min"
+    TIME = "time"
+
+
+def first_offset(topic: str, stored: int | None, where: ConsumeFrom) -> int | Ask:
+    """The offset to begin at, or the question whose answer it is.
+
+    `stored`: the offset that the offset store holds for the group, `None` when there is none. A retry topic
+    is consumed from its beginning, except by a group that begins at a time.
+    """
+    if stored is not None and stored >= 0:
+        return stored
+    retry = topic.startswith(RETRY_PREFIX)
+    if where is ConsumeFrom.LAST:
+        return 0 if retry else Ask.MAX
+    if where is ConsumeFrom.FIRST:
+        return Ask.MIN
+    return Ask.MAX if retry else Ask.TIME

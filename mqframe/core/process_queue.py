@@ -1,0 +1,177 @@
+"""What a consumer holds of one queue between pulling and acknowledging: no locks, no clock, no loop.
+
+Where a message is, and what moves it:
+
+    absent  --put-->       waiting     already held: stays where it is
+    waiting --take-->      taken       in the order of offsets
+    taken   --put_back-->  waiting     to be consumed again
+    taken   --remove-->    absent      acknowledged, or given up
+    waiting --remove-->    absent
+
+The queue itself goes one way, from owned to dropped; a dropped one may still be emptied, but nothing that
+comes of it is committed. Ordered consumption takes here too: it keeps one batch taken at a time, and its lease
+and lock belong beside `dropped`. Source: ProcessQueue.java.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final
+
+from mqframe.core.message import MessageQueue, ReceivedMessage
+
+PULL_IDLE_SECONDS_MAX: Final = 120.0
+"""A queue that was not pulled for so long is dropped and taken again."""
+
+
+class Place(Enum):
+    """Where a message that is held stands."""
+
+    WAITING = "waiting"
+    TAKEN = "taken"
+
+
+class ProcessQueue:
+    """The messages of `queue` that were pulled and not yet acknowledged.
+
+    `now`: seconds on the monotonic clock. `message_count` and `byte_count` (whole records) are what flow
+    control looks at; `last_pull` and `last_consume` are monotonic seconds.
+    """
+
+    __slots__ = (
+        "_held",
+        "_highest",
+        "_order",
+        "_taken",
+        "_waiting",
+        "byte_count",
+        "dropped",
+        "last_consume",
+        "last_pull",
+        "queue",
+    )
+
+    def __init__(self, queue: MessageQueue, now: float) -> None:
+        self.queue = queue
+        self.dropped = False
+        self.byte_count = 0
+        self.last_pull = now
+        self.last_consume = now
+        self._held: dict[int, ReceivedMessage] = {}
+        # Offsets in ascending order. Pulls go forward and most removals come off the front, so a deque whose
+        # two ends are always held replaces a sorted structure; what was removed in between stays until then.
+        self._order: deque[int] = deque()
+        self._waiting: deque[int] = deque()
+        self._taken: set[int] = set()
+        self._highest = -1
+
+    @property
+    def message_count(self) -> int:
+        """How many messages are held, waiting or taken."""
+        return len(self._held)
+
+    @property
+    def waiting_count(self) -> int:
+        """How many messages nobody has taken yet."""
+        return len(self._waiting)
+
+    @property
+    def span(self) -> int:
+        """Distance between the largest and the smallest offset held; 0 when empty."""
+        order = self._order
+        return order[-1] - order[0] if order else 0
+
+    @property
+    def lowest(self) -> int | None:
+        """The smallest offset held."""
+        return self._order[0] if self._order else None
+
+    @property
+    def highest_seen(self) -> int:
+        """The largest offset that was ever put, -1 when none was."""
+        return self._highest
+
+    def place(self, offset: int) -> Place | None:
+        """Where the message at `offset` stands, `None` when it is not held."""
+        if offset not in self._held:
+            return None
+        return Place.TAKEN if offset in self._taken else Place.WAITING
+
+    def put(self, messages: Iterable[ReceivedMessage]) -> int:
+        """Take in what was pulled; gives how many were new. A message that is held already is left alone."""
+        held, order, waiting = self._held, self._order, self._waiting
+        highest, size, before = self._highest, 0, len(self._held)
+        for message in messages:
+            offset = message.queue_offset
+            if offset in held:
+                continue
+            held[offset] = message
+            size += message.store_size
+            if offset > highest:
+                highest = offset
+                order.append(offset)
+                waiting.append(offset)
+            else:
+                insort(order, offset)
+                insort(waiting, offset)
+        self._highest = highest
+        self.byte_count += size
+        return len(held) - before
+
+    def take(self, count_max: int) -> list[ReceivedMessage]:
+        """Up to `count_max` waiting messages, smallest offsets first; empty when none waits."""
+        waiting = self._waiting
+        if not waiting:
+            return []
+        if count_max == 1:
+            offset = waiting.popleft()
+            self._taken.add(offset)
+            return [self._held[offset]]
+        offsets = [waiting.popleft() for _ in range(min(count_max, len(waiting)))]
+        self._taken.update(offsets)
+        held = self._held
+        return [held[offset] for offset in offsets]
+
+    def put_back(self, messages: Iterable[ReceivedMessage]) -> int:
+        """Let taken messages wait again; gives how many did. What is no longer held is left out."""
+        taken, count = self._taken, 0
+        for message in messages:
+            offset = message.queue_offset
+            if offset in taken:
+                taken.discard(offset)
+                insort(self._waiting, offset)
+                count += 1
+        return count
+
+    def remove(self, messages: Iterable[ReceivedMessage]) -> int | None:
+        """Let go of `messages`; gives the offset that may be committed now, `None` when nothing was held.
+
+        The offset is the smallest still held, and one past the largest ever seen when nothing is.
+        """
+        held, taken, order = self._held, self._taken, self._order
+        if not held:
+            return None
+        size = 0
+        for message in messages:
+            offset = message.queue_offset
+            gone = held.pop(offset, None)
+            if gone is None:
+                continue
+            size += gone.store_size
+            if offset in taken:
+                taken.discard(offset)
+            else:
+                self._waiting.remove(offset)
+        self.byte_count -= size
+        while order and order[0] not in held:
+            order.popleft()
+        while order and order[-1] not in held:
+            order.pop()
+        return order[0] if order else self._highest + 1
+
+    def pull_expired(self, now: float) -> bool:
+        """Whether nobody tried to pull for 120 s: something is stuck, and the queue is to be taken anew."""
+        return now - self.last_pull > PULL_IDLE_SECONDS_MAX

@@ -1,0 +1,118 @@
+"""One pull: what is asked, and what the answer means (wire.md §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from mqframe.core.codes import PullFlag, ResponseCode
+from mqframe.core.errors import BodyError, HeaderError, answer_error
+from mqframe.core.frame import Frame
+from mqframe.core.message import MessageQueue, ReceivedMessage
+from mqframe.core.record import RecordError, decode_records
+from mqframe.core.requests.fields import decode_fields
+from mqframe.core.requests.messages import PullAnswer, PullMessage
+from mqframe.core.tag_filter import TagFilter
+
+MESSAGES_MAX: Final = 32
+"""Messages that one pull asks for unless told otherwise; brokers give no more by default."""
+BYTES_MAX: Final = 256 * 1024
+"""Bytes that one pull asks for; brokers give no more by default."""
+
+
+class PullStatus(Enum):
+    """What came of a pull."""
+
+    FOUND = ResponseCode.SUCCESS
+    NO_NEW_MSG = ResponseCode.PULL_NOT_FOUND
+    NO_MATCHED_MSG = ResponseCode.PULL_RETRY_IMMEDIATELY
+    OFFSET_ILLEGAL = ResponseCode.PULL_OFFSET_MOVED
+
+
+_STATUS: Final[dict[int, PullStatus]] = {int(status.value): status for status in PullStatus}
+
+
+class PullResult(NamedTuple):
+    """What came of a pull.
+
+    `messages`: those that the expression wants, by offset; may be empty though something was found.
+    `next_offset`: where to go on; of OFFSET_ILLEGAL the nearest offset that exists. `min_offset`,
+    `max_offset`: what the queue holds, the second exclusive. `broker_id`: whom the broker suggests to read
+    from next.
+    """
+
+    status: PullStatus
+    messages: Sequence[ReceivedMessage]
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    broker_id: int = 0
+
+
+def pull_request(
+    group: str,
+    queue: MessageQueue,
+    offset: int,
+    *,
+    messages_max: int = MESSAGES_MAX,
+    bytes_max: int = BYTES_MAX,
+    expression: str | None = None,
+    version: int = 0,
+    wait_seconds: float = 0.0,
+    commit_offset: int | None = None,
+) -> PullMessage:
+    """The request that reads `queue` from `offset` on.
+
+    `expression`: sent along; `None`: the broker uses what the group's heartbeat said, of `version` (ms) at
+    least. `wait_seconds`: how long the broker may wait for messages. `commit_offset`: stored on the way.
+    """
+    flags = PullFlag.SUSPEND if wait_seconds > 0 else 0
+    if expression is not None:
+        flags |= PullFlag.SUBSCRIPTION
+    if commit_offset is not None:
+        flags |= PullFlag.COMMIT_OFFSET
+    return PullMessage(
+        consumer_group=group,
+        topic=queue.topic,
+        queue_id=queue.queue_id,
+        queue_offset=offset,
+        max_msg_nums=messages_max,
+        sys_flag=flags,
+        commit_offset=commit_offset or 0,
+        suspend_timeout_millis=int(wait_seconds * 1000),
+        sub_version=version,
+        subscription=expression,
+        expression_type="TAG",
+        max_msg_bytes=bytes_max,
+        bname=queue.broker_name,
+    )
+
+
+def read_answer(frame: Frame, queue: MessageQueue, wanted: TagFilter, address: str) -> PullResult:
+    """What `frame`, the answer of the broker at `address`, says.
+
+    Tags are compared by text here, since the broker compares hashes. Raises `AnswerError` for a code that is
+    no outcome of a pull, `BodyError` when the answer cannot be read.
+    """
+    status = _STATUS.get(frame.code)
+    if status is None:
+        raise answer_error(frame.code, frame.remark, address)
+    try:
+        answer = decode_fields(frame.ext, PullAnswer)
+        messages: Sequence[ReceivedMessage] = ()
+        if status is PullStatus.FOUND:
+            messages = wanted.choose(list(decode_records(frame.body, queue.broker_name)))
+            if answer.offset_delta:
+                for message in messages:
+                    message.queue_offset += answer.offset_delta
+    except (HeaderError, RecordError) as problem:
+        raise BodyError(f"pull answer of {address} for {queue}: {problem}") from problem
+    return PullResult(
+        status,
+        messages,
+        answer.next_begin_offset,
+        answer.min_offset,
+        answer.max_offset,
+        answer.suggest_which_broker_id,
+    )
