@@ -14,7 +14,7 @@ command line, `broker.conf`): `mqframe.core.field_types.convert` turns text into
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, dataclass_transform
 
 import attrs
 
@@ -25,6 +25,7 @@ Check = Callable[[Any], str | None]
 """Gives `None` for a good value, else what is wrong with it."""
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 def settings(section: str) -> Callable[[C], C]:
     """Class decorator: a frozen, keyword-only attrs class that holds the settings of `section`."""
 
