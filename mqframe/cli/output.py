@@ -1,0 +1,77 @@
+"""Results on standard output: a table for people, JSON for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
+NameServer = Annotated[
+    str, typer.Option("--nameserver", envvar="NAMESRV_ADDR", help="Name servers, host:port;host:port.")
+]
+Row = Mapping[str, Any]
+
+
+def show(rows: Sequence[Row], *, as_json: bool, title: str = "", empty: str = "nothing found") -> None:
+    """Write `rows`, all with the keys of the first, as a table or as a JSON array."""
+    if as_json:
+        write_json(list(rows))
+    elif not rows:
+        typer.echo(empty)
+    else:
+        _table(rows, title)
+
+
+def show_one(row: Row, *, as_json: bool) -> None:
+    """Write one result as "key  value" lines or as a JSON object."""
+    if as_json:
+        write_json(row)
+        return
+    width = max(map(len, row))
+    for key, value in row.items():
+        typer.echo(f"{key:<{width}}  {_text(value)}")
+
+
+def write_json(value: Any) -> None:
+    """Write `value` as one line of JSON."""
+    typer.echo(msgspec.json.encode(value, enc_hook=str).decode())
+
+
+def time_text(milliseconds: int) -> str:
+    """A time in milliseconds since 1970 for people and programs, UTC; "" for none."""
+    if milliseconds <= 0:
+        return ""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return " ".join(f"{key}={_text(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return str(value)
+
+
+def _table(rows: Sequence[Row], title: str) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title or None, header_style="bold", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in rows[0]:
+        numbers = all(isinstance(row[name], int | float) for row in rows)
+        table.add_column(name.replace("_", " "), justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_text(row[name]) for name in rows[0]))
+    # Where there is no terminal there is no width to fit, and folded lines are of no use to other programs.
+    width = None if sys.stdout.isatty() else 240
+    Console(highlight=False, markup=False, width=width).print(table)

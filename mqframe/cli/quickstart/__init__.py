@@ -1,0 +1,1 @@
+"""`mqframe quickstart`: the whole system on one machine, on real data, checked against plain Python."""
