@@ -1,0 +1,129 @@
+"""Walking a commit log record by record, and telling where it ends (store.md §4)."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from mqframe.core.codes import SysFlag
+from mqframe.core.record import HEAD, HEADS, MAGIC_BLANK, MAGIC_V1, MAGIC_V2
+
+_SIZE_MAGIC: Final = struct.Struct(">ii")
+_SHORT: Final = struct.Struct(">h")
+_V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
+
+
+class LogRecord(NamedTuple):
+    """What dispatch needs of one record; offsets and sizes in bytes, `properties` in text form."""
+
+    physical_offset: int
+    size: int
+    topic: str
+    queue_id: int
+    queue_offset: int
+    sys_flag: int
+    store_timestamp: int
+    properties: str
+
+    @property
+    def end(self) -> int:
+        """Where the next record starts."""
+        return self.physical_offset + self.size
+
+    @property
+    def has_queue_entry(self) -> bool:
+        """False for prepared and rolled-back transaction types, which no queue lists."""
+        kind = self.sys_flag & SysFlag.TRANSACTION_MASK
+        return kind in (SysFlag.TRANSACTION_NONE, SysFlag.TRANSACTION_COMMIT)
+
+    @property
+    def is_indexed(self) -> bool:
+        """False for the rolled-back type only."""
+        return self.sys_flag & SysFlag.TRANSACTION_MASK != SysFlag.TRANSACTION_ROLLBACK
+
+
+@lru_cache(maxsize=16384)
+def _topic(raw: bytes) -> str:
+    return raw.decode()
+
+
+def is_blank(buffer: bytes | memoryview, at: int) -> bool:
+    """Whether the unused end of a file starts at byte `at`."""
+    return at + 8 <= len(buffer) and _SIZE_MAGIC.unpack_from(buffer, at)[1] == MAGIC_BLANK
+
+
+def read_record(
+    buffer: bytes | memoryview, at: int, physical_offset: int, *, crc: bool = True
+) -> LogRecord | None:
+    """The record at byte `at` of `buffer`, which is `physical_offset` of the log; `None` when there is none.
+
+    Checked: magic, that the lengths of the parts add up and fit, the body's CRC (with `crc`), that text is
+    UTF-8, and that the record says the offset at which it lies (the reference leaves the last one out).
+    """
+    try:
+        size, magic, body_crc, queue_id, _, queue_offset, physical, sys_flag, _, _, stored, _, _, _, body = (
+            HEAD.unpack_from(buffer, at)
+        )
+        if magic not in (MAGIC_V1, MAGIC_V2) or physical != physical_offset or size > len(buffer) - at:
+            return None
+        start = at + HEAD.size
+        if sys_flag & _V6:
+            head = HEADS[bool(sys_flag & SysFlag.BORN_HOST_V6), bool(sys_flag & SysFlag.STORE_HOST_V6)]
+            fields = head.unpack_from(buffer, at)
+            stored, body = fields[10], fields[14]
+            start = at + head.size
+        body_end = start + body
+        if body < 0 or body_end > at + size:
+            return None
+        if magic == MAGIC_V1:
+            topic_start = body_end + 1
+            topic_end = topic_start + buffer[body_end]
+        else:
+            topic_start = body_end + 2
+            topic_end = topic_start + _SHORT.unpack_from(buffer, body_end)[0]
+        end = topic_end + 2 + _SHORT.unpack_from(buffer, topic_end)[0]
+        if end != at + size or topic_end < topic_start or end < topic_end + 2:
+            return None
+        if crc and zlib.crc32(buffer[start:body_end]) & 0x7FFFFFFF != body_crc:
+            return None
+        topic = _topic(bytes(buffer[topic_start:topic_end]))
+        properties = str(buffer[topic_end + 2 : end], "utf-8")
+    except (struct.error, IndexError, UnicodeDecodeError):
+        return None
+    return LogRecord(physical_offset, size, topic, queue_id, queue_offset, sys_flag, stored, properties)
+
+
+def scan(
+    buffer: bytes | memoryview, base: int, start: int = 0, end: int | None = None, *, crc: bool = True
+) -> Iterator[LogRecord]:
+    """The records of one file from byte `start` on, until `end`, the blank end or the first bad record.
+
+    `base`: the log offset of the file's first byte.
+    """
+    at = start
+    stop = len(buffer) if end is None else end
+    while at < stop:
+        record = read_record(buffer, at, base + at, crc=crc)
+        if record is None:
+            return
+        yield record
+        at += record.size
+
+
+def record_end(buffer: bytes | memoryview, start: int, limit: int) -> int:
+    """The last byte at or before `limit` at which a record ends, walking from the one at `start`.
+
+    Only sizes are read: for ranges that are known to hold whole records. The blank end counts as a record
+    that reaches to the end of `buffer`.
+    """
+    at = start
+    while at + 8 <= len(buffer):
+        size, magic = _SIZE_MAGIC.unpack_from(buffer, at)
+        following = len(buffer) if magic == MAGIC_BLANK else at + size
+        if size <= 0 or following > limit:
+            return at
+        at = following
+    return at

@@ -1,0 +1,1 @@
+"""Which part of the log is safe to show to consumers."""

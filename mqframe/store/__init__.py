@@ -1,0 +1,1 @@
+"""Messages on disk: commit log, consume queues, index, flush, recovery, clean-up, dispatch (store.md)."""

@@ -1,0 +1,43 @@
+"""The checkpoint file: up to which time log, queues and index are on disk (store.md §4)."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import Final
+
+_TIMES: Final = struct.Struct(">qqqqq")
+_FILE_BYTES: Final = 4096
+
+
+class Checkpoint:
+    """Times in ms of the newest record that is flushed, for each part; `master_flushed` and `confirmed`: bytes."""
+
+    __slots__ = ("_path", "confirmed", "index", "log", "master_flushed", "queues")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.log = self.queues = self.index = self.master_flushed = self.confirmed = 0
+        try:
+            raw = path.read_bytes()
+        except FileNotFoundError:
+            return
+        if len(raw) >= _TIMES.size:
+            self.log, self.queues, self.index, self.master_flushed, self.confirmed = _TIMES.unpack_from(raw)
+
+    def encode(self) -> bytes:
+        """The five numbers as the file holds them."""
+        return _TIMES.pack(self.log, self.queues, self.index, self.master_flushed, self.confirmed)
+
+    def save(self, encoded: bytes | None = None) -> None:
+        """Write and sync the file. May run in a thread when `encoded` was taken by the owner."""
+        data = self.encode() if encoded is None else encoded
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if os.fstat(descriptor).st_size != _FILE_BYTES:
+                os.ftruncate(descriptor, _FILE_BYTES)
+            os.pwrite(descriptor, data, 0)
+            os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)

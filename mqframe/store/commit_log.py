@@ -1,0 +1,169 @@
+"""The commit log: files one after another, written at the end (store.md §2)."""
+
+from __future__ import annotations
+
+import struct
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.record import BLANK_BYTES, MAGIC_BLANK
+from mqframe.store.layout import file_name, numbered_files
+from mqframe.store.log_file import Allocate, LogFile, sync_directory
+
+log: Final = structlog.get_logger("mqframe.store")
+_BLANK: Final = struct.Struct(">ii")
+
+
+class CommitLog:
+    """Files of `file_bytes` in `directory`. `end`: offset at which the next record is written, bytes."""
+
+    def __init__(self, directory: Path, file_bytes: int, allocate: Allocate, threads: Executor) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self.file_bytes = file_bytes
+        self._allocate = allocate
+        self._threads = threads
+        for leftover in directory.glob("*.allocating"):
+            leftover.unlink()
+        self.files = [LogFile(path, file_bytes) for _, path in numbered_files(directory, file_bytes)]
+        self._check_contiguous()
+        self.end = self.files[0].base if self.files else 0
+        self.flushed = self.end
+        self.keep_ahead = False
+        """Whether a thread makes each next file before it is needed."""
+        self._ahead: Future[LogFile] | None = None
+
+    def _check_contiguous(self) -> None:
+        # A hole ends the log at the last file before it: what lies behind cannot be reached in order.
+        for number in range(1, len(self.files)):
+            if self.files[number].base != self.files[number - 1].base + self.file_bytes:
+                for stray in self.files[number:]:
+                    log.error(
+                        "commit-log file does not follow the one before it; set aside", file=str(stray.path)
+                    )
+                    stray.path.rename(stray.path.with_suffix(".stray"))
+                    stray.close()
+                del self.files[number:]
+                return
+
+    @property
+    def start(self) -> int:
+        """Offset of the oldest byte that is kept."""
+        return self.files[0].base if self.files else 0
+
+    def file_at(self, offset: int) -> LogFile | None:
+        """The file that holds log offset `offset`."""
+        if not self.files:
+            return None
+        number = (offset - self.files[0].base) // self.file_bytes
+        return self.files[number] if 0 <= number < len(self.files) else None
+
+    def slice(self, offset: int, size: int) -> memoryview | None:
+        """`size` bytes from `offset` on, within one file; `None` when they are not (any more) there."""
+        file = self.file_at(offset)
+        if file is None or offset + size > self.end:
+            return None
+        at = offset - file.base
+        return file.view[at : at + size] if at + size <= file.size else None
+
+    def room(self, size: int) -> LogFile:
+        """The file into which a record of `size` bytes goes, at `end`; turns to the next file if it must.
+
+        Raises `Refusal` when there is no room on the disk for the next file; nothing is changed then.
+        """
+        files = self.files
+        if files:
+            file = files[-1]
+            if self.end - file.base + size + BLANK_BYTES <= self.file_bytes:
+                return file
+        return self._turn(size)
+
+    def _turn(self, size: int) -> LogFile:
+        if size + BLANK_BYTES > self.file_bytes:
+            raise Refusal(
+                ResponseCode.MESSAGE_ILLEGAL,
+                f"a record of {size} bytes does not fit a commit-log file of {self.file_bytes} bytes",
+            )
+        files = self.files
+        base = files[-1].base + self.file_bytes if files else 0
+        following = self._next_file(base)
+        if files:
+            file = files[-1]
+            at = self.end - file.base
+            if at < self.file_bytes:
+                _BLANK.pack_into(file.map, at, self.file_bytes - at, MAGIC_BLANK)
+        self.end = base
+        files.append(following)
+        if self.keep_ahead:
+            self.allocate_ahead()
+        return following
+
+    def _next_file(self, base: int) -> LogFile:
+        ahead, self._ahead = self._ahead, None
+        try:
+            if ahead is not None:
+                return ahead.result()
+            return LogFile.create(self._directory, base, self.file_bytes, self._allocate)
+        except OSError as problem:
+            raise Refusal(
+                ResponseCode.SERVICE_NOT_AVAILABLE,
+                f"no room for a commit-log file of {self.file_bytes} bytes in {self._directory}: {problem.strerror};"
+                " free some disk space",
+            ) from problem
+
+    def allocate_ahead(self) -> None:
+        """Have a thread make the next file, unless it is made or being made."""
+        if self._ahead is None and self.files:
+            base = self.files[-1].base + self.file_bytes
+            self._ahead = self._threads.submit(
+                LogFile.create, self._directory, base, self.file_bytes, self._allocate
+            )
+
+    def drop_ahead(self) -> None:
+        """Remove the file made ahead: it is empty."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.exception() is None:
+            file = ahead.result()
+            file.close()
+            file.path.unlink()
+
+    def cut(self, end: int) -> None:
+        """Make `end` the end: later files go, the rest of the last one becomes zeros."""
+        while self.files and self.files[-1].base >= end and (len(self.files) > 1 or end == 0):
+            self.files.pop().remove()
+        self.end = self.flushed = end
+        if self.files:
+            at = end - self.files[-1].base
+            if at < self.file_bytes:
+                self.files[-1].clear_from(at, self._allocate)
+
+    def sync_to(self, end: int) -> None:
+        """Make everything up to `end` durable. For a thread; `flushed` is set by the caller's loop."""
+        for file in tuple(self.files):
+            if file.base < end and file.base + self.file_bytes > self.flushed:
+                file.sync()
+
+    def remove_oldest(self, count: int) -> list[LogFile]:
+        """Take the `count` oldest files out of the log; the caller deletes them (`LogFile.remove`)."""
+        gone = self.files[:count]
+        del self.files[:count]
+        return gone
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in self.files:
+            file.close()
+        self.files = []
+
+    def path_of(self, base: int) -> Path:
+        """The path of the file that starts at `base`."""
+        return self._directory / file_name(base)
+
+    def sync_names(self) -> None:
+        """Make removals durable."""
+        sync_directory(self._directory)

@@ -1,0 +1,225 @@
+"""One consume queue: entries of 20 bytes, entry n at byte n × 20, in sparse files (store.md §3)."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import Final
+
+from mqframe.store.descriptors import Descriptors
+from mqframe.store.incoming import ENTRY_BYTES
+from mqframe.store.layout import file_name
+
+ENTRY: Final = struct.Struct(">qiq")
+"""Commit-log offset, record size, tags code."""
+FILLER: Final = ENTRY.pack(0, 0x7FFFFFFF, 0)
+"""Stands where a queue has no record: before its first one, or in a gap."""
+
+
+class ConsumeQueue:
+    """The queue `queue_id` of `topic`.
+
+    `next_offset`: queue offset that the next stored message gets; `end`: first queue offset without an entry
+    (behind `next_offset` by what is not dispatched yet); `covered`: largest end of a record with an entry, in
+    log bytes.
+    """
+
+    __slots__ = (
+        "_descriptors",
+        "_directory",
+        "_file_bytes",
+        "_floor",
+        "_floor_for",
+        "bases",
+        "covered",
+        "dirty_bytes",
+        "end",
+        "key",
+        "next_offset",
+        "queue_id",
+        "topic",
+    )
+
+    def __init__(
+        self, root: Path | str, topic: str, queue_id: int, file_bytes: int, descriptors: Descriptors
+    ) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self.key = (topic, queue_id)
+        self._directory = f"{root}/{topic}/{queue_id}"
+        self._file_bytes = file_bytes
+        self._descriptors = descriptors
+        self.bases: list[int] = []
+        self.next_offset = 0
+        self.end = 0
+        self.covered = 0
+        self.dirty_bytes = 0
+        self._floor = 0
+        self._floor_for = 0
+
+    def path(self, base: int) -> str:
+        """The path of the file that starts at byte `base`."""
+        return f"{self._directory}/{file_name(base)}"
+
+    def write(self, offset: int, entries: bytes, covered: int) -> None:
+        """Put `entries` at queue offset `offset`; `covered`: end of the last record. Raises OSError."""
+        if offset > self.end or not self.bases:
+            self._fill_gap(offset)
+        at = offset * ENTRY_BYTES
+        data = entries
+        while data:
+            base = at - at % self._file_bytes
+            room = base + self._file_bytes - at
+            if not self.bases or base > self.bases[-1]:
+                self._descriptors.get(self.path(base), self._file_bytes)
+                self.bases.append(base)
+            part = data[:room] if len(data) > room else data
+            write_all(self._descriptors.get(self.path(base), self._file_bytes), part, at - base)
+            at += len(part)
+            data = data[room:] if len(data) > room else b""
+        self.dirty_bytes += len(entries)
+        self.end = max(self.end, offset + len(entries) // ENTRY_BYTES)
+        if self.next_offset < self.end:
+            self.next_offset = self.end
+        if covered > self.covered:
+            self.covered = covered
+
+    def _fill_gap(self, offset: int) -> None:
+        at = offset * ENTRY_BYTES
+        base = at - at % self._file_bytes
+        first = base
+        if self.bases and self.bases[-1] == base:
+            first = self.end * ENTRY_BYTES
+        elif self.bases and self.bases[-1] < base - self._file_bytes:
+            # Files between would be missing: the queue starts anew, as one of a restored store does.
+            for stale in self.bases:
+                self._remove_file(stale)
+            self.bases = []
+        descriptor = self._descriptors.get(self.path(base), self._file_bytes)
+        if first < at:
+            write_all(descriptor, FILLER * ((at - first) // ENTRY_BYTES), first - base)
+        if not self.bases or self.bases[-1] != base:
+            self.bases.append(base)
+        if not self._floor and len(self.bases) == 1:
+            self._floor = offset
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Up to `count` entries from queue offset `offset` on, within one file."""
+        count = min(count, self.end - offset)
+        at = offset * ENTRY_BYTES
+        base = at - at % self._file_bytes
+        if count <= 0 or not self.bases or base < self.bases[0]:
+            return b""
+        size = min(count * ENTRY_BYTES, base + self._file_bytes - at)
+        try:
+            return os.pread(self._descriptors.get(self.path(base)), size, at - base)
+        except FileNotFoundError:
+            return b""
+
+    def read_elsewhere(self, offset: int, count: int) -> bytes:
+        """As `read`, for threads that do not own the store: with a descriptor of its own."""
+        count = min(count, self.end - offset)
+        at = offset * ENTRY_BYTES
+        base = at - at % self._file_bytes
+        if count <= 0:
+            return b""
+        try:
+            descriptor = os.open(self.path(base), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return b""
+        try:
+            return os.pread(descriptor, min(count * ENTRY_BYTES, base + self._file_bytes - at), at - base)
+        finally:
+            os.close(descriptor)
+
+    def entry(self, offset: int) -> tuple[int, int, int] | None:
+        """(log offset, record size, tags code) at queue offset `offset`."""
+        raw = self.read(offset, 1)
+        if len(raw) < ENTRY_BYTES:
+            return None
+        physical, size, code = ENTRY.unpack(raw)
+        return None if size <= 0 else (physical, size, code)
+
+    def min_offset(self, log_start: int) -> int:
+        """First queue offset whose record the log still holds from `log_start` on; `end` when none is."""
+        if log_start == self._floor_for:
+            return self._floor
+        low, high = max(self._floor, self.bases[0] // ENTRY_BYTES if self.bases else 0), self.end
+        while low < high:
+            middle = (low + high) // 2
+            entry = self.entry(middle)
+            if entry is None or entry[0] < log_start or entry[1] == 0x7FFFFFFF:
+                low = middle + 1
+            else:
+                high = middle
+        self._floor, self._floor_for = low, log_start
+        return low
+
+    def drop_files_before(self, log_start: int) -> int:
+        """Delete files whose last entry lies before `log_start` (never the last file); how many went."""
+        dropped = 0
+        while len(self.bases) > 1:
+            last = self.entry(self.bases[1] // ENTRY_BYTES - 1)
+            if last is not None and last[0] >= log_start:
+                break
+            self._remove_file(self.bases.pop(0))
+            dropped += 1
+        return dropped
+
+    def restore(self, bases: list[int], floor: int, floor_for: int, end: int, covered: int) -> None:
+        """Take over what is known of the files on disk."""
+        self.bases = bases
+        self._floor, self._floor_for = floor, floor_for
+        self.end = self.next_offset = end
+        self.covered = covered
+
+    def cut(self, end: int, covered: int) -> None:
+        """Make `end` the first queue offset without an entry; what follows becomes zeros."""
+        at = end * ENTRY_BYTES
+        while self.bases and self.bases[-1] >= at and (len(self.bases) > 1 or at == 0):
+            self._remove_file(self.bases.pop())
+        if self.bases:
+            path = self.path(self.bases[-1])
+            descriptor = self._descriptors.get(path)
+            os.ftruncate(descriptor, min(at - self.bases[-1], self._file_bytes))
+            os.ftruncate(descriptor, self._file_bytes)
+        self.end = self.next_offset = end
+        self.covered = covered
+        self._floor = min(self._floor, end)
+
+    def _remove_file(self, base: int) -> None:
+        path = self.path(base)
+        self._descriptors.forget(path)
+        Path(path).unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Delete all files and the folder."""
+        for base in self.bases:
+            self._remove_file(base)
+        self.bases = []
+        self.end = self.next_offset = self._floor = 0
+        directory = Path(self._directory)
+        if directory.is_dir():
+            for stray in directory.iterdir():
+                stray.unlink()
+            directory.rmdir()
+
+    def dirty_paths(self) -> list[str]:
+        """Files that the next flush has to sync; forgets that they are dirty."""
+        first = max(0, self.end * ENTRY_BYTES - self.dirty_bytes)
+        self.dirty_bytes = 0
+        return [self.path(base) for base in self.bases if base + self._file_bytes > first]
+
+    @property
+    def floor(self) -> tuple[int, int]:
+        """The smallest offset, and the log start for which it was looked up."""
+        return self._floor, self._floor_for
+
+
+def write_all(descriptor: int, data: bytes, at: int) -> None:
+    """Write `data` at byte `at`, however many calls it takes. Raises OSError."""
+    written = os.pwrite(descriptor, data, at)
+    while written < len(data):
+        more = os.pwrite(descriptor, data[written:], at + written)
+        written += more

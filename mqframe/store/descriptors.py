@@ -1,0 +1,55 @@
+"""A bounded cache of open files, so that 40,000 queues do not need 40,000 descriptors."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+
+
+class Descriptors:
+    """At most `limit` open files, the one unused for longest is closed first. Belongs to one thread."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._open: OrderedDict[str, int] = OrderedDict()
+
+    def get(self, path: str, size: int | None = None) -> int:
+        """A descriptor of the file at `path`; valid until the next call.
+
+        With `size` a missing file is made, sparse, with that many bytes. Raises OSError.
+        """
+        descriptor = self._open.get(path)
+        if descriptor is not None:
+            self._open.move_to_end(path)
+            return descriptor
+        if len(self._open) >= self._limit:
+            os.close(self._open.popitem(last=False)[1])
+        descriptor = _open(path, size)
+        self._open[path] = descriptor
+        return descriptor
+
+    def forget(self, path: str) -> None:
+        """Close the file at `path`, if it is open."""
+        descriptor = self._open.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Close all."""
+        for descriptor in self._open.values():
+            os.close(descriptor)
+        self._open.clear()
+
+
+def _open(path: str, size: int | None) -> int:
+    if size is None:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o644)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = os.open(path, flags, 0o644)
+    if os.fstat(descriptor).st_size != size:
+        os.ftruncate(descriptor, size)
+    return descriptor

@@ -1,0 +1,185 @@
+"""Following dispatchers: each in a thread of its own, with its own persisted cursor (house rules of `hooks`)."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from mqframe.core.log_scan import record_end
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.record import decode_record
+from mqframe.hooks.interfaces.dispatcher import Dispatcher
+from mqframe.store.config_file import ConfigFile
+from mqframe.store.layout import file_name
+
+log: Final = structlog.get_logger("mqframe.store")
+RANGE_BYTES_MAX: Final = 8 << 20
+_IDLE_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 1.0
+
+
+class FileRange:
+    """[start, end) of the log, within one file, readable from any thread (a `LogRange`)."""
+
+    def __init__(self, start: int, end: int, directory: Path, file_bytes: int, broker_name: str = "") -> None:
+        self.start = start
+        self.end = end
+        self.commit_log_directory = directory
+        self.commit_log_file_bytes = file_bytes
+        self._broker_name = broker_name
+
+    def records(self) -> Iterator[ReceivedMessage]:
+        """The messages in the stretch, in order."""
+        base = base_of(self.start, self.commit_log_directory, self.commit_log_file_bytes)
+        with open(self.commit_log_directory / file_name(base), "rb") as file:
+            file.seek(self.start - base)
+            data = file.read(self.end - self.start)
+        at = 0
+        while at + 8 <= len(data) and data[at + 4 : at + 8] != b"\xcb\xd4\x31\x94":
+            message = decode_record(data, at, self._broker_name)
+            yield message
+            at += message.store_size
+
+
+def base_of(offset: int, directory: Path, file_bytes: int) -> int:
+    """The start offset of the file that holds log `offset`."""
+    return offset - offset % file_bytes
+
+
+class Cursors:
+    """Cursors of following dispatchers by name, log bytes, in one file. Safe to use from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = ConfigFile(path)
+        self._lock = threading.Lock()
+        self._offsets: dict[str, int] = self._file.load(_decode) or {}
+
+    def get(self, name: str) -> int | None:
+        """The cursor of `name`; `None` when it is new."""
+        return self._offsets.get(name)
+
+    def set(self, name: str, offset: int) -> None:
+        """Keep `offset` for `name`, durably."""
+        with self._lock:
+            self._offsets[name] = offset
+            self._file.save(json.dumps({"offsetTable": self._offsets}, indent="\t").encode())
+
+
+def _decode(raw: bytes) -> dict[str, int]:
+    table = json.loads(raw)["offsetTable"]
+    return {str(name): int(offset) for name, offset in table.items()}
+
+
+class Follower(threading.Thread):
+    """Hands [cursor, `limit()`) to `dispatcher`, in stretches, for as long as it is not stopped.
+
+    `limit`: log offset up to which records may be shown; `oldest`: where the log starts now; both in bytes.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        cursors: Cursors,
+        directory: Path,
+        file_bytes: int,
+        broker_name: str,
+        oldest: Callable[[], int],
+        limit: Callable[[], int],
+    ) -> None:
+        super().__init__(name=f"mqframe-follow-{dispatcher.name}", daemon=True)
+        self._dispatcher = dispatcher
+        self._cursors = cursors
+        self._directory = directory
+        self._file_bytes = file_bytes
+        self._broker_name = broker_name
+        self._oldest = oldest
+        self._limit = limit
+        self._wake = threading.Event()
+        self._ending = False
+        self.cursor = cursors.get(dispatcher.name) or 0
+
+    @property
+    def lag_bytes(self) -> int:
+        """How far the dispatcher is behind."""
+        return max(0, self._limit() - self.cursor)
+
+    def wake(self) -> None:
+        """There is something new."""
+        self._wake.set()
+
+    def end(self) -> None:
+        """Ask the thread to finish the stretch under way and stop."""
+        self._ending = True
+        self._wake.set()
+
+    def run(self) -> None:
+        """The thread."""
+        try:
+            own = self._dispatcher.start(self._directory.parent, self._broker_name)
+        except Exception:
+            # A plugin's failure stays with the plugin.
+            log.exception("dispatcher could not be started", dispatcher=self._dispatcher.name)
+            return
+        if own is not None:
+            self._keep(own)
+        while not self._ending:
+            try:
+                busy = self._step()
+            except Exception:
+                # At least once: the same stretch is handed over again, later.
+                log.exception("dispatcher failed; the stretch comes again", dispatcher=self._dispatcher.name)
+                self._wake.wait(_RETRY_SECONDS)
+                continue
+            if not busy:
+                self._wake.wait(_IDLE_SECONDS)
+                self._wake.clear()
+        self._dispatcher.stop()
+
+    def _step(self) -> bool:
+        start = self.cursor
+        oldest = self._oldest()
+        if start < oldest:
+            log.warning(
+                "dispatcher missed deleted records",
+                dispatcher=self._dispatcher.name,
+                cursor=start,
+                start=oldest,
+            )
+            start = oldest
+        stretch = self._stretch(start, self._limit())
+        if stretch is None:
+            newer = self._dispatcher.idle()
+            if newer is not None:
+                self._keep(newer)
+            return False
+        self._keep(self._dispatcher.dispatch(stretch))
+        return self.cursor > start
+
+    def _stretch(self, start: int, limit: int) -> FileRange | None:
+        if limit <= start:
+            return None
+        base = start - start % self._file_bytes
+        with open(self._directory / file_name(base), "rb") as file:
+            room = min(limit - base, self._file_bytes)
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content, memoryview(content) as view:
+                wanted = min(room, start - base + RANGE_BYTES_MAX)
+                end = record_end(view, start - base, wanted)
+                if end == start - base:
+                    # The next record alone is longer than a stretch.
+                    end = record_end(view, start - base, room)
+        return (
+            FileRange(start, base + end, self._directory, self._file_bytes, self._broker_name)
+            if base + end > start
+            else None
+        )
+
+    def _keep(self, cursor: int) -> None:
+        if cursor != self.cursor:
+            self.cursor = cursor
+            self._cursors.set(self._dispatcher.name, cursor)

@@ -1,0 +1,53 @@
+"""Where things lie below a store's root directory (store.md §1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mqframe.core.errors import StoreError
+
+
+class Layout:
+    """The paths below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.commit_log = root / "commitlog"
+        self.queues = root / "consumequeue"
+        self.index = root / "index"
+        self.config = root / "config"
+        self.checkpoint = root / "checkpoint"
+        self.abort = root / "abort"
+        self.lock = root / "lock"
+        self.queue_ends = root / "queue-ends"
+        self.cursors = root / "config" / "dispatchers.json"
+
+
+def file_name(offset: int) -> str:
+    """The name of the file that starts at `offset`: 20 digits."""
+    return f"{offset:020d}"
+
+
+def numbered_files(directory: Path, file_bytes: int) -> list[tuple[int, Path]]:
+    """The (start offset, path) of each file, in order; an empty last one is removed.
+
+    Raises `StoreError` for a file of another size than `file_bytes`: then the store was written with another
+    setting, or is damaged.
+    """
+    if not directory.is_dir():
+        return []
+    files = sorted(
+        (int(path.name), path)
+        for path in directory.iterdir()
+        if path.name.isdecimal() and len(path.name) == 20
+    )
+    if files and files[-1][1].stat().st_size == 0:
+        files.pop()[1].unlink()
+    for _, path in files:
+        size = path.stat().st_size
+        if size != file_bytes:
+            raise StoreError(
+                f"{path} has {size} bytes, the setting says {file_bytes}: set the file size that the store was"
+                " written with, or move the damaged file away"
+            )
+    return files

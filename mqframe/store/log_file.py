@@ -1,0 +1,82 @@
+"""One file of the commit log: really allocated, mapped."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from mqframe.store.layout import file_name
+
+Allocate = Callable[[int, int], None]
+"""Gives the file behind a descriptor that many bytes of disk; raises OSError when there are too few."""
+
+
+def allocate_really(descriptor: int, size: int) -> None:
+    """Allocate `size` bytes, so that writing through a map cannot fail later."""
+    os.posix_fallocate(descriptor, 0, size)
+
+
+class LogFile:
+    """`base`: log offset of its first byte; `map`: its bytes; `view`: the same as memoryview."""
+
+    __slots__ = ("__weakref__", "base", "descriptor", "map", "path", "size", "view")
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path = path
+        self.base = int(path.name)
+        self.size = size
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.map = mmap.mmap(self.descriptor, size)
+        self.view = memoryview(self.map)
+
+    @classmethod
+    def create(cls, directory: Path, base: int, size: int, allocate: Allocate) -> LogFile:
+        """A new file of zeros. Raises OSError, leaving nothing behind, when the disk is full."""
+        path = directory / file_name(base)
+        # Allocated under another name: a crash half-way must not leave a log file of the wrong size.
+        unready = path.with_suffix(".allocating")
+        descriptor = os.open(unready, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            allocate(descriptor, size)
+        except OSError:
+            unready.unlink()
+            raise
+        finally:
+            os.close(descriptor)
+        unready.rename(path)
+        sync_directory(directory)
+        return cls(path, size)
+
+    def clear_from(self, at: int, allocate: Allocate) -> None:
+        """Make everything from byte `at` zeros again, so that no stale record can follow the end."""
+        os.ftruncate(self.descriptor, at)
+        allocate(self.descriptor, self.size)
+
+    def sync(self) -> None:
+        """Wait until the disk holds what was written. Releases the interpreter lock."""
+        os.fdatasync(self.descriptor)
+
+    def modified_ms(self) -> int:
+        """When the file was last changed, ms."""
+        return int(os.fstat(self.descriptor).st_mtime * 1000)
+
+    def close(self) -> None:
+        """Let go. The map goes when the last slice that was handed out is gone."""
+        self.view.release()
+        os.close(self.descriptor)
+
+    def remove(self) -> None:
+        """Delete the file; slices that were handed out stay readable."""
+        self.path.unlink(missing_ok=True)
+        os.close(self.descriptor)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names that were made or removed in `directory` durable."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

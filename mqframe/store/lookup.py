@@ -1,0 +1,227 @@
+"""Reading: queues by offset and by time, the log by offset, the index by key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container
+from typing import Final
+
+from mqframe.core.dispatch_facts import index_keys
+from mqframe.core.log_scan import LogRecord, read_record
+from mqframe.core.properties import UNIQUE_KEY, find_property
+from mqframe.core.record import HEAD
+from mqframe.store.commit_log import CommitLog
+from mqframe.store.consume_queue import ENTRY, ConsumeQueue
+from mqframe.store.incoming import ENTRY_BYTES, Found, GetStatus, QueryFound
+from mqframe.store.index import KeyIndex
+from mqframe.store.queue_table import QueueTable
+
+_STORE_TIME_AT: Final = 56
+_QUERY_MAX: Final = 64
+
+
+class Lookup:
+    """Reads of one store. `scan_entries_max`: queue entries looked at for one pull."""
+
+    def __init__(
+        self, log: CommitLog, queues: QueueTable, index: KeyIndex | None, scan_entries_max: int
+    ) -> None:
+        self._log = log
+        self._queues = queues
+        self._index = index
+        self._scan_entries_max = scan_entries_max
+
+    def outside(self, queue: ConsumeQueue | None, offset: int) -> Found | None:
+        """The answer for an `offset` at which `queue` holds no record; `None` when it does."""
+        if queue is None:
+            return Found(GetStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
+        low, high = queue.min_offset(self._log.start), queue.end
+        if high == 0:
+            return Found(GetStatus.NO_MESSAGE_IN_QUEUE, 0, low, high)
+        if offset < low:
+            return Found(GetStatus.OFFSET_TOO_SMALL, low, low, high)
+        if offset == high:
+            return Found(GetStatus.OFFSET_OVERFLOW_ONE, offset, low, high)
+        if offset > high:
+            return Found(GetStatus.OFFSET_OVERFLOW_BADLY, high, low, high)
+        return None
+
+    def get(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_messages: int,
+        codes: Container[int] | None,
+        bytes_max: int,
+    ) -> Found:
+        """Up to `max_messages` records from queue offset `offset` on (GetMessageStatus.java)."""
+        queue = self._queues.get((topic, queue_id))
+        nothing = self.outside(queue, offset)
+        if nothing is not None or queue is None:
+            return nothing or Found(GetStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
+        count = max_messages if codes is None else max(self._scan_entries_max, max_messages)
+        entries = queue.read(offset, count)
+        low, high = queue.min_offset(self._log.start), queue.end
+        if not entries:
+            return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, high)
+        status, following, wanted, found, size = choose(
+            entries, offset, max_messages, codes, bytes_max, self._log
+        )
+        parts: list[memoryview | bytes] = []
+        for start, end in wanted:
+            file = self._log.file_at(start)
+            if file is not None:
+                parts.append(file.view[start - file.base : end - file.base])
+        return Found(status, following, low, high, parts, found, size)
+
+    def _next_file(self, offset: int) -> int:
+        per_file = self._queues.entries_per_file
+        return offset - offset % per_file + per_file
+
+    def get_elsewhere(
+        self,
+        queue: ConsumeQueue,
+        offset: int,
+        max_messages: int,
+        codes: Container[int] | None,
+        bytes_max: int,
+        low: int,
+    ) -> Found:
+        """As `get`, in a thread that does not own the store: reads files by descriptors of its own."""
+        count = max_messages if codes is None else max(self._scan_entries_max, max_messages)
+        entries = queue.read_elsewhere(offset, count)
+        if not entries:
+            return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, queue.end)
+        status, following, wanted, found, size = choose(
+            entries, offset, max_messages, codes, bytes_max, self._log
+        )
+        parts: list[memoryview | bytes] = []
+        try:
+            for start, end in wanted:
+                base = self._base_of(start)
+                descriptor = os.open(self._log.path_of(base), os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    parts.append(os.pread(descriptor, end - start, start - base))
+                finally:
+                    os.close(descriptor)
+        except FileNotFoundError:
+            return Found(GetStatus.MESSAGE_WAS_REMOVING, following, low, queue.end)
+        return Found(status, following, low, queue.end, parts, found, size)
+
+    def _base_of(self, offset: int) -> int:
+        return offset - (offset - self._log.start) % self._log.file_bytes
+
+    def record(self, offset: int) -> tuple[LogRecord, memoryview] | None:
+        """The record that starts at log `offset`, with its bytes; `None` when none does."""
+        file = self._log.file_at(offset)
+        if file is None or offset >= self._log.end:
+            return None
+        record = read_record(file.view, offset - file.base, offset, crc=False)
+        if record is None or record.end > self._log.end:
+            return None
+        return record, file.view[offset - file.base : record.end - file.base]
+
+    def store_time(self, queue: ConsumeQueue, offset: int) -> int | None:
+        """Store time, ms, of the record at queue `offset`."""
+        entry = queue.entry(offset)
+        if entry is None:
+            return None
+        head = self._log.slice(entry[0], HEAD.size)
+        if head is None:
+            return None
+        at = _STORE_TIME_AT + (12 if int.from_bytes(head[36:40], "big") & 0x10 else 0)
+        return int.from_bytes(head[at : at + 8], "big")
+
+    def offset_at(self, queue: ConsumeQueue, timestamp: int, upper: bool) -> int:
+        """First queue offset stored at or after `timestamp` (ms); `upper`: last one at or before it.
+
+        Beyond the newest record the lower bound is the queue's end; before the oldest the upper one is 0, as
+        the reference has it (ConsumeQueue.binarySearchInQueueByTime).
+        """
+        floor = low = queue.min_offset(self._log.start)
+        high = queue.end
+        while low < high:
+            middle = (low + high) // 2
+            stored = self.store_time(queue, middle)
+            if stored is None or stored < timestamp or (upper and stored == timestamp):
+                low = middle + 1
+            else:
+                high = middle
+        if not upper:
+            return low
+        return low - 1 if low > floor else 0
+
+    def query(self, topic: str, key: str, count_max: int, begin: int, end: int, unique: bool) -> QueryFound:
+        """Records of `topic` with exactly `key`, newest first, stored from `begin` to `end` (ms).
+
+        `unique`: the key is a unique id, and business keys that equal it do not count.
+        """
+        index = self._index
+        if index is None:
+            return QueryFound([], 0, 0)
+        last = index.files[-1] if index.files else None
+        records: list[bytes] = []
+        seen: set[int] = set()
+        for offset in index.offsets(topic, key, begin, end):
+            if len(records) >= min(count_max, _QUERY_MAX):
+                break
+            found = self.record(offset)
+            if found is None or offset in seen:
+                continue
+            record, raw = found
+            seen.add(offset)
+            if record.topic != topic or not begin <= record.store_timestamp <= end:
+                continue
+            if unique:
+                matches = find_property(record.properties, UNIQUE_KEY) == key
+            else:
+                matches = key in index_keys(record.properties)
+            if matches:
+                records.append(bytes(raw))
+        return QueryFound(records, last.end_timestamp if last else 0, last.end_offset if last else 0)
+
+
+def choose(
+    entries: bytes,
+    offset: int,
+    max_messages: int,
+    codes: Container[int] | None,
+    bytes_max: int,
+    log: CommitLog,
+) -> tuple[GetStatus, int, list[tuple[int, int]], int, int]:
+    """What to read of `entries`, the first of which is queue offset `offset`.
+
+    Gives status, where the reader goes on, stretches of the log [start, end), records and bytes in them.
+    Neighbouring records make one stretch. At least one record is taken, however large it is.
+    """
+    wanted: list[tuple[int, int]] = []
+    status = GetStatus.NO_MATCHED_MESSAGE
+    log_start, file_bytes = log.start, log.file_bytes
+    start = stop = -1
+    found = size_all = 0
+    at = offset
+    for physical, size, code in ENTRY.iter_unpack(entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES]):
+        if codes is not None and code not in codes:
+            at += 1
+            continue
+        if physical < log_start or size == 0x7FFFFFFF or size <= 0:
+            at += 1
+            if not found:
+                status = GetStatus.MESSAGE_WAS_REMOVING
+            continue
+        if found and (found >= max_messages or size_all + size > bytes_max):
+            break
+        if physical == stop and (physical - log_start) % file_bytes:
+            stop += size
+        else:
+            if stop > start:
+                wanted.append((start, stop))
+            start, stop = physical, physical + size
+        found += 1
+        size_all += size
+        at += 1
+    if found:
+        wanted.append((start, stop))
+        status = GetStatus.FOUND
+    return status, at, wanted, found, size_all

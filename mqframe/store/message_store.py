@@ -1,0 +1,362 @@
+"""The store of one broker: everything about messages on disk behind one object (house.md §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from mqframe.core.errors import Refusal, StoreError
+from mqframe.hooks.interfaces.dispatcher import Dispatcher
+from mqframe.replication.confirmed import flushed_as_configured
+from mqframe.store.appender import Appender
+from mqframe.store.checkpoint import Checkpoint
+from mqframe.store.cleaner import Cleaner, DiskUsage, disk_usage
+from mqframe.store.commit_log import CommitLog
+from mqframe.store.flusher import LogFlusher
+from mqframe.store.following import Cursors, Follower
+from mqframe.store.incoming import Found, Incoming, QueryFound, Stored
+from mqframe.store.index import KeyIndex
+from mqframe.store.inline_dispatch import InlineDispatch, OnArrival
+from mqframe.store.layout import Layout
+from mqframe.store.log_file import Allocate, LogFile, allocate_really
+from mqframe.store.lookup import Lookup
+from mqframe.store.maintenance import Maintenance, TimerClock
+from mqframe.store.ownership import Ownership
+from mqframe.store.queue_table import QueueTable
+from mqframe.store.recovery import Recovery, encode_ends
+from mqframe.store.settings import StoreSettings
+from mqframe.store.threads import Threads
+
+log: Final = structlog.get_logger("mqframe.store")
+
+
+class MessageStore:
+    """Belongs to one loop and its thread; has no locks. Made by `open`."""
+
+    def __init__(
+        self,
+        settings: StoreSettings,
+        clock: TimerClock,
+        ownership: Ownership,
+        on_arrival: OnArrival | None,
+        allocate: Allocate,
+        usage: DiskUsage,
+        broker_name: str,
+    ) -> None:
+        self.settings = settings
+        self._ownership = ownership
+        self._layout = Layout(settings.directory)
+        self._broker_name = broker_name
+        self._threads = Threads()
+        self._checkpoint = Checkpoint(self._layout.checkpoint)
+        self._log = CommitLog(
+            self._layout.commit_log, settings.commit_log_file_bytes, allocate, self._threads.pool
+        )
+        self._queues = QueueTable(
+            self._layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max
+        )
+        self._index = (
+            KeyIndex(self._layout.index, settings.index_slots, settings.index_entries, allocate, clock.now_ms)
+            if settings.index_enabled
+            else None
+        )
+        recovery = Recovery(self._layout, settings, self._checkpoint, self._log, self._queues, self._index)
+        self.recovered = recovery.run(ownership.was_killed)
+        self._appender = Appender(self._log, self._queues, settings, clock.now_ms)
+        self._appender.store_time = self.recovered.store_time
+        self._dispatch = InlineDispatch(self._appender.waiting, self._queues, self._index, on_arrival)
+        self._dispatch.done = self._log.end
+        self._dispatch.done_timestamp = self.recovered.store_time
+        self.confirmed = flushed_as_configured(
+            settings.flush == "SYNC_FLUSH", lambda: self._log.end, lambda: self._log.flushed
+        )
+        self._flusher = LogFlusher(self._log, settings, clock, self._threads, self.confirmed, self.dispatch)
+        self._cleaner = Cleaner(settings, clock, self._log, self._queues, self._index, usage)
+        self._cursors = Cursors(self._layout.cursors)
+        self._followers: dict[str, Follower] = {}
+        self._maintenance = Maintenance(
+            settings, clock, self._threads, self._checkpoint, self._log, self._queues, self._index,
+            self._flusher, self._cleaner, self._dispatch, self._tick, self._follower_cursors,
+        )  # fmt: skip
+        self._lookup = Lookup(self._log, self._queues, self._index, settings.scan_entries_max)
+        self._closed = False
+        ownership.mark()
+
+    @classmethod
+    def open(
+        cls,
+        settings: StoreSettings,
+        clock: TimerClock,
+        *,
+        on_arrival: OnArrival | None = None,
+        allocate: Allocate = allocate_really,
+        usage: DiskUsage = disk_usage,
+        broker_name: str = "",
+    ) -> MessageStore:
+        """Lock the directory, recover what is in it.
+
+        Raises `StoreError` when another broker holds it, when files have another size than configured, or when
+        the disk is full or not readable; the message names the path and what to do.
+        """
+        ownership = Ownership(Layout(settings.directory))
+        try:
+            return cls(settings, clock, ownership, on_arrival, allocate, usage, broker_name)
+        except OSError as problem:
+            ownership.release()
+            raise StoreError(f"the store in {settings.directory} cannot be opened: {problem}") from problem
+        except StoreError:
+            ownership.release()
+            raise
+
+    def start(self) -> None:
+        """Start timers and following dispatchers; needs a running loop."""
+        self._threads.attach()
+        self._log.keep_ahead = True
+        self._log.allocate_ahead()
+        self._cleaner.look()
+        self._maintenance.start()
+        for follower in self._followers.values():
+            if not follower.is_alive():
+                follower.start()
+
+    async def stop(self) -> None:
+        """Stop in good order: dispatch, flush and sync all, so that the next start trusts every file."""
+        if self._closed:
+            return
+        self._closed = True
+        self._maintenance.stop()
+        for follower in self._followers.values():
+            follower.end()
+        for follower in self._followers.values():
+            if follower.is_alive():
+                await self._threads.run_and_wait(follower.join)
+        await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
+        self._log.flushed = self._log.end
+        self.dispatch()
+        self._flusher.settle()
+        self._flusher.give_up()
+        complete = not self._appender.waiting
+        await self._threads.run_and_wait(self._maintenance.sync_files)
+        self._threads.close()
+        self._log.drop_ahead()
+        if complete:
+            self._note_ends()
+        self._close(complete)
+
+    def _note_ends(self) -> None:
+        self._checkpoint.log = self._checkpoint.queues = self._dispatch.done_timestamp
+        self._checkpoint.save()
+        ends = self._queues.ends(
+            [file.base for file in self._log.files], self._log.end, self._checkpoint.encode()
+        )
+        self._layout.queue_ends.write_bytes(encode_ends(ends))
+
+    def _close(self, complete: bool) -> None:
+        self._queues.close()
+        if self._index is not None:
+            self._index.close()
+        self._log.close()
+        if complete:
+            self._ownership.unmark()
+        self._ownership.release()
+
+    # Writing
+
+    def put(self, incoming: Incoming) -> Stored:
+        """Append one message.
+
+        Raises `Refusal`: 13 for a message that is too large, 14 when the disk is full or the store stopped.
+        Consumers see it after `dispatch`, once it is confirmed.
+        """
+        if self._cleaner.refusal is not None or self._dispatch.failure is not None:
+            self._refuse()
+        return self._appender.put(incoming)
+
+    def put_batch(
+        self, head: Incoming, batch: bytes | memoryview, extra_properties: bytes = b""
+    ) -> list[Stored]:
+        """Append the messages of a batch (wire.md §6) to the queue of `head`, all or none.
+
+        `extra_properties`, in text form, go behind those of each message. Raises as `put`, and `BodyError`
+        for a malformed batch.
+        """
+        if self._cleaner.refusal is not None or self._dispatch.failure is not None:
+            self._refuse()
+        return self._appender.put_batch(head, memoryview(batch), extra_properties)
+
+    def _refuse(self) -> None:
+        self.dispatch()
+        refusal = self.refusal()
+        if refusal is not None:
+            raise refusal
+
+    def refusal(self) -> Refusal | None:
+        """Why messages are refused at the moment; `None` when they are not."""
+        return self._cleaner.refusal or self._dispatch.failure
+
+    def dispatch(self) -> None:
+        """Bring queues and index up to the confirmed offset; tell about arrivals. Once a turn of the loop."""
+        if self._appender.waiting:
+            self._dispatch.run(self.confirmed())
+            for follower in self._followers.values():
+                follower.wake()
+
+    def when_confirmed(self, end_offset: int, callback: Callable[[bool], object]) -> None:
+        """Call `callback` when everything before `end_offset` is confirmed: at once where it is already.
+
+        It gets True, or False when that took longer than `sync_flush_timeout_ms`.
+        """
+        self._flusher.when_confirmed(end_offset, callback)
+
+    # Where things are
+
+    @property
+    def confirmed_offset(self) -> int:
+        """First log offset that consumers may not see yet, bytes."""
+        return self.confirmed()
+
+    @property
+    def min_offset(self) -> int:
+        """Oldest log offset that is kept, bytes."""
+        return self._log.start
+
+    @property
+    def max_offset(self) -> int:
+        """Where the next record goes, bytes."""
+        return self._log.end
+
+    @property
+    def flushed_offset(self) -> int:
+        """First log offset that is not known to be on disk, bytes."""
+        return self._log.flushed
+
+    def queues(self) -> Iterable[tuple[str, int]]:
+        """(topic, queue id) of every queue that ever held a message and was not deleted."""
+        return [queue.key for queue in self._queues]
+
+    def queue_min(self, topic: str, queue_id: int) -> int:
+        """First offset of the queue whose record is still kept; 0 for an unknown queue."""
+        queue = self._queues.get((topic, queue_id))
+        return 0 if queue is None else queue.min_offset(self._log.start)
+
+    def queue_max(self, topic: str, queue_id: int) -> int:
+        """Offset behind the last message that consumers may see; 0 for an unknown queue."""
+        queue = self._queues.get((topic, queue_id))
+        return 0 if queue is None else queue.end
+
+    # Reading
+
+    def get(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_messages: int,
+        *,
+        codes: Container[int] | None = None,
+        bytes_max: int = 256 << 10,
+    ) -> Found:
+        """Records of a queue from `offset` on, as they lie in the log; with `codes` only those tags codes.
+
+        `bytes_max` does not hold the first record back. Nothing is copied: parts are slices of the log's map.
+        """
+        return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max)
+
+    def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
+        """Whether reading there may wait for the disk, so that `get_cold` is the better call."""
+        if self._log.end - self._log.start <= self.settings.hot_bytes:
+            return False
+        queue = self._queues.get((topic, queue_id))
+        if queue is None or offset >= queue.end:
+            return False
+        entry = queue.entry(offset)
+        return entry is not None and self._log.end - entry[0] > self.settings.hot_bytes
+
+    async def get_cold(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_messages: int,
+        *,
+        codes: Container[int] | None = None,
+        bytes_max: int = 256 << 10,
+    ) -> Found:
+        """As `get`, with all reading done in a thread."""
+        queue = self._queues.get((topic, queue_id))
+        nothing = self._lookup.outside(queue, offset)
+        if nothing is not None or queue is None:
+            return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max)
+        low = queue.min_offset(self._log.start)
+        return await self._threads.run_and_wait(
+            lambda: self._lookup.get_elsewhere(queue, offset, max_messages, codes, bytes_max, low)
+        )
+
+    def offset_at(self, topic: str, queue_id: int, timestamp_ms: int, *, upper: bool = False) -> int:
+        """First queue offset stored at or after `timestamp_ms`; `upper`: the last one at or before it."""
+        queue = self._queues.get((topic, queue_id))
+        return 0 if queue is None else self._lookup.offset_at(queue, timestamp_ms, upper)
+
+    def store_time_at(self, topic: str, queue_id: int, offset: int) -> int | None:
+        """Store time (ms) of the record at queue `offset`; `None` when there is none."""
+        queue = self._queues.get((topic, queue_id))
+        return None if queue is None else self._lookup.store_time(queue, offset)
+
+    def record_at(self, commit_log_offset: int) -> bytes | None:
+        """The record that starts at this log offset; `None` when none does."""
+        if commit_log_offset >= self.confirmed():
+            return None
+        found = self._lookup.record(commit_log_offset)
+        return None if found is None else bytes(found[1])
+
+    def query(
+        self,
+        topic: str,
+        key: str,
+        max_count: int,
+        begin_ms: int = 0,
+        end_ms: int = (1 << 63) - 1,
+        *,
+        unique: bool = False,
+    ) -> QueryFound:
+        """Records with exactly this key (a business key or a unique id), newest first.
+
+        `unique`: only records whose unique id it is.
+        """
+        return self._lookup.query(topic, key, max_count, begin_ms, end_ms, unique)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete the queues of `topic`; its records stay in the log until that is cleaned."""
+        self.dispatch()
+        self._queues.remove_topic(topic)
+
+    # Following
+
+    def follow(self, dispatcher: Dispatcher) -> None:
+        """Feed `dispatcher` from its own cursor on, in a thread of its own."""
+        if dispatcher.name in self._followers:
+            raise StoreError(f"two dispatchers are named {dispatcher.name!r}: give one another name")
+        self._followers[dispatcher.name] = Follower(
+            dispatcher, self._cursors, self._layout.commit_log, self._log.file_bytes, self._broker_name,
+            lambda: self._log.start, self.confirmed,
+        )  # fmt: skip
+        if self._maintenance.running:
+            self._followers[dispatcher.name].start()
+
+    def lag(self, name: str) -> int:
+        """How many bytes of the log the following dispatcher `name` has not taken in. Raises KeyError."""
+        return self._followers[name].lag_bytes
+
+    def _follower_cursors(self) -> dict[str, int]:
+        return {name: follower.cursor for name, follower in self._followers.items()}
+
+    def _tick(self) -> None:
+        self.dispatch()
+
+    def clean(self) -> list[Path]:
+        """One clean-up pass now; the paths of the commit-log files that went."""
+        gone: list[LogFile] = self._maintenance.clean()
+        return [file.path for file in gone]

@@ -1,0 +1,54 @@
+"""Who uses a store directory: the lock, and the abort mark that an unclean end leaves (store.md §1)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+
+from mqframe.core.errors import StoreError
+from mqframe.store.layout import Layout
+
+
+class Ownership:
+    """Holds byte 0 of `lock` locked. Raises `StoreError` when somebody else does.
+
+    `was_killed`: whether the last owner did not stop in good order.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        layout.root.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            _lock_first_byte(self._descriptor)
+        except OSError:
+            os.close(self._descriptor)
+            raise StoreError(
+                f"{layout.root} is in use by another broker (it holds {layout.lock}): stop that one, or give this"
+                " one a directory of its own"
+            ) from None
+        os.pwrite(self._descriptor, b"lock", 0)
+        self.was_killed = layout.abort.exists()
+
+    def mark(self) -> None:
+        """From now on an end without `unmark` is an unclean one."""
+        self._layout.abort.write_text(str(os.getpid()))
+
+    def unmark(self) -> None:
+        """Everything is on disk."""
+        self._layout.abort.unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Let others use the directory."""
+        os.close(self._descriptor)
+
+
+def _lock_first_byte(descriptor: int) -> None:
+    if hasattr(fcntl, "F_OFD_SETLK"):
+        # Belongs to the open file, not to the process: a second store in this process is refused too, and
+        # closing that one's descriptor does not give this lock away. Java's lock of the same byte conflicts.
+        request = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, request)
+    else:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
