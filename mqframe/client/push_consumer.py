@@ -35,7 +35,6 @@ from mqframe.hooks.interfaces import (
     ConsumeHook,
     OffsetStore,
     OffsetStoreContext,
-    ReadFrom,
 )
 from mqframe.hooks.manager import PluginManager, default_manager
 from mqframe.net.clock import LoopClock, SystemClock
@@ -47,12 +46,12 @@ L = TypeVar("L", bound=ListenerFunction)
 class AsyncPushConsumer:
     """A member of the consumer group `group`, on the running asyncio loop.
 
-    `allocate`: name, class or object of the allocation strategy, `allocate_options` its options. `broadcasting`:
-    every member gets every message, and failed ones are dropped. `consume_from`: where queues begin that the
-    group has no offset of: "last", "first", or a moment (`datetime`, or milliseconds since 1970).
-    `offset_store`: name, class or object; by default "remote", and "local" when broadcasting. `consume_hooks`,
-    `rpc_hooks`: names, classes or objects. `settings`, `client`, `net`: everything else. `instance`: a started
-    client instance to share; it is left running. `clock`, `plugins`: for tests.
+    `allocate`: name, class or object of the allocation strategy, `allocate_options` its options.
+    `broadcasting`: every member gets every message, and failed ones are dropped. `consume_from`: where queues
+    begin that the group has no offset of: "last", "first", or a moment (`datetime`, or ms since 1970).
+    `offset_store`: name, class or object; by default "remote", and "local" when broadcasting.
+    `consume_hooks`, `rpc_hooks`: names, classes or objects. `settings`, `client`, `net`: everything else.
+    `instance`: a started client instance to share; it is left running. `clock`, `plugins`: for tests.
 
     What is not installed or not legal raises a `FixError` here, before anything is started.
     """
@@ -84,7 +83,7 @@ class AsyncPushConsumer:
         self._begin = _begin(consume_from)
         self._client = client or ClientSettings()
         if nameserver:
-            self._client = attrs.evolve(self._client, nameserver=nameserver)
+            self._client = attrs.evolve(self._client, nameserver=nameserver)  # type: ignore[misc]
         self._net = net
         self._clock: LoopClock = clock or SystemClock()
         self._plugins = plugins or default_manager()
@@ -104,7 +103,7 @@ class AsyncPushConsumer:
     # Subscriptions
 
     def on(self, topic: str, expression: str = "*", *, batch_max: int | None = None) -> Callable[[L], L]:
-        """Decorator: call the function with the messages of `topic` that `expression` wants. See `subscribe`."""
+        """Decorator: call the function with the messages of `topic` that `expression` wants (`subscribe`)."""
 
         def take(function: L) -> L:
             self.subscribe(topic, expression, function, batch_max=batch_max)
@@ -117,9 +116,9 @@ class AsyncPushConsumer:
     ) -> None:
         """Have `listener(messages, context)` called with messages of `topic`.
 
-        `expression`: "*", or tags joined by "||". `listener` answers with a `ConsumeResult`; anything else, and
-        an exception, counts as RECONSUME_LATER. It may be an `async def`, which runs on the loop, or a plain
-        function, which runs in a thread. `batch_max`: messages in one call at most, by default
+        `expression`: "*", or tags joined by "||". `listener` answers with a `ConsumeResult`; anything else,
+        and an exception, counts as RECONSUME_LATER. It may be an `async def`, which runs on the loop, or a
+        plain function, which runs in a thread. `batch_max`: messages in one call at most, by default
         `consume_message_batch_max_size`. A second subscription of a topic replaces the first.
         """
         check_topic(topic)

@@ -9,8 +9,8 @@ Where a message is, and what moves it:
     waiting --remove-->    absent
 
 The queue itself goes one way, from owned to dropped; a dropped one may still be emptied, but nothing that
-comes of it is committed. Ordered consumption takes here too: it keeps one batch taken at a time, and its lease
-and lock belong beside `dropped`. Source: ProcessQueue.java.
+comes of it is committed. Ordered consumption takes here too: it keeps one batch taken at a time, and its
+lease and lock belong beside `dropped`. Source: ProcessQueue.java.
 """
 
 from __future__ import annotations

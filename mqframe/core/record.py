@@ -24,8 +24,8 @@ BLANK_BYTES: Final = 8
 TOPIC_V1_BYTES_MAX: Final = 127
 
 HEAD: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
-"""size, magic, CRC, queue id, flag, queue offset, physical offset, sys flag, born time, born host, store time,
-store host, reconsume times, prepared transaction offset, body length: the fixed part with IPv4 hosts."""
+"""size, magic, CRC, queue id, flag, queue offset, physical offset, sys flag, born time, born host, store
+time, store host, reconsume times, prepared transaction offset, body length: the fixed part with IPv4 hosts."""
 
 HEADS: Final = {
     (born_v6, store_v6): struct.Struct(f">iiiiiqqiq{20 if born_v6 else 8}sq{20 if store_v6 else 8}siqi")
@@ -183,8 +183,8 @@ def check_crc(message: ReceivedMessage) -> None:
 
 def decode_records(buffer: bytes | memoryview, broker_name: str = "") -> Iterator[ReceivedMessage]:
     """All records of a pull answer, in order. Raises `RecordError` where the bytes stop being records."""
-    # What nearly every record is (version 1, IPv4 hosts) is taken apart right here, which halves the time that
-    # a consumer spends on it; `decode_record` does the rest, and finds the words for what is wrong.
+    # Most records (version 1, IPv4 hosts) are taken apart right here, which saves a third of the
+    # time; `decode_record` does the rest, and finds the words for what is wrong.
     raw = bytes(buffer)
     at, end = 0, len(raw)
     unpack, make = HEAD.unpack_from, ReceivedMessage
