@@ -7,9 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mqframe.core.errors import TooMuchInFlight
-from mqframe.core.frame import Frame
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
-from mqframe.log import get_logger
 from mqframe.net.call import Handler
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.deadlines import Deadlines
@@ -17,8 +15,6 @@ from mqframe.net.settings import NetSettings
 
 if TYPE_CHECKING:
     from mqframe.net.peer import Peer
-
-log = get_logger("net")
 
 
 class Endpoint:
@@ -108,14 +104,6 @@ class Endpoint:
         task: asyncio.Task[Any] = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def after_hooks(self, address: str, request: Frame, answer: Frame | None) -> None:
-        """Tell the RPC hooks of an answer, in reverse order; their errors are logged."""
-        for hook in reversed(self.rpc_hooks):
-            try:
-                hook.after(address, request, answer)
-            except Exception:  # hooks are isolated
-                log.exception("rpc hook failed", hook=hook.name or type(hook).__name__)
 
     def _close_idle(self) -> None:
         now = self.clock.monotonic()

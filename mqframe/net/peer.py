@@ -11,6 +11,7 @@ from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, Refusal, TooMuchInFlight
 from mqframe.core.frame import Body, Frame, FrameDecoder, encode_answer, encode_head
 from mqframe.core.requests import REQUESTS, Request, encode_fields
+from mqframe.hooks.isolate import after_rpc, before_rpc
 from mqframe.log import get_logger
 from mqframe.net.call import Call, Reply, failure_reply
 from mqframe.net.endpoint import Endpoint
@@ -103,11 +104,7 @@ class Peer(asyncio.Protocol):
         frame = Frame(request.CODE, opaque, 0, None, encode_fields(request))
         if endpoint.rpc_hooks:
             frame.body = body
-            try:
-                self._before_hooks(frame)
-            except Refusal:
-                endpoint.release(size)
-                raise
+            before_rpc(endpoint.rpc_hooks, self.address, frame, serving=False)
         alone = not self.waiting
         future: asyncio.Future[Frame] = self._loop.create_future()
         self.waiting[opaque] = Waiting(future, size, timeout, frame)
@@ -128,12 +125,12 @@ class Peer(asyncio.Protocol):
             request.CODE, self._endpoint.next_opaque(), FLAG_ONEWAY, None, encode_fields(request), body
         )
         if self._endpoint.rpc_hooks:
-            self._before_hooks(frame)
+            before_rpc(self._endpoint.rpc_hooks, self.address, frame, serving=False)
         self._put(encode_head(frame, len(body)), body)
         if not self._in_turn and not self._flush_due:
             self._flush_soon()
         if self._endpoint.rpc_hooks:
-            self._endpoint.after_hooks(self.address, frame, None)
+            after_rpc(self._endpoint.rpc_hooks, self.address, frame, None)
 
     def close(self, reason: str) -> None:
         """Send what is gathered, then close. `reason` is logged and told to those who wait for answers."""
@@ -157,7 +154,7 @@ class Peer(asyncio.Protocol):
         waiting = self.waiting.pop(opaque)
         self._endpoint.release(waiting.body_bytes)
         if not waiting.future.done():
-            name = _name(waiting.request.code)
+            name = request_name(waiting.request.code)
             problem = f"{self.address} did not answer {name} within {waiting.timeout:g} s"
             waiting.future.set_exception(CallTimeout(problem))
 
@@ -178,15 +175,6 @@ class Peer(asyncio.Protocol):
             raise ConnectionLost(f"connection to {self.address} is closed: {self._reason}; nothing was sent")
         if self._stalled_since is not None or self._out_bytes > self._endpoint.settings.unsent_bytes_max:
             raise TooMuchInFlight(f"{self.unsent_bytes} bytes to {self.address} are unsent; it does not read")
-
-    def _before_hooks(self, frame: Frame) -> None:
-        for hook in self._endpoint.rpc_hooks:
-            try:
-                hook.before(self.address, frame)
-            except Refusal:
-                raise
-            except Exception:  # hooks are isolated
-                log.exception("rpc hook failed", hook=hook.name or type(hook).__name__)
 
     # Bytes out
 
@@ -236,7 +224,9 @@ class Peer(asyncio.Protocol):
             if not self._in_turn and not self._flush_due:
                 self._flush_soon()
         if self._endpoint.rpc_hooks:
-            self._endpoint.after_hooks(self.address, frame, None if oneway else _as_frame(frame, reply))
+            after_rpc(
+                self._endpoint.rpc_hooks, self.address, frame, None if oneway else _as_frame(frame, reply)
+            )
 
     # Bytes in
 
@@ -288,7 +278,7 @@ class Peer(asyncio.Protocol):
             return  # it came too late
         self._endpoint.release(waiting.body_bytes)
         if self._endpoint.rpc_hooks:
-            self._endpoint.after_hooks(self.address, waiting.request, frame)
+            after_rpc(self._endpoint.rpc_hooks, self.address, waiting.request, frame)
         if not waiting.future.done():
             waiting.future.set_result(frame)
 
@@ -298,7 +288,7 @@ class Peer(asyncio.Protocol):
         handler = endpoint.handlers.get(frame.code)
         try:
             if endpoint.rpc_hooks:
-                self._before_hooks(frame)
+                before_rpc(endpoint.rpc_hooks, self.address, frame, serving=True)
             if handler is None:
                 call.reply(Reply(_UNKNOWN, remark=f"request code {frame.code} is not supported"))
                 return
@@ -367,7 +357,7 @@ class Peer(asyncio.Protocol):
         for call in waiting.values():
             endpoint.release(call.body_bytes)
             if not call.future.done():
-                name = _name(call.request.code)
+                name = request_name(call.request.code)
                 problem = f"connection to {self.address} closed during {name}: {self._reason}"
                 call.future.set_exception(ConnectionLost(problem))
         if endpoint.on_close is not None:
@@ -396,7 +386,8 @@ def _as_frame(request: Frame, reply: Reply) -> Frame:
     return Frame(reply.code, request.opaque, FLAG_RESPONSE, reply.remark, reply.fields(), body)
 
 
-def _name(code: int) -> str:
+def request_name(code: int) -> str:
+    """How a request kind is named in messages."""
     kind = REQUESTS.get(code)
     return f"{kind.__name__} ({code})" if kind else f"request {code}"
 
