@@ -67,7 +67,7 @@ def _from_table(name: str, declared: type[Any], table: Mapping[str, Any]) -> Any
     unknown = sorted(set(table) - set(fields))
     if unknown:
         known = ", ".join(sorted(fields)) or "none"
-        raise SettingError(f"plugin {name} has no option {', '.join(unknown)}; its options: {known}")
+        raise SettingError(f"there is no {_place(name, unknown[0], table)}; its options: {known}")
     missing = [f.name for f in fields.values() if f.default is attrs.NOTHING and f.name not in table]
     if missing:
         raise SettingError(f"plugin {name} needs the option {', '.join(missing)}")
@@ -77,8 +77,20 @@ def _from_table(name: str, declared: type[Any], table: Mapping[str, Any]) -> Any
         try:
             values[fields[key].alias] = convert(value, kinds[key])
         except ValueError as problem:
-            raise SettingError(f"option {key} of plugin {name} = {value!r}: {problem}") from None
+            raise SettingError(f"{_place(name, key, table)} = {value!r}: {problem}") from None
+        check = fields[key].validator
+        if check is not None:
+            try:
+                check(declared, fields[key], values[fields[key].alias])
+            except SettingError as problem:
+                raise SettingError(f"{_place(name, key, table)}: {problem}") from None
     return declared(**values)
+
+
+def _place(name: str, key: str, table: Mapping[str, Any]) -> str:
+    """What to call an option in a message; with its origin where the configuration knows it."""
+    origin = getattr(table, "origins", {}).get(key)
+    return f"option {key} of plugin {name}" + (f" from {origin}" if origin else "")
 
 
 def _default(field: attrs.Attribute[Any]) -> str:

@@ -1,0 +1,113 @@
+"""Where settings come from: each reader turns one source into a layer of values with their origin.
+
+Pure: readers are handed the text of a file, or the variables of the environment.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import IntEnum
+from typing import Any, Final
+
+import attrs
+
+from mqframe.core.errors import SettingError
+from mqframe.core.properties_file import parse_properties
+
+PREFIX: Final = "MQFRAME_"
+PLUGINS: Final = "plugins"
+
+
+class Rank(IntEnum):
+    """Precedence of layers; the smallest number wins."""
+
+    ARGUMENT = 0
+    COMMAND_LINE = 1
+    ENVIRONMENT = 2
+    TOML = 3
+    BROKER_CONF = 4
+
+
+@attrs.frozen
+class Given:
+    """One value that somebody gave.
+
+    `path`: "store.flush", or "plugins.<name>.<option>"; of a variable the name after MQFRAME_; of a RocketMQ
+    key the key. `value`: text, or what TOML or code held. `origin`: for people.
+    """
+
+    path: str
+    value: Any
+    origin: str
+
+
+@attrs.frozen
+class Layer:
+    """All values of one source. `conf_sections`: which sections RocketMQ keys mean; `None` for all."""
+
+    rank: Rank
+    values: tuple[Given, ...]
+    conf_sections: frozenset[str] | None = None
+
+
+def arguments(values: Mapping[str, Any]) -> Layer:
+    """What code gave, by path."""
+    given = (Given(path, value, f"argument {path}") for path, value in values.items())
+    return Layer(Rank.ARGUMENT, tuple(given))
+
+
+def command_line(items: Iterable[str]) -> Layer:
+    """What followed `--set`, each "path=value". Raises `SettingError` for one without "="."""
+    return Layer(Rank.COMMAND_LINE, tuple(map(_item, items)))
+
+
+def environment(variables: Mapping[str, str]) -> Layer:
+    """The variables whose names start with MQFRAME_: MQFRAME_<SECTION>_<KEY>.
+
+    Options of plugins: MQFRAME_PLUGINS_<NAME>__<OPTION>.
+    """
+    ours = ((name, value) for name, value in sorted(variables.items()) if name.startswith(PREFIX))
+    return Layer(
+        Rank.ENVIRONMENT,
+        tuple(Given(name.removeprefix(PREFIX), value, f"variable {name}") for name, value in ours),
+    )
+
+
+def toml(text: str, source: str) -> Layer:
+    """A TOML file: one table a section, `[plugins.<name>]` for options of plugins. `source`: the file's name.
+
+    Raises `SettingError` when it is no TOML, or holds a value outside a table.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise SettingError(f"{source}: {problem}") from None
+    return Layer(Rank.TOML, tuple(_entries(tables, source)))
+
+
+def broker_conf(text: str, source: str, sections: Collection[str] | None = None) -> Layer:
+    """A RocketMQ `broker.conf` or `namesrv.conf`. `sections`: whose settings its keys mean; `None`: all."""
+    given = (Given(key, value, f"{source}:{line}") for key, value, line in parse_properties(text))
+    return Layer(Rank.BROKER_CONF, tuple(given), None if sections is None else frozenset(sections))
+
+
+def _item(item: str) -> Given:
+    path, equals, value = item.partition("=")
+    if not equals:
+        raise SettingError(f"--set {item}: must be written key=value")
+    return Given(path.strip(), value, f"command line --set {path.strip()}")
+
+
+def _entries(tables: Mapping[str, Any], source: str) -> Iterator[Given]:
+    for section, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise SettingError(f"{source}: {section} is not in a table; write it below a line [section]")
+        for key, value in table.items():
+            if section != PLUGINS:
+                yield Given(f"{section}.{key}", value, f"{source} [{section}]")
+                continue
+            if not isinstance(value, Mapping):
+                raise SettingError(f"{source}: plugins.{key} must be a table [plugins.{key}]")
+            for option, setting in value.items():
+                yield Given(f"{PLUGINS}.{key}.{option}", setting, f"{source} [{PLUGINS}.{key}]")

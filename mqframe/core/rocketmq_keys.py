@@ -1,0 +1,154 @@
+"""Keys that a RocketMQ 5 `broker.conf` or `namesrv.conf` may hold.
+
+Names of the properties of BrokerConfig, BrokerIdentity, MessageStoreConfig (the tiered one too), AuthConfig,
+NettyServerConfig, NettyClientConfig, NamesrvConfig and ControllerConfig, and two that BrokerStartup reads.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ROCKETMQ_KEYS: Final = frozenset(
+    """
+    accessMessageInMemoryHotRatio accessMessageInMemoryMaxRatio accountStatsEnable
+    accountStatsPrintZeroValues ackMessageThreadPoolNums ackThreadPoolQueueCapacity
+    aclCacheExpiredSecond aclCacheMaxNum aclCacheRefreshSecond aclEnable adminBrokerThreadPoolNums
+    adminBrokerThreadPoolQueueCapacity allAckInSyncStateSet allowRecallWhenBrokerNotWriteable
+    appendAckAsync appendCkAsync asyncLearner asyncSendEnable authConfigPath authenticationEnabled
+    authenticationMetadataProvider authenticationProvider authenticationStrategy authenticationWhitelist
+    authorizationEnabled authorizationMetadataProvider authorizationProvider authorizationStrategy
+    authorizationWhitelist autoCreateSubscriptionGroup autoCreateTopicEnable autoDeleteUnusedStats
+    autoMessageVersionOnTopicLen batchDispatchRequestThreadPoolNums bindAddress
+    bitMapLengthConsumeQueueExt bottomMostCompressionTypeForConsumeQueueStore brokerClusterName
+    brokerConfigPath brokerElectionPriority brokerFastFailureEnable brokerHeartbeatInterval brokerIP1
+    brokerIP2 brokerId brokerName brokerNotActiveTimeoutMillis brokerPermission brokerRole
+    brokerTopicEnable byCheckMsgInMem cQType cgColdReadThreshold channelExpiredTimeout
+    channelNotActiveInterval checkCRCOnRecover checkInSlave checkSyncStateSetPeriod
+    cleanFileForciblyEnable cleanOfflineBrokerInterval cleanResourceInterval
+    cleanRocksDBDirtyCQIntervalMin cleanSwapedMapInterval clearRetryTopicWhenDeleteTopic
+    clientAsyncSemaphoreValue clientCallbackExecutorThreads clientChannelMaxIdleTimeSeconds
+    clientCloseSocketIfTimeout clientManageThreadPoolNums clientManagerThreadPoolQueueCapacity
+    clientOnewaySemaphoreValue clientPooledByteBufAllocatorEnable clientRequestThreadPoolNums
+    clientRequestThreadPoolQueueCapacity clientSocketRcvBufSize clientSocketSndBufSize
+    clientWorkerThreads clusterName clusterTest clusterTopicEnable coldCtrStrategyEnable
+    coldDataFlowControlEnable coldDataScanEnable combineCQEnableCheckSelf combineCQLoadingCQTypes
+    combineCQMaxExtraSearchCommitLogFiles combineCQPreferCQType commercialBaseCount commercialSizePerMsg
+    commitCommitLogLeastPages commitCommitLogThoroughInterval commitIntervalCommitLog
+    commitLogForceSwapMapInterval commitLogRollingInterval commitLogRollingMinimumSize
+    commitLogSwapMapInterval commitLogSwapMapReserveFileNum compactionCqMappedFileSize
+    compactionMappedFileSize compactionScheduleInternal compactionThreadNum compatibleWithOldNameSrv
+    compressedRegister configBlackList configManagerVersion configName configStorePath
+    connectTimeoutMillis consumerFallbehindThreshold consumerManageThreadPoolNums
+    consumerManagerThreadPoolQueueCapacity controllerAddr controllerDLegerGroup controllerDLegerPeers
+    controllerDLegerSelfId controllerHeartBeatTimeoutMills controllerRequestThreadPoolQueueCapacity
+    controllerStorePath controllerThreadPoolNums controllerType dataReadAheadEnable debugLockEnable
+    defaultMessageRequestMode defaultPopShareQueueNum defaultQueryMaxNum defaultThreadPoolNums
+    defaultThreadPoolQueueCapacity defaultTopicQueueNums deleteCommitLogFilesInterval
+    deleteConsumeQueueFilesInterval deleteFileBatchMax deleteTopicWithBrokerRegistration deleteWhen
+    destroyMapedFileIntervalForcibly disableCallbackExecutor disableConsumeIfConsumerReadSlowly
+    disableNettyWorkerGroup disappearTimeAfterStart diskFallRecorded diskMaxUsedSpaceRatio
+    diskSpaceCleanForciblyRatio diskSpaceWarningLevelRatio dispatchCqCacheNum dispatchCqThreads
+    dispatchFromSenderThread duplicationEnable electMasterMaxRetryCount enableAcceleratedRecovery
+    enableAllTopicList enableAsyncReput enableAutoInSyncReplicas enableBatchPush
+    enableBuildConsumeQueueConcurrently enableCalcFilterBitMap enableCleanExpiredOffset enableCompaction
+    enableConnectionMetrics enableConsumeQueueExt enableControllerInNamesrv enableControllerMode
+    enableCreateSysGroup enableDLegerCommitLog enableDetailStat enableElectUncleanMaster
+    enableFastChannelEventProcess enableLagAndDlqMetrics enableLmq enableLmqStats
+    enableLogConsumeQueueRepeatedlyBuildWhenRecover enableMessageStoreMetrics enableMixedMessageType
+    enableMultiDispatch enableNetWorkFlowControl enableNotifyAfterPopOrderLockRelease
+    enableNotifyBeforePopCalculateLag enablePopBatchAck enablePopBufferMerge enablePopLog
+    enablePopMessageThreshold enablePopMetrics enablePropertyFilter enableReconnectForGoAway
+    enableRegisterProducer enableRemoteEscape enableRemotingMetrics enableRequestMetrics
+    enableRetryTopicV2 enableRocksDBLog enableRunningFlagsInFlush enableScheduleAsyncDeliver
+    enableScheduleMessageStats enableShutdownGracefully enableSingleTopicRegister
+    enableSkipLongAwaitingAck enableSlaveActingMaster enableSplitMetadata enableSplitRegistration
+    enableStatsMetrics enableTopicList enableTransactionMetrics enabledAppendPropCRC
+    endTransactionPoolQueueCapacity endTransactionThreadPoolNums estimateAccumulation
+    expectConsumerNumUseFilter expireMaxSecond expireSecond fastFailIfNoBufferInStorePool
+    fetchControllerAddrByDnsLookup fetchNameSrvAddrByDnsLookup fetchNamesrvAddrByAddressServer
+    fetchNamesrvAddrInterval fileReservedTime filterDataCleanTimeSpan filterSupportRetry
+    flushCommitLogLeastPages flushCommitLogThoroughInterval flushCommitLogTimed
+    flushConsumeQueueLeastPages flushConsumeQueueThoroughInterval flushDiskType flushIntervalCommitLog
+    flushIntervalConsumeQueue flushLeastPagesWhenWarmMapedFile forceInterval forceRegister
+    forceVerifyPropCRC forwardTimeout fromCq globalColdReadThreshold haFlowControlEnable
+    haHousekeepingInterval haListenPort haMasterAddress haMaxGapNotInSync haMaxTimeSlaveNotCatchup
+    haSendHeartbeatInterval haTransferBatchSize heartbeatThreadPoolNums heartbeatThreadPoolQueueCapacity
+    highSpeedMode historyInterval inBrokerContainer inSyncReplicas initAuthenticationUser
+    innerClientAuthenticationCredentials interval isolateLogEnable jraftConfig kvConfigPath listenPort
+    litePullMessageEnable litePullMessageThreadPoolNums litePullThreadPoolQueueCapacity
+    loadBalancePollNameServerInterval loadBalanceProcessorThreadPoolNums
+    loadBalanceThreadPoolQueueCapacity lockInStrictMode logicQueueForceSwapMapInterval
+    logicQueueSwapMapInterval logicQueueSwapMapReserveFileNum logicalDiskSpaceCleanForciblyThreshold
+    longPollingEnable mapSize mappedFileSize mappedFileSizeCommitLog mappedFileSizeConsumeQueue
+    mappedFileSizeConsumeQueueExt mappedFileSizeTimerLog mappedFileSwapEnable
+    mapperFileSizeBatchConsumeQueue maxAsyncPutMessageRequests maxBatchDeleteFilesNum maxChecksumRange
+    maxConsumeQueueScan maxErrorRateOfBloomFilter maxFilterMessageSize maxHaTransferByteInSecond
+    maxHashSlotNum maxIndexNum maxLmqConsumeQueueNum maxMessageSize maxMsgsNumBatch maxPopPollingSize
+    maxQueueSize maxReconnectIntervalTimeSeconds maxRecoveryCommitlogFiles maxSlaveResendLength
+    maxStatsIdleTimeInMinutes maxTopicLength maxTransferBytesOnMessageInDisk
+    maxTransferBytesOnMessageInMemory maxTransferCountOnMessageInDisk maxTransferCountOnMessageInMemory
+    memTableFlushIntervalMs messageDelayLevel messageIndexEnable messageIndexSafe messageStorePlugIn
+    metricGrpcExporterIntervalInMills metricGrpcExporterTimeOutInMills
+    metricLoggingExporterIntervalInMills metricsExporterType metricsGrpcExporterHeader
+    metricsGrpcExporterTarget metricsInDelta metricsLabel metricsOtelCardinalityLimit
+    metricsPromExporterHost metricsPromExporterPort migrateAuthFromV1Enabled minInSyncReplicas
+    msgTraceTopicName namesrvAddr needWaitForService notifyBrokerRoleChanged
+    notifyConsumerIdsChangedEnable notifyMinBrokerIdChanged objectStoreAccessKey objectStoreBucket
+    objectStoreEndpoint objectStoreSecretKey offset orderMessageEnable osPageCacheBusyTimeOutMills
+    popCkMaxBufferSize popCkStayBufferTime popCkStayBufferTimeOut popConsumerFSServiceInit
+    popConsumerKVServiceEnable popConsumerKVServiceInit popConsumerKVServiceLog popFromRetryProbability
+    popInflightMessageThreshold popLongPollingForceNotifyInterval popPollingMapExpireTimeSeconds
+    popPollingMapSize popPollingSize popResponseReturnActualRetryTopic popReviveMaxAttemptTimes
+    popReviveMaxReturnSizePerRead preferredLeaderId printChannelGroups printChannelGroupsMinNum
+    processReadEvent processReplyMessageThreadPoolNums productEnvName pullBatchMaxMessageCount
+    pullMessageThreadPoolNums pullThreadPoolQueueCapacity putConsumeQueueDataByFileChannel
+    putMessageFutureThreadPoolNums putMessageTimeout putMsgIndexHightWater putThreadPoolQueueCapacity
+    queryMessageThreadPoolNums queryThreadPoolQueueCapacity readAheadCacheEnable
+    readAheadCacheExpireDuration readAheadCacheSizeThresholdRate readAheadMessageCountThreshold
+    readAheadMessageSizeThreshold readOnlyCommitLogStorePaths readUnCommitted
+    realTimeNotifyConsumerChange realTimePersistRocksDBConfig recallMessageEnable recordGetMessageResult
+    recoverConcurrently recoverThreadPoolNums redeleteHangedFileInterval regionId
+    registerBrokerTimeoutMills registerNameServerPeriod rejectPullConsumerEnable
+    rejectTransactionMessage replicasPerDiskPartition replyThreadPoolQueueCapacity
+    retrieveMessageFromPopRetryTopicV1 returnOrderTopicConfigToBroker reviveAckWaitMs reviveInterval
+    reviveMaxSlow reviveQueueNum reviveScanTime rmqAddressServerDomain rmqAddressServerSubGroup
+    rocketmqHome rocksdbCQDoubleWriteEnable rocksdbCompressionType rocksdbFlushWalFrequency
+    rocksdbWalFileRollingThreshold sampleCountThreshold sampleSteps scanAvailableNameSrv
+    scanInactiveMasterInterval scanNotActiveBrokerInterval scheduleAsyncDeliverMaxPendingLimit
+    scheduleAsyncDeliverMaxResendNum2Blocked searchBcqByCacheEnable sendHeartbeatTimeoutMillis
+    sendMessageThreadPoolNums sendThreadPoolQueueCapacity serverAsyncSemaphoreValue
+    serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds serverLoadBalancerEnable
+    serverNettyWorkerGroupEnable serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable
+    serverSelectorThreads serverSocketBacklog serverSocketRcvBufSize serverSocketSndBufSize
+    serverWorkerThreads shortPollingTimeMills shutdownWaitTimeSeconds skipPreOnline
+    skipWhenCKRePutReachMaxTimes slaveReadEnable slaveTimeout sleepInterval socksProxyConfig
+    spinLockCollisionRetreatOptimalDegree splitMetadataSize splitRegistrationSize
+    startAcceptSendRequestTimeStamp statRocksDBCQIntervalSec statefulAuthenticationCacheExpiredSecond
+    statefulAuthenticationCacheMaxNum statefulAuthorizationCacheExpiredSecond
+    statefulAuthorizationCacheMaxNum store storePathBrokerIdentity storePathCommitLog
+    storePathDLedgerCommitLog storePathEpochFile storePathRootDir storeReplyMessageEnable storeType
+    subscriptionExpiredTimeout supportActingMaster syncBrokerMemberGroupPeriod syncBrokerMetadataPeriod
+    syncControllerMetadataPeriod syncFlushTimeout syncFromLastFile tieredBackendServiceProvider
+    tieredMetadataServiceProvider tieredStorageLevel tieredStoreCommitLogMaxSize
+    tieredStoreConsumeQueueMaxSize tieredStoreCrcCheckEnable tieredStoreDeleteFileEnable
+    tieredStoreDeleteFileInterval tieredStoreFilePath tieredStoreFileReservedTime tieredStoreGroupCommit
+    tieredStoreGroupCommitCount tieredStoreGroupCommitSize tieredStoreGroupCommitTimeout
+    tieredStoreIndexFileMaxHashSlotNum tieredStoreIndexFileMaxIndexNum tieredStoreMaxGroupCommitCount
+    tieredStoreMaxPendingLimit timerColdDataCheckIntervalMs timerCongestNumEachSlot
+    timerEnableCheckMetrics timerEnableRetryUntilSuccess timerFlushIntervalMs timerGetMessageThreadNum
+    timerInterceptDelayLevel timerMaxDelaySec timerMetricSmallThreshold timerPrecisionMs
+    timerProgressLogIntervalMs timerPutMessageThreadNum timerRollWindowSlot timerSkipUnknownError
+    timerStopEnqueue timerWheelEnable topicQueueLockNum totalReplicas traceOn traceTopicEnable
+    transactionCheckInterval transactionCheckMax transactionMetricFlushInterval
+    transactionOpBatchInterval transactionOpMsgMaxSize transactionTimeOut transferMsgByHeap
+    transientStorePoolEnable transientStorePoolSize travelCqFileNumWhenGetMessage
+    unRegisterBrokerQueueCapacity updateNameServerAddrPeriod updateVersionStep useABSLock
+    useEpollNativeSelector usePIDColdCtrStrategy useReentrantLockWhenPutMessage useStaticSubscription
+    useTLS userCacheExpiredSecond userCacheMaxNum userCacheRefreshSecond
+    validateSystemTopicWhenUpdateTopic waitSecondsForService waitTimeMillsInAckQueue
+    waitTimeMillsInAdminBrokerQueue waitTimeMillsInHeartbeatQueue waitTimeMillsInLitePullQueue
+    waitTimeMillsInPullQueue waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue
+    wakeCommitWhenPutMessage wakeFlushWhenPutMessage warmMapedFileEnable whenStartup
+    writeBufferHighWaterMark writeBufferLowWaterMark writeWithoutMmap
+    """.split()  # noqa: SIM905 - 500 quoted lines are not more readable
+)
