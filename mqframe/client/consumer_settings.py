@@ -82,7 +82,7 @@ class ConsumerSettings:
         30.0, doc="how long a stop waits for running listeners, s", check=at_least(0)
     )
     offset_directory: Path = setting(
-        factory=lambda: Path.home() / ".mqframe" / "offsets", doc="where local offset stores keep their files"
+        factory=lambda: Path.home() / ".rocketmq_offsets", doc="where local offset stores keep their files"
     )
 
     @property

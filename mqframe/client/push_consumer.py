@@ -15,7 +15,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -41,6 +41,10 @@ from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
 L = TypeVar("L", bound=ListenerFunction)
+
+BROADCASTING_INSTANCE: Final = "DEFAULT"
+"""Instance name of broadcasting members that are given none, as in the reference. Two of one group on one
+host need names of their own."""
 
 
 class AsyncPushConsumer:
@@ -84,6 +88,9 @@ class AsyncPushConsumer:
         self._client = client or ClientSettings()
         if nameserver:
             self._client = attrs.evolve(self._client, nameserver=nameserver)  # type: ignore[misc]
+        if broadcasting and not self._client.instance_name:
+            # Local offsets lie under the client id, which must be the same after a restart.
+            self._client = attrs.evolve(self._client, instance_name=BROADCASTING_INSTANCE)  # type: ignore[misc]
         self._net = net
         self._clock: LoopClock = clock or SystemClock()
         self._plugins = plugins or default_manager()

@@ -25,7 +25,7 @@ TOPIC_V1_BYTES_MAX: Final = 127
 
 HEAD: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
 """size, magic, CRC, queue id, flag, queue offset, physical offset, sys flag, born time, born host, store
-time, store host, reconsume times, prepared transaction offset, body length: the fixed part with IPv4 hosts."""
+time, store host, reconsume times, prepared transaction offset, body length: the part of fixed size, IPv4."""
 
 HEADS: Final = {
     (born_v6, store_v6): struct.Struct(f">iiiiiqqiq{20 if born_v6 else 8}sq{20 if store_v6 else 8}siqi")

@@ -1,0 +1,151 @@
+"""Plain pulls for plain threads: no loop, no membership. Spark tasks and other jobs read queues by it."""
+
+from __future__ import annotations
+
+import os
+import random
+
+from mqframe.client.pull import ANSWER_SECONDS, GROUP, tag_filter
+from mqframe.core import loosejson
+from mqframe.core.bodies import TopicRouteData
+from mqframe.core.errors import AnswerError, RetryError, RouteError, answer_error
+from mqframe.core.frame import Frame
+from mqframe.core.message import MessageQueue
+from mqframe.core.name_servers import NameServers, parse_addresses
+from mqframe.core.pull import BYTES_MAX, MESSAGES_MAX, PullResult, pull_request, read_answer
+from mqframe.core.requests.consumers import (
+    GetMaxOffset,
+    GetMinOffset,
+    OffsetAnswer,
+    SearchOffsetByTimestamp,
+)
+from mqframe.core.requests.fields import Request, decode_fields
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.route import TopicRoute
+from mqframe.net.blocking import BlockingClient
+from mqframe.net.clock import SystemClock
+
+
+class BlockingPuller:
+    """Reads queues at any offset. Many threads may share one.
+
+    `nameserver`: "host:port;host:port", by default the variable NAMESRV_ADDR. `remoting`: a client to share,
+    which is left open; by default one is made and closed with this object. `timeout`: seconds for an answer,
+    beyond the time that the broker was allowed to wait.
+    """
+
+    def __init__(
+        self,
+        nameserver: str = "",
+        group: str = GROUP,
+        *,
+        remoting: BlockingClient | None = None,
+        timeout: float = ANSWER_SECONDS,
+    ) -> None:
+        addresses = parse_addresses(nameserver or os.environ.get("NAMESRV_ADDR", ""))
+        self.group = group
+        self._servers = NameServers(addresses, random.randrange(1 << 16))
+        self._own = remoting is None
+        self._remoting = remoting or BlockingClient(SystemClock())
+        self._timeout = timeout
+        self._routes: dict[str, TopicRoute] = {}
+
+    def queues(self, topic: str) -> list[MessageQueue]:
+        """The queues of `topic` that can be read, sorted. Raises `RouteError`."""
+        return list(self.route(topic, refresh=True).read_queues())
+
+    def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
+        """The route of `topic`. Raises `RouteError` when no name server knows it or none answers."""
+        found = self._routes.get(topic)
+        if found is not None and not refresh:
+            return found
+        problem: Exception | None = None
+        for address in self._servers.tries():
+            try:
+                answer = self._call(address, GetRouteinfoByTopic(topic))
+            except AnswerError as refused:
+                raise RouteError(f"no route to topic {topic}: {refused}") from refused
+            except RetryError as failure:
+                problem = failure
+                continue
+            route = TopicRoute(topic, loosejson.decode(bytes(answer.body), TopicRouteData))
+            self._routes[topic] = route
+            return route
+        tried = ", ".join(self._servers.addresses)
+        raise RouteError(f"no name server answered ({tried}): {problem}") from problem
+
+    def pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        max_messages: int = MESSAGES_MAX,
+        expression: str = "*",
+        *,
+        wait: float = 0.0,
+        bytes_max: int = BYTES_MAX,
+    ) -> PullResult:
+        """The messages of `queue` from `offset` on that `expression` wants, `max_messages` at most.
+
+        `wait`: seconds that the broker may wait for the first one. Raises what a call raises, and
+        `AnswerError`; an offset that does not exist is no error but OFFSET_ILLEGAL.
+        """
+        wanted = tag_filter(expression)
+        request = pull_request(
+            self.group,
+            queue,
+            offset,
+            messages_max=max_messages,
+            bytes_max=bytes_max,
+            expression=wanted.expression,
+            wait_seconds=wait,
+        )
+        address = self._address(queue, master=False)
+        answer = self._remoting.invoke(address, request, timeout=wait + self._timeout)
+        return read_answer(answer, queue, wanted, address)
+
+    def max_offset(self, queue: MessageQueue) -> int:
+        """The offset that the next message of `queue` will get."""
+        return self._ask(
+            queue, GetMaxOffset(queue.topic, queue.queue_id, committed=True, bname=queue.broker_name)
+        )
+
+    def min_offset(self, queue: MessageQueue) -> int:
+        """The oldest offset that can still be read."""
+        return self._ask(queue, GetMinOffset(queue.topic, queue.queue_id, bname=queue.broker_name))
+
+    def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset of the first message stored at `timestamp_ms` (since 1970) or later."""
+        return self._ask(
+            queue,
+            SearchOffsetByTimestamp(queue.topic, queue.queue_id, timestamp_ms, bname=queue.broker_name),
+        )
+
+    def close(self) -> None:
+        """Close the connections, unless they are somebody else's."""
+        if self._own:
+            self._remoting.close()
+
+    def __enter__(self) -> BlockingPuller:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def _ask(self, queue: MessageQueue, request: Request) -> int:
+        answer = self._call(self._address(queue, master=True), request)
+        return decode_fields(answer.ext, OffsetAnswer).offset
+
+    def _call(self, address: str, request: Request) -> Frame:
+        answer = self._remoting.invoke(address, request, timeout=self._timeout)
+        if answer.code:
+            raise answer_error(answer.code, answer.remark, address)
+        return answer
+
+    def _address(self, queue: MessageQueue, *, master: bool) -> str:
+        for refresh in (False, True):
+            route = self.route(queue.topic, refresh=refresh)
+            name = queue.broker_name
+            address = route.master_address(name) if master else route.any_address(name)
+            if address is not None:
+                return address
+        raise RouteError(f"the route of topic {queue.topic} names no broker {queue.broker_name}")
