@@ -1,72 +1,56 @@
-"""An asyncio loop in a thread of its own, for blocking faces."""
+"""An asyncio loop in a thread of its own, for what a blocking client does beside its callers."""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from mqframe.core.errors import ClosedError
+from mqframe.core.errors import CallTimeout, ClosedError
 
 T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines and functions in one loop, uvloop's where it is installed. `name`: the thread's."""
+    """Runs from its construction until `stop`. A daemon: it does not keep a process alive."""
 
     def __init__(self, name: str) -> None:
-        self._loop = _new_loop()
+        self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._closed = False
         self._thread.start()
 
-    def wait(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """The result of `work`. Raises what it raises; `TimeoutError` after `timeout` seconds, cancelling it."""
-        if self._closed or threading.current_thread() is self._thread:
+    def call(self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
+        """The result of `work`, run on the loop. Raises `CallTimeout` after `seconds`, and what it raises."""
+        if not self._thread.is_alive() or self._thread is threading.current_thread():
             work.close()
-            where = "after it was closed" if self._closed else "in its own loop"
-            raise ClosedError(f"the blocking face cannot be called {where}; use the asyncio face there")
-        coming = asyncio.run_coroutine_threadsafe(work, self._loop)
+            raise ClosedError("the client's thread is not running, or it would wait for itself")
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
-            return coming.result(timeout)
-        except (KeyboardInterrupt, concurrent.futures.TimeoutError):
-            coming.cancel()
-            raise
+            return future.result(seconds)
+        except concurrent.futures.TimeoutError:
+            if future.done():
+                raise
+            future.cancel()
+            raise CallTimeout(f"not done within {seconds} s") from None
 
-    def call(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call `function` in the loop, soon."""
-        if not self._closed:
-            self._loop.call_soon_threadsafe(function, *arguments)
-
-    def close(self) -> None:
-        """End the loop and its thread. Twice does no harm."""
-        if self._closed:
-            return
-        self._closed = True
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+    def stop(self) -> None:
+        """End the loop and wait for its thread."""
+        if self._thread.is_alive():
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self._thread.join()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
+        asyncio.set_event_loop(self.loop)
         try:
-            self._loop.run_forever()
-            leftover = asyncio.all_tasks(self._loop)
-            for task in leftover:
+            self.loop.run_forever()
+            tasks = asyncio.all_tasks(self.loop)
+            for task in tasks:
                 task.cancel()
-            if leftover:
-                self._loop.run_until_complete(asyncio.gather(*leftover, return_exceptions=True))
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            if tasks:
+                self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         finally:
             asyncio.set_event_loop(None)
-            self._loop.close()
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop
+            self.loop.close()

@@ -136,7 +136,7 @@ class RouteCache:
 
     async def _fetch_data(self, topic: str) -> TopicRouteData:
         answer = await self.ask(GetRouteinfoByTopic(topic, True))
-        return loosejson.decode(answer.body, TopicRouteData)
+        return loosejson.decode(bytes(answer.body), TopicRouteData)
 
     def _keep(self, topic: str, route: TopicRoute) -> None:
         old = self._routes.get(topic)

@@ -40,6 +40,11 @@ class ProducerSettings:
     send_timeout_seconds: float = setting(
         3.0, doc="longest time for one send, its retries included, s", check=at_least(0.001)
     )
+    try_timeout_seconds: float = setting(
+        0.0,
+        doc="longest time for one try that others may follow, s; 0: no limit of its own",
+        check=at_least(0),
+    )
     retries_sync: int = setting(
         2, doc="tries after the first, of a send whose answer is awaited", check=within(0, 100)
     )
@@ -82,6 +87,9 @@ class ProducerSettings:
     )
     batch_bytes_max: int = setting(
         128 * 1024, doc="size of such a batch, bytes; a message above it goes alone", check=at_least(256)
+    )
+    submit_wait_seconds: float = setting(
+        60.0, doc="longest time that `submit` waits for room, s", check=at_least(0)
     )
     waiting_messages_max: int = setting(
         50_000, doc="submitted messages without result; `submit` waits beyond it, count", check=at_least(1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from itertools import count
 
 from mqframe.core.clock import Clock
 from mqframe.core.errors import FixError
@@ -49,16 +50,24 @@ class UniqueIds:
         self._month_start_ms = month_start_ms
         self._started_ms = month_start_ms(clock.now_ms())
         self._renew_ms = self._started_ms + 27 * 86_400_000
-        self._counter = 0
+        self._next = count(1).__next__  # one atomic step, so that threads never share a number
 
     def next(self) -> str:
-        """A new id of 32 (IPv4) or 56 (IPv6) upper-case hexadecimal digits."""
+        """A new id of 32 (IPv4) or 56 (IPv6) upper-case hexadecimal digits. May be called from any thread."""
+        return f"{self._prefix}{self._elapsed_ms():08X}{self._next() & 0xFFFF:04X}"
+
+    def take(self, number: int) -> list[str]:
+        """`number` new ids, at most 65,536, made at one reading of the clock."""
+        head = f"{self._prefix}{self._elapsed_ms():08X}"
+        following = self._next
+        return [f"{head}{following() & 0xFFFF:04X}" for _ in range(number)]
+
+    def _elapsed_ms(self) -> int:
         now = self._clock.now_ms()
         if now >= self._renew_ms:
             self._started_ms = self._month_start_ms(now)
             self._renew_ms = max(self._started_ms + 27 * 86_400_000, now + 3_600_000)
-        self._counter = (self._counter + 1) & 0xFFFF
-        return f"{self._prefix}{(now - self._started_ms) & 0xFFFFFFFF:08X}{self._counter:04X}"
+        return (now - self._started_ms) & 0xFFFFFFFF
 
 
 def local_month_start_ms(now_ms: int) -> int:

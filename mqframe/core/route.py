@@ -47,7 +47,7 @@ class TopicRoute:
         )
 
     def write_queues(self) -> tuple[MessageQueue, ...]:
-        """Queues that producers choose from: by broker name and id, or as the order configuration has them."""
+        """Queues that producers choose from: by broker name and id, or as the order configuration says."""
         return self._write
 
     def read_queues(self) -> tuple[MessageQueue, ...]:

@@ -1,0 +1,58 @@
+"""The send template's outside for plain threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from mqframe.core.frame import Body, Frame
+from mqframe.core.requests.fields import Request
+from mqframe.core.route import TopicRoute
+from mqframe.net.blocking import BlockingClient
+
+T = TypeVar("T")
+
+
+class BlockingPort:
+    """The port of a blocking client: calls on the caller's thread; routes come from the loop that polls them.
+
+    `find`: asks for a route on that loop and waits for it, at most so many seconds.
+    """
+
+    def __init__(
+        self,
+        remoting: BlockingClient,
+        known: Callable[[str], TopicRoute | None],
+        find: Callable[[str, float], TopicRoute],
+    ) -> None:
+        self._remoting = remoting
+        self.known_route = known
+        self._find = find
+
+    async def find_route(self, topic: str, seconds: float) -> TopicRoute:
+        """Have a name server asked now."""
+        return self._find(topic, seconds)
+
+    async def invoke(self, address: str, request: Request, body: Body = b"", *, timeout: float) -> Frame:
+        """Block until the answer is there."""
+        return self._remoting.invoke(address, request, body, timeout=timeout)
+
+    async def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float) -> None:
+        """Block until the request is handed to the system."""
+        self._remoting.oneway(address, request, body, timeout=timeout)
+
+    async def sleep(self, seconds: float) -> None:
+        """Block."""
+        time.sleep(seconds)  # noqa: ASYNC251 - this coroutine is driven without a loop
+
+
+def run_blocking(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, a coroutine that never suspends."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    work.close()
+    raise RuntimeError("a coroutine of the blocking face suspended")

@@ -1,0 +1,110 @@
+"""What travels in one send request: one message, or several for one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mqframe.core.compression import Compression, compress
+from mqframe.core.errors import MessageError
+from mqframe.core.ids import UniqueIds
+from mqframe.core.message import Message, MessageQueue
+from mqframe.core.message_text import BATCH_PROPERTIES, encode_elements, message_properties
+from mqframe.core.requests.messages import SendBatchMessage, SendMessageV2
+
+
+class Load:
+    """Messages ready to go; the same for every try. `ids`: their unique keys, which retries keep."""
+
+    __slots__ = ("body", "ids", "messages", "packed", "properties", "sys_flag")
+
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        ids: list[str],
+        body: bytes,
+        properties: str,
+        sys_flag: int,
+        packed: bool,
+    ) -> None:
+        self.messages = messages
+        self.ids = ids
+        self.body = body
+        self.properties = properties
+        self.sys_flag = sys_flag
+        self.packed = packed
+
+    @property
+    def message_id(self) -> str:
+        """What a send result calls it."""
+        return self.ids[0] if len(self.ids) == 1 else ",".join(self.ids)
+
+
+class Loader:
+    """Makes loads and their request headers for one producer group."""
+
+    def __init__(
+        self,
+        group: str,
+        ids: UniqueIds,
+        *,
+        default_topic: str,
+        default_topic_queues: int,
+        body_bytes_max: int,
+        compress_over_bytes: int,
+        compression: Compression,
+        compression_level: int,
+    ) -> None:
+        self._group = group
+        self._ids = ids
+        self._default_topic = default_topic
+        self._default_topic_queues = default_topic_queues
+        self._body_bytes_max = body_bytes_max
+        self.compress_over_bytes = compress_over_bytes
+        self._compression = compression
+        self._compression_level = compression_level
+
+    def take_ids(self, count: int) -> list[str]:
+        """`count` unique keys."""
+        return self._ids.take(count)
+
+    def one(self, message: Message, unique_id: str | None = None) -> Load:
+        """One message alone; its body is packed when it is large. Raises `MessageError`."""
+        unique_id = unique_id or self._ids.next()
+        body, sys_flag = message.body, 0
+        if len(body) >= self.compress_over_bytes:
+            body, sys_flag = compress(body, self._compression, self._compression_level)
+        return Load((message,), [unique_id], body, message_properties(message, unique_id), sys_flag, False)
+
+    def batch(self, messages: Sequence[Message], ids: list[str] | None = None) -> Load:
+        """Several messages, all of one topic, in one request; never compressed. Raises `MessageError`."""
+        if ids is None:
+            ids = self._ids.take(len(messages))
+        body = encode_elements(messages, ids)
+        if len(body) > self._body_bytes_max:
+            raise MessageError(
+                f"{len(messages)} messages make a batch of {len(body)} bytes, {self._body_bytes_max} may be "
+                "(producer.body_bytes_max); send them in several batches"
+            )
+        return Load(messages, ids, body, BATCH_PROPERTIES[messages[0].wait_store_ok], 0, True)
+
+    def header(
+        self, load: Load, queue: MessageQueue, born_timestamp: int
+    ) -> SendMessageV2 | SendBatchMessage:
+        """The header of a try to `queue`."""
+        kind = SendBatchMessage if load.packed else SendMessageV2
+        return kind(
+            self._group,
+            queue.topic,
+            self._default_topic,
+            self._default_topic_queues,
+            queue.queue_id,
+            load.sys_flag,
+            born_timestamp,
+            0 if load.packed else load.messages[0].flag,
+            load.properties,
+            0,
+            False,
+            None,
+            load.packed,
+            queue.broker_name,
+        )

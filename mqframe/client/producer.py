@@ -1,0 +1,246 @@
+"""The producer for asyncio programs."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from types import TracebackType
+
+from mqframe.client.identity import nameserver_text
+from mqframe.client.instance import ClientInstance
+from mqframe.client.producer_parts import ProducerParts, with_nameserver
+from mqframe.client.room import AsyncRoom
+from mqframe.client.send import Randomness
+from mqframe.client.send_port import AsyncPort
+from mqframe.client.sends import Sends
+from mqframe.client.settings import ClientSettings, ProducerSettings
+from mqframe.client.submit import Submitter
+from mqframe.core.budget import Budget
+from mqframe.core.errors import ClosedError
+from mqframe.core.message import Message, MessageQueue, SendResult
+from mqframe.core.message_checks import check_message
+from mqframe.core.message_text import element_size
+from mqframe.core.name_servers import parse_addresses
+from mqframe.hooks.manager import PluginManager
+from mqframe.net.clock import LoopClock, SystemClock
+from mqframe.net.settings import NetSettings
+
+
+class AsyncProducer:
+    """Sends messages.
+
+        async with AsyncProducer(group="shop", nameserver="127.0.0.1:9876") as producer:
+            sent = await producer.send(Message("orders", b"...", tag="paid"), sharding_key="customer-7")
+
+    `group`: name of the producer group. `nameserver`: "host:port;host:port", by default what the variable
+    NAMESRV_ADDR holds. `selector`: the queue selector for sharding keys, a name, class or object; by default
+    "hash", looked up when the first sharding key comes. `send_hooks`, `forbidden_hooks`, `rpc_hooks`: names,
+    classes or objects. `instance`: a client instance shared with others, which their owner starts and stops.
+
+    A send that was cancelled, timed out or lost its connection may or may not have been stored; a send to a
+    given queue, by selector or by sharding key is never repeated nor moved. Belongs to one loop; after a fork
+    the child must make its own.
+
+    Raises `PluginError` for a strategy that is not installed, `SettingError`, `MessageError` (group name).
+    """
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        nameserver: str = "",
+        selector: object = None,
+        send_hooks: Sequence[object] = (),
+        forbidden_hooks: Sequence[object] = (),
+        rpc_hooks: Sequence[object] = (),
+        settings: ProducerSettings | None = None,
+        client: ClientSettings | None = None,
+        net: NetSettings | None = None,
+        instance: ClientInstance | None = None,
+        clock: LoopClock | None = None,
+        randomness: Randomness | None = None,
+        plugins: PluginManager | None = None,
+    ) -> None:
+        self._parts = ProducerParts(
+            group,
+            settings,
+            selector=selector,
+            send_hooks=send_hooks,
+            forbidden_hooks=forbidden_hooks,
+            rpc_hooks=rpc_hooks,
+            plugins=plugins,
+        )
+        self.group = group
+        self.settings = self._parts.settings
+        self._clock: LoopClock = clock or SystemClock()
+        self._randomness = randomness or random.Random()
+        self._net = net
+        self._shared = instance is not None
+        self._client = instance.settings if instance is not None else with_nameserver(client, nameserver)
+        self._instance = instance
+        self._sends: Sends | None = None
+        self._stopped = False
+        limits = self.settings
+        self._room = AsyncRoom(Budget(limits.in_flight_messages_max, limits.in_flight_bytes_max), self._clock)
+        self._waiting = AsyncRoom(Budget(limits.waiting_messages_max, limits.waiting_bytes_max), self._clock)
+        self._submitter: Submitter | None = None
+        if instance is None:
+            parse_addresses(nameserver_text(self._client))  # a wrong address shows at once
+
+    async def start(self) -> None:
+        """Begin to poll routes and to send heartbeats. Connections are opened when they are needed."""
+        if self._stopped:
+            raise ClosedError("the producer was stopped; make a new one")
+        if self._sends is not None:
+            return
+        if self._instance is None:
+            self._instance = ClientInstance.connect(
+                self._client, self._clock, self._net, rpc_hooks=self._parts.rpc_hooks
+            )
+            await self._instance.start()
+        instance, settings = self._instance, self.settings
+        instance.register_producer(self.group)
+        port = AsyncPort(instance, self._clock, settings.default_topic, settings.default_topic_queues)
+        vip = self._client.vip_channel
+        sender = self._parts.sender(port, self._clock, self._randomness, instance.ip, vip=vip)
+        self._submitter = Submitter(sender, self._parts.submitted, settings, self._clock, self._waiting)
+        self._sends = Sends(self._parts, sender, self._room)
+
+    async def stop(self) -> None:
+        """Send what was submitted, leave the group, close the connections."""
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._submitter is not None:
+            await self._submitter.stop()
+        self._room.close()
+        self._waiting.close()
+        self._sends = None
+        if self._instance is not None:
+            if self._shared:
+                await self._instance.unregister_producer(self.group)
+            else:
+                await self._instance.stop()
+
+    async def __aenter__(self) -> AsyncProducer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    @property
+    def instance(self) -> ClientInstance:
+        """The client instance beneath. Raises `ClosedError` before the start."""
+        if self._instance is None:
+            raise ClosedError("the producer was not started; use it in a with block, or call start()")
+        return self._instance
+
+    @property
+    def client_id(self) -> str:
+        """How brokers know this client."""
+        return self.instance.client_id
+
+    async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        """The queues of `topic` that can be written, for `send(queue=…)`. Raises `RouteError`."""
+        return (await self._running().route(topic)).write_queues()
+
+    async def send(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        selector: object = None,
+        sharding_key: object = None,
+        timeout: float | None = None,
+    ) -> SendResult:
+        """Send `message` and wait until its broker has stored it.
+
+        `queue`: the queue to send to; `selector`, `sharding_key`: have a selector choose it; messages of one
+        sharding key go to one queue. `timeout`: longest time in all, s, by default `send_timeout_seconds`.
+
+        A result other than SEND_OK means stored, but not yet flushed or copied as the broker is configured.
+        Raises `MessageError`, `RouteError`, `ConnectError`, `TooMuchInFlight` (not stored), `AnswerError`
+        (the broker refused), `Forbidden` (a hook did), `CallTimeout`, `ConnectionLost` (perhaps stored).
+        """
+        sends = self._sends or self._running()
+        return await sends.one(message, queue, selector, sharding_key, timeout)
+
+    async def send_batch(
+        self,
+        messages: Sequence[Message],
+        *,
+        queue: MessageQueue | None = None,
+        selector: object = None,
+        sharding_key: object = None,
+        timeout: float | None = None,
+    ) -> SendResult:
+        """Send `messages`, all of one topic, to one queue in one request; stored all or none.
+
+        Raises `MessageError` when they do not agree, or are larger together than `body_bytes_max`; else as
+        `send`. The result names the first offset; the ids are joined by commas.
+        """
+        return await self._running().batch(messages, queue, selector, sharding_key, timeout)
+
+    async def send_oneway(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        selector: object = None,
+        sharding_key: object = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Send `message` without waiting for, or hearing, an answer. Never repeated."""
+        await self._running().oneway(message, queue, selector, sharding_key, timeout)
+
+    async def submit(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        selector: object = None,
+        sharding_key: object = None,
+    ) -> asyncio.Future[SendResult]:
+        """Hand `message` over to be sent soon, packed with others of its queue; gives its result's future.
+
+        Waits while `waiting_messages_max` or `waiting_bytes_max` is reached. Messages of one queue are stored
+        in the order of their `submit`, unless a send fails: the others then go on.
+        Raises `MessageError`, `RouteError`, `TooMuchInFlight`; other errors come from the future.
+        """
+        sends = self._sends or self._running()
+        submitter = self._submitter
+        assert submitter is not None
+        check_message(message, self.settings.body_bytes_max)
+        size = element_size(message)
+        route = sends.sender.port.known_route(message.topic)
+        if route is None or not route.write_queues():
+            route = await sends.route(message.topic)
+        fixed = None
+        if queue is not None or sharding_key is not None or selector is not None:
+            fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
+        body_bytes = len(message.body)
+        if not self._waiting.take(body_bytes):
+            await self._waiting.wait(body_bytes, self.settings.submit_wait_seconds)
+        future: asyncio.Future[SendResult] = asyncio.get_running_loop().create_future()
+        if submitter.add(message, future, size, fixed):
+            await asyncio.sleep(0)  # a full batch leaves now, also when the caller never waits
+        return future
+
+    async def flush(self) -> None:
+        """Send all that was submitted; returns when it has results or errors."""
+        self._running()
+        assert self._submitter is not None
+        await self._submitter.flush()
+
+    def _running(self) -> Sends:
+        if self._sends is None:
+            state = "stopped" if self._stopped else "not started; use it in a with block, or call start()"
+            raise ClosedError(f"the producer was {state}")
+        return self._sends

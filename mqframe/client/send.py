@@ -1,0 +1,308 @@
+"""The send template: check, find the route, choose a queue, send, try again (system.md §2).
+
+    forbidden-check hooks, before-send hooks, RPC hook, remote call, RPC hook, after-send hooks
+
+One template for both faces: everything that waits goes through a `SendPort`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from mqframe.client.load import Load, Loader
+from mqframe.client.send_port import SendPort
+from mqframe.core.clock import Clock
+from mqframe.core.errors import (
+    AnswerError,
+    CallTimeout,
+    ConnectionLost,
+    FixError,
+    MqframeError,
+    RetryError,
+    RouteError,
+)
+from mqframe.core.fault_latency import FaultLatency
+from mqframe.core.message import Message, MessageQueue, SendResult, SendStatus
+from mqframe.core.queue_choice import QueueChoice
+from mqframe.core.route import TopicRoute
+from mqframe.core.send_answer import read_send_answer, split_send_result
+from mqframe.core.send_rules import RetryRules
+from mqframe.hooks.interfaces import ForbiddenContext, ForbiddenHook, QueueSelector, SendContext, SendHook
+from mqframe.hooks.isolate import after_send, before_send, check_forbidden
+
+UNCERTAIN = "the message may or may not be stored"
+
+
+class Randomness(Protocol):
+    """The part of `random.Random` that is used."""
+
+    def random(self) -> float:
+        """A number in [0, 1)."""
+        ...
+
+    def randrange(self, stop: int, /) -> int:
+        """A whole number in [0, stop)."""
+        ...
+
+
+class Sender:
+    """Sends loads of one producer group.
+
+    `hooks`, `forbidden`: resolved once; empty tuples cost one truth test a send. `faults`: brokers to avoid
+    for a while, or `None`. `vip`: use the broker's port - 2.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        port: SendPort,
+        clock: Clock,
+        randomness: Randomness,
+        loader: Loader,
+        *,
+        hooks: tuple[SendHook, ...] = (),
+        forbidden: tuple[ForbiddenHook, ...] = (),
+        faults: FaultLatency | None = None,
+        try_timeout_seconds: float = 0.0,
+        vip: bool = False,
+    ) -> None:
+        self.group = group
+        self.port = port
+        self.loader = loader
+        self.clock = clock
+        self._randomness = randomness
+        self._hooks = hooks
+        self.forbidden = forbidden
+        self._faults = faults
+        self._try_timeout = try_timeout_seconds
+        self._vip = vip
+        self._choices: dict[str, QueueChoice] = {}
+
+    # Where to
+
+    async def route(self, topic: str, seconds: float) -> TopicRoute:
+        """A route with queues to write. Raises `RouteError`."""
+        route = self.port.known_route(topic)
+        if route is None or not route.write_queues():
+            route = await self.port.find_route(topic, seconds)
+            if not route.write_queues():
+                raise RouteError(
+                    f"topic {topic} has no queue to write: its brokers have no master, or forbid writing"
+                )
+        return route
+
+    def choose(self, route: TopicRoute, avoid: str | None = None) -> MessageQueue:
+        """The next queue of the topic, of another broker than `avoid` where there is one."""
+        choice = self._choices.get(route.topic)
+        if choice is None:
+            start = self._randomness.randrange(1 << 16)
+            choice = self._choices.setdefault(route.topic, QueueChoice(start, self._faults))
+        return choice.choose(route.write_queues(), avoid)
+
+    @staticmethod
+    def select(route: TopicRoute, message: Message, selector: QueueSelector, key: Any) -> MessageQueue:
+        """The queue that `selector` gives. Raises `FixError` when it fails or gives none of the topic's."""
+        queues = route.write_queues()
+        try:
+            queue = selector.select(queues, message, key)
+        except MqframeError:
+            raise
+        except Exception as problem:  # the selector is the application's; its failure stops this send only
+            raise FixError(
+                f"selector {type(selector).__name__} failed for {message.topic}: {problem!r}"
+            ) from problem
+        if queue not in queues:
+            raise FixError(
+                f"selector {type(selector).__name__} gave {queue!r}, which is no queue of the route"
+            )
+        return queue
+
+    async def address(self, route: TopicRoute, queue: MessageQueue, seconds: float) -> str:
+        """Where the master of `queue` listens; the route is asked for again when it says nothing of it."""
+        found = route.master_address(queue.broker_name)
+        if found is None:
+            route = await self.port.find_route(queue.topic, seconds)
+            found = route.master_address(queue.broker_name)
+            if found is None:
+                raise RouteError(
+                    f"broker {queue.broker_name} of topic {queue.topic} has no master; nothing was sent"
+                )
+        return vip_address(found) if self._vip else found
+
+    # The whole way
+
+    async def deliver(
+        self,
+        load: Load,
+        rules: RetryRules,
+        route: TopicRoute,
+        deadline: float,
+        *,
+        fixed: MessageQueue | None = None,
+        first: MessageQueue | None = None,
+        avoid: str | None = None,
+        mode: str = "sync",
+    ) -> SendResult:
+        """Send `load`, trying again as `rules` say, until `deadline` (monotonic seconds).
+
+        `fixed`: the only queue that may take it; `first`: the queue for the first try;
+        `avoid`: a broker that failed before. Raises what the last
+        try met. After `CallTimeout`, `ConnectionLost` and cancellation the messages may or may not be stored.
+        """
+        monotonic = self.clock.monotonic
+        tried: list[str] = []
+        stored: SendResult | None = None
+        while True:
+            queue = fixed or (first if first is not None and not tried else self.choose(route, avoid))
+            began = monotonic()
+            tried.append(queue.broker_name)
+            delay: float | None
+            try:
+                result = await self._try(
+                    load, route, queue, deadline - began, len(tried) <= rules.retries, mode
+                )
+            except MqframeError as problem:
+                now = monotonic()
+                if self._faults is not None:
+                    self._note_failure(queue, problem, now - began)
+                delay = rules.next_delay(len(tried), problem, deadline - now, self._randomness.random)
+                if delay is None:
+                    if stored is not None:
+                        return stored
+                    told = explained(problem, tried)
+                    if told is problem:
+                        raise
+                    raise told from problem
+            except BaseException as interruption:  # re-raised: a cancelled send says what is not known
+                interruption.add_note(f"the send to {queue} was interrupted; {UNCERTAIN}")
+                raise
+            else:
+                if self._faults is not None:
+                    self._note_success(queue, monotonic() - began)
+                late = result.status is not SendStatus.SEND_OK
+                if (
+                    not late
+                    or not rules.not_store_ok
+                    or len(tried) > rules.retries
+                    or monotonic() >= deadline
+                ):
+                    return result
+                stored, delay = result, 0.0
+            avoid = queue.broker_name
+            if delay:
+                await self.port.sleep(delay)
+
+    async def oneway(self, load: Load, route: TopicRoute, queue: MessageQueue, deadline: float) -> None:
+        """Send `load` once, without wanting an answer."""
+        address = await self.address(route, queue, deadline - self.clock.monotonic())
+        born = self.clock.now_ms()
+        if self.forbidden:
+            self.check_forbidden(load.messages, queue, address, "oneway")
+        contexts = self._before(load, queue, address, "oneway", born) if self._hooks else ()
+        problem: BaseException | None = None
+        try:
+            left = deadline - self.clock.monotonic()
+            await self.port.oneway(address, self.loader.header(load, queue, born), load.body, timeout=left)
+        except BaseException as error:  # re-raised: the hooks are told first
+            problem = error
+            raise
+        finally:
+            if contexts:
+                self._after(contexts, None, problem)
+
+    def check_forbidden(
+        self, messages: Sequence[Message], queue: MessageQueue, address: str, mode: str
+    ) -> None:
+        """Let the forbidden-check hooks look at each message. Raises `Forbidden`."""
+        for message in messages:
+            check_forbidden(self.forbidden, ForbiddenContext(self.group, message, queue, address, mode))
+
+    async def _try(
+        self, load: Load, route: TopicRoute, queue: MessageQueue, seconds: float, more: bool, mode: str
+    ) -> SendResult:
+        if seconds <= 0:
+            raise CallTimeout(f"no time left to send to {queue.topic}")
+        if more and self._try_timeout:
+            seconds = min(seconds, self._try_timeout)
+        address = route.master_address(queue.broker_name)
+        if address is None or self._vip:
+            address = await self.address(route, queue, seconds)
+        if self.forbidden and mode != "async":  # of submitted messages each was looked at by itself
+            self.check_forbidden(load.messages, queue, address, mode)
+        born = self.clock.now_ms()
+        header = self.loader.header(load, queue, born)
+        if not self._hooks:
+            answer = await self.port.invoke(address, header, load.body, timeout=seconds)
+            return read_send_answer(answer, queue, load.message_id, address)
+        return await self._try_with_hooks(load, queue, address, seconds, mode, born)
+
+    async def _try_with_hooks(
+        self, load: Load, queue: MessageQueue, address: str, seconds: float, mode: str, born: int
+    ) -> SendResult:
+        contexts = self._before(load, queue, address, mode, born)
+        try:
+            header = self.loader.header(load, queue, born)
+            answer = await self.port.invoke(address, header, load.body, timeout=seconds)
+            result = read_send_answer(answer, queue, load.message_id, address)
+        except BaseException as problem:  # re-raised: the hooks are told first
+            self._after(contexts, None, problem)
+            raise
+        self._after(contexts, result, None)
+        return result
+
+    # Hooks
+
+    def _before(
+        self, load: Load, queue: MessageQueue, address: str, mode: str, born: int
+    ) -> list[SendContext]:
+        # What submit packed together was sent one by one as far as hooks are concerned.
+        each = mode == "async" and load.packed
+        parts = zip(load.messages, load.ids, strict=True) if each else ()
+        contexts = [SendContext(self.group, (m,), (i,), queue, address, mode, born) for m, i in parts]
+        if not each:
+            contexts.append(SendContext(self.group, load.messages, load.ids, queue, address, mode, born))
+        for context in contexts:
+            before_send(self._hooks, context)
+        return contexts
+
+    def _after(
+        self, contexts: Sequence[SendContext], result: SendResult | None, problem: BaseException | None
+    ) -> None:
+        results: Sequence[SendResult | None] = [result] * len(contexts)
+        if result is not None and len(contexts) > 1:
+            results = split_send_result(result, [context.message_ids[0] for context in contexts])
+        for context, one in zip(contexts, results, strict=True):
+            context.result = one
+            context.error = problem
+            after_send(self._hooks, context)
+
+    # Latency faults (DefaultMQProducerImpl.sendDefaultImpl)
+
+    def _note_success(self, queue: MessageQueue, seconds: float) -> None:
+        if self._faults is not None:
+            self._faults.update(queue.broker_name, seconds * 1000, failed=False, reachable=True)
+
+    def _note_failure(self, queue: MessageQueue, problem: MqframeError, seconds: float) -> None:
+        if self._faults is None:
+            return
+        answered = isinstance(problem, AnswerError)
+        failed = answered or (isinstance(problem, RetryError) and not isinstance(problem, RouteError))
+        self._faults.update(queue.broker_name, seconds * 1000, failed=failed, reachable=not answered)
+
+
+def vip_address(address: str) -> str:
+    """The port of a broker that serves no pulls: two below (MixAll.brokerVIPChannel)."""
+    host, _, port = address.rpartition(":")
+    return f"{host}:{int(port) - 2}"
+
+
+def explained(problem: MqframeError, tried: Sequence[str]) -> MqframeError:
+    """`problem`, saying how often and where it was tried, and whether the message may be stored."""
+    many = f"tried {len(tried)} times, brokers {', '.join(tried)}"
+    if isinstance(problem, CallTimeout | ConnectionLost):
+        more = f"; {many}" if len(tried) > 1 else ""
+        return type(problem)(f"{problem}; {UNCERTAIN}{more}")
+    if len(tried) > 1:
+        problem.add_note(many)
+    return problem

@@ -1,0 +1,66 @@
+"""What the send template needs of the outside. One template serves both faces through it.
+
+The asyncio port suspends as usual. The coroutines of the blocking port never suspend: they block the calling
+thread instead, so that `mqframe.client.blocking_port.run_blocking` drives a whole send without a loop and
+without handing it to another thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from mqframe.client.instance import ClientInstance
+from mqframe.core.errors import CallTimeout, RouteError
+from mqframe.core.frame import Body, Frame
+from mqframe.core.requests.fields import Request
+from mqframe.core.route import TopicRoute
+from mqframe.net.clock import LoopClock, within
+
+
+class SendPort(Protocol):
+    """Routes, calls, and a way to wait."""
+
+    def known_route(self, topic: str) -> TopicRoute | None:
+        """The route that is in the cache."""
+        ...
+
+    async def find_route(self, topic: str, seconds: float) -> TopicRoute:
+        """Ask a name server for a route to send by. Raises `RouteError`, at the latest after `seconds`."""
+        ...
+
+    def invoke(self, address: str, request: Request, body: Body = b"", *, timeout: float) -> Awaitable[Frame]:
+        """The answer to a request, whatever its code."""
+        ...
+
+    def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float) -> Awaitable[None]:
+        """Send without an answer."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class AsyncPort:
+    """The port of an asyncio client."""
+
+    def __init__(
+        self, instance: ClientInstance, clock: LoopClock, default_topic: str, queues_max: int
+    ) -> None:
+        self._routes = instance.routes
+        self._clock = clock
+        self._default_topic = default_topic
+        self._queues_max = queues_max
+        self.known_route: Callable[[str], TopicRoute | None] = instance.routes.known
+        self.invoke = instance.remoting.invoke
+        self.oneway = instance.remoting.oneway
+        self.sleep = clock.sleep
+
+    async def find_route(self, topic: str, seconds: float) -> TopicRoute:
+        """Ask a name server now."""
+        asked = self._routes.refresh(topic, self._default_topic, self._queues_max)
+        try:
+            return await within(self._clock, seconds, asked)
+        except CallTimeout:
+            raise RouteError(f"no route to topic {topic} within {seconds:g} s; nothing was sent") from None

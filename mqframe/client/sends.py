@@ -1,0 +1,108 @@
+"""Sends whose answer is awaited, and one-way sends: checks, limits and the choice of retry rules.
+
+Shared by both faces; the blocking one drives these coroutines without a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mqframe.client.load import Load
+from mqframe.client.producer_parts import ProducerParts
+from mqframe.client.room import Room
+from mqframe.client.send import Sender
+from mqframe.core.message import Message, MessageQueue, SendResult
+from mqframe.core.message_checks import check_batch, check_message
+from mqframe.core.route import TopicRoute
+
+
+class Sends:
+    """Sends of one running producer. `room`: limits what waits for its answer."""
+
+    __slots__ = ("_awaited", "_body_bytes_max", "_monotonic", "_parts", "_room", "_seconds", "sender")
+
+    def __init__(self, parts: ProducerParts, sender: Sender, room: Room) -> None:
+        self.sender = sender
+        self._parts = parts
+        self._room = room
+        self._awaited = parts.awaited
+        self._seconds = parts.settings.send_timeout_seconds
+        self._body_bytes_max = parts.settings.body_bytes_max
+        self._monotonic = sender.clock.monotonic
+
+    async def route(self, topic: str) -> TopicRoute:
+        """The route of `topic`, with queues to write. Raises `RouteError`."""
+        return await self.sender.route(topic, self._seconds)
+
+    async def one(
+        self,
+        message: Message,
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        timeout: float | None,
+    ) -> SendResult:
+        """Send one message."""
+        check_message(message, self._body_bytes_max)
+        return await self._send((message,), None, queue, selector, sharding_key, timeout)
+
+    async def batch(
+        self,
+        messages: Sequence[Message],
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        timeout: float | None,
+    ) -> SendResult:
+        """Send several messages in one request."""
+        messages = tuple(messages)
+        check_batch(messages, self._body_bytes_max)
+        load = self.sender.loader.batch(messages)
+        return await self._send(messages, load, queue, selector, sharding_key, timeout)
+
+    async def oneway(
+        self,
+        message: Message,
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        timeout: float | None,
+    ) -> None:
+        """Send one message without an answer."""
+        check_message(message, self._body_bytes_max)
+        seconds = self._seconds if timeout is None else timeout
+        deadline = self._monotonic() + seconds
+        sender = self.sender
+        route = await sender.route(message.topic, seconds)
+        fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
+        await sender.oneway(sender.loader.one(message), route, fixed or sender.choose(route), deadline)
+
+    async def _send(
+        self,
+        messages: Sequence[Message],
+        load: Load | None,
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        timeout: float | None,
+    ) -> SendResult:
+        seconds = self._seconds if timeout is None else timeout
+        deadline = self._monotonic() + seconds
+        message = messages[0]
+        size = len(message.body if load is None else load.body)
+        if not self._room.take(size):
+            await self._room.wait(size, seconds)
+        try:
+            sender = self.sender
+            route = sender.port.known_route(message.topic)
+            if route is None or not route.write_queues():
+                route = await sender.route(message.topic, seconds)
+            fixed, rules = None, self._awaited
+            if queue is not None or sharding_key is not None or selector is not None:
+                fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
+                rules = self._parts.rules(fixed)
+            if load is None:
+                load = sender.loader.one(message)
+            return await sender.deliver(load, rules, route, deadline, fixed=fixed)
+        finally:
+            self._room.give(size)

@@ -1,0 +1,223 @@
+"""Submitted messages: packed by queue into batch requests, results handed to futures.
+
+`mqframe.core.accumulator` decides what travels together and when; this shell carries out, on one loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from mqframe.client.room import Room
+from mqframe.client.send import Sender
+from mqframe.client.settings import ProducerSettings
+from mqframe.core.accumulator import Accumulator, Batch
+from mqframe.core.errors import ClosedError, GiveUpError, MqframeError
+from mqframe.core.message import Message, MessageQueue, SendResult
+from mqframe.core.send_answer import split_send_result
+from mqframe.core.send_rules import NEVER, RetryRules
+from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.hooks.interfaces import Forbidden
+from mqframe.log import get_logger
+from mqframe.net.clock import LoopClock, Timer
+
+log = get_logger("client")
+
+
+class ResultFuture(Protocol):
+    """A future of asyncio or of concurrent.futures."""
+
+    def done(self) -> bool:
+        """Whether it has a result, or nobody waits any more."""
+        ...
+
+    def set_result(self, result: Any, /) -> None:
+        """Give the result."""
+        ...
+
+    def set_exception(self, exception: Any, /) -> None:
+        """Give the error."""
+        ...
+
+
+Item = tuple[Message, ResultFuture, bool]
+"""A message, who waits for its result, and whether it is bound to its queue."""
+
+
+class Submitter:
+    """Gathers and sends. Everything but the construction happens on one loop.
+
+    `rules`: what is tried again of messages that are free to go to any queue; those bound to one are sent
+    once. `room`: gets back what messages took before they were added.
+    """
+
+    def __init__(
+        self, sender: Sender, rules: RetryRules, settings: ProducerSettings, clock: LoopClock, room: Room
+    ) -> None:
+        self._sender = sender
+        self._rules = rules
+        self._clock = clock
+        self._room = room
+        self._timeout = settings.send_timeout_seconds
+        self._batch_bytes_max = settings.batch_bytes_max
+        self._compress_over = settings.compress_over_bytes
+        self._accumulator: Accumulator[Item] = Accumulator(
+            settings.batch_messages_max, settings.batch_bytes_max, settings.linger_seconds
+        )
+        self._sticky: dict[str, Batch[Item]] = {}
+        self._timer: Timer | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def add(self, message: Message, future: ResultFuture, size: int, fixed: MessageQueue | None) -> bool:
+        """Take `message` of about `size` bytes in; tells whether a batch is on its way because of it.
+
+        A free message joins the batch that the last one of its topic joined, so that batches fill; the next
+        batch goes to the next queue.
+        """
+        accumulator = self._accumulator
+        topic = message.topic
+        alone = (
+            len(message.body) >= self._compress_over
+            or size > self._batch_bytes_max
+            or not message.wait_store_ok
+            or topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
+        )
+        if fixed is not None:
+            accumulator.add(fixed, (message, future, True), size, self._clock.monotonic(), alone=alone)
+        else:
+            batch = self._sticky.get(topic)
+            item = (message, future, False)
+            if batch is not None and not alone and accumulator.room(batch, size):
+                accumulator.append(batch, item, size)
+            else:
+                queue = batch.lane if batch is not None and not batch.closed else self._next_queue(topic)
+                self._sticky[topic] = accumulator.add(queue, item, size, self._clock.monotonic(), alone=alone)
+        if accumulator.has_ready:
+            self._pump()
+            return True
+        if self._timer is None:
+            self._set_timer()
+        return False
+
+    async def flush(self) -> None:
+        """Send everything that was added; returns when all of it has a result or an error."""
+        while not self._accumulator.empty:
+            self._accumulator.close_open()
+            self._pump()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+
+    async def stop(self) -> None:
+        """Flush, then end."""
+        await self.flush()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def abandon(self) -> None:
+        """End without sending what waits; its futures fail."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _next_queue(self, topic: str) -> MessageQueue:
+        route = self._sender.port.known_route(topic)
+        if route is None or not route.write_queues():
+            raise ClosedError(f"the route of {topic} is gone")
+        return self._sender.choose(route)
+
+    def _set_timer(self) -> None:
+        due = self._accumulator.next_due()
+        if due is not None:
+            delay = max(0.0, due - self._clock.monotonic())
+            self._timer = self._clock.call_later(delay, self._lingered)
+
+    def _lingered(self) -> None:
+        self._timer = None
+        self._accumulator.close_open(now=self._clock.monotonic())
+        self._pump()
+        self._set_timer()
+
+    def _pump(self) -> None:
+        for batch in self._accumulator.take_ready():
+            task = asyncio.ensure_future(self._send(batch))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _send(self, batch: Batch[Item]) -> None:
+        items = batch.items
+        try:
+            await self._send_items(batch.lane, items)  # type: ignore[arg-type]  # lanes are queues here
+        except MqframeError as problem:
+            _fail(items, problem)
+        except asyncio.CancelledError:
+            _fail(items, ClosedError("the producer was stopped; the message may or may not be stored"))
+            raise
+        except Exception as problem:  # one batch's fault must not leave its futures without an answer
+            log.exception("submitted batch failed", queue=str(batch.lane))
+            _fail(items, GiveUpError(f"the batch could not be sent: {problem!r}"))
+        finally:
+            self._accumulator.done(batch)
+            self._room.give(sum([len(item[0].body) for item in items]), len(items))
+            if self._accumulator.has_ready:
+                self._pump()
+
+    async def _send_items(self, queue: MessageQueue, items: Sequence[Item]) -> None:
+        sender = self._sender
+        deadline = self._clock.monotonic() + self._timeout
+        route = await sender.route(queue.topic, self._timeout)
+        if sender.forbidden:
+            address = await sender.address(route, queue, self._timeout)
+            items = self._allowed(items, queue, address)
+            if not items:
+                return
+        bound = any(item[2] for item in items)
+        messages = [item[0] for item in items]
+        loader = sender.loader
+        ids = loader.take_ids(len(messages))
+        load = loader.one(messages[0], ids[0]) if len(items) == 1 else loader.batch(messages, ids)
+        rules = NEVER if bound else self._rules
+        fixed = queue if bound else None
+        try:
+            result = await sender.deliver(
+                load, rules, route, deadline, fixed=fixed, first=queue, mode="async"
+            )
+        except MqframeError as problem:
+            free = [(item, i) for item, i in zip(items, ids, strict=True) if not item[2]] if bound else []
+            left = deadline - self._clock.monotonic()
+            if not free or self._rules.next_delay(1, problem, left, lambda: 0.5) is None:
+                raise
+            # Only those that are bound to the queue must not go elsewhere.
+            _fail([item for item in items if item[2]], problem)
+            items, ids = [item for item, _ in free], [i for _, i in free]
+            load = (
+                loader.one(items[0][0], ids[0])
+                if len(items) == 1
+                else loader.batch([item[0] for item in items], ids)
+            )
+            again = self._rules.after_one()
+            result = await sender.deliver(load, again, route, deadline, avoid=queue.broker_name, mode="async")
+        _resolve(items, result, ids)
+
+    def _allowed(self, items: Sequence[Item], queue: MessageQueue, address: str) -> list[Item]:
+        allowed = []
+        for item in items:
+            try:
+                self._sender.check_forbidden((item[0],), queue, address, "async")
+                allowed.append(item)
+            except Forbidden as refusal:
+                _fail([item], refusal)
+        return allowed
+
+
+def _resolve(items: Sequence[Item], result: SendResult, ids: list[str]) -> None:
+    results = (result,) if len(items) == 1 else split_send_result(result, ids)
+    for (_message, future, _bound), one in zip(items, results, strict=True):
+        if not future.done():
+            future.set_result(one)
+
+
+def _fail(items: Sequence[Item], problem: MqframeError) -> None:
+    for _message, future, _bound in items:
+        if not future.done():
+            future.set_exception(problem)

@@ -1,0 +1,99 @@
+"""What a message must be before it is sent (Validators.java, wire.md §6 and §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from mqframe.core.errors import MessageError
+from mqframe.core.message import Message
+from mqframe.core.properties import PROPERTIES_BYTES_MAX, RESERVED
+from mqframe.core.topics import DLQ_PREFIX, FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
+
+INT_MAX = 2**31 - 1
+
+
+def check_message(message: Message, body_bytes_max: int) -> None:
+    """Raise `MessageError` saying what is wrong with `message` and what to do."""
+    check_sendable_topic(message.topic)
+    body = message.body
+    if body.__class__ is not bytes and not isinstance(body, bytes):
+        raise MessageError(
+            f"body of a message to {message.topic} is {type(body).__name__}, not bytes; encode it"
+        )
+    if not body:
+        raise MessageError(f"body of a message to {message.topic} is empty")
+    if len(body) > body_bytes_max:
+        raise MessageError(
+            f"body of a message to {message.topic} has {len(body)} bytes, {body_bytes_max} are allowed "
+            "(producer.body_bytes_max; the broker has a limit of its own)"
+        )
+    if message.tag is not None:
+        _check_text("tag", message.tag)
+    if message.keys:
+        _check_keys(message.keys)
+    if message.properties:
+        _check_properties(message)
+    if message.flag and not -INT_MAX - 1 <= message.flag <= INT_MAX:
+        raise MessageError(f"flag {message.flag} does not fit 32 bits")
+
+
+def check_batch(messages: Sequence[Message], body_bytes_max: int) -> None:
+    """Raise `MessageError` unless `messages` can travel in one request (MessageBatch.generateFromList)."""
+    if not messages:
+        raise MessageError("a batch needs at least one message")
+    first = messages[0]
+    for message in messages:
+        check_message(message, body_bytes_max)
+        if message.topic != first.topic:
+            raise MessageError(f"a batch goes to one topic, this one names {first.topic} and {message.topic}")
+        if message.wait_store_ok != first.wait_store_ok:
+            raise MessageError("messages of a batch must agree on wait_store_ok")
+    if first.topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
+        raise MessageError(f"messages to {first.topic} cannot go in a batch")
+
+
+@lru_cache(maxsize=16384)
+def check_sendable_topic(topic: str) -> None:
+    """Raise `MessageError` unless producers may send to `topic`."""
+    if not isinstance(topic, str):
+        raise MessageError(f"topic is {type(topic).__name__}, not text")
+    check_topic(topic)
+    if topic in FORBIDDEN_TO_PRODUCERS:
+        raise MessageError(f"topic {topic} is the broker's own; producers may not send to it")
+
+
+def check_properties_size(text: str, topic: str, more_bytes: int = 0) -> None:
+    """Raise `MessageError` when properties in their text form, and `more_bytes`, do not fit a record."""
+    if len(text) * 4 + more_bytes > PROPERTIES_BYTES_MAX:
+        size = len(text.encode()) + more_bytes
+        if size > PROPERTIES_BYTES_MAX:
+            raise MessageError(
+                f"properties of a message to {topic} have {size} bytes, {PROPERTIES_BYTES_MAX} are allowed"
+            )
+
+
+def _check_text(what: str, text: str) -> None:
+    if not isinstance(text, str):
+        raise MessageError(f"{what} is {type(text).__name__}, not text")
+    if "\x01" in text or "\x02" in text:
+        raise MessageError(f"{what} {text!r} holds a character 1 or 2, which separate properties on the wire")
+
+
+def _check_keys(keys: Sequence[str]) -> None:
+    if isinstance(keys, str):
+        raise MessageError(f"keys is the one text {keys!r}; pass a list of keys")
+    for key in keys:
+        _check_text("key", key)
+        if not key or " " in key:
+            raise MessageError(f"key {key!r} is empty or holds a space, which separates keys")
+
+
+def _check_properties(message: Message) -> None:
+    for name, value in message.properties.items():
+        _check_text("property name", name)
+        _check_text(f"value of property {name}", value)
+        if not name or not value:
+            raise MessageError(f"property {name!r} = {value!r}: neither name nor value may be empty")
+        if name in RESERVED:
+            raise MessageError(f"property {name} belongs to the system; choose another name")

@@ -1,0 +1,78 @@
+"""What of a message goes into the request besides its body: the properties, and the elements of a batch."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from mqframe.core.batch import ELEMENT_OVERHEAD_BYTES
+from mqframe.core.message import Message
+from mqframe.core.message_checks import check_properties_size
+from mqframe.core.properties import encode_properties
+
+BATCH_PROPERTIES: Final = {
+    True: "WAIT\x01true\x02",
+    False: "WAIT\x01false\x02",
+}
+"""Properties of a whole batch, by `wait_store_ok`.
+
+No UNIQ_KEY among them: a broker appends these to each message's, whose own unique key would be hidden.
+"""
+
+_HEAD: Final = struct.Struct(">iiiii")
+_SHORT: Final = struct.Struct(">h")
+_PROPERTIES_ABOUT_BYTES: Final = 80
+
+
+def message_properties(message: Message, unique_id: str) -> str:
+    """The properties of a message that travels alone. Raises `MessageError` when they are too long."""
+    wait = "true" if message.wait_store_ok else "false"
+    text = f"UNIQ_KEY\x01{unique_id}\x02WAIT\x01{wait}\x02"
+    if message.tag is not None or message.keys or message.properties:
+        text += _own_properties(message)
+        check_properties_size(text, message.topic)
+    return text
+
+
+def _own_properties(message: Message) -> str:
+    text = f"TAGS\x01{message.tag}\x02" if message.tag else ""
+    if message.keys:
+        text = f"{text}KEYS\x01{' '.join(message.keys)}\x02"
+    if message.properties:
+        text += encode_properties(message.properties)
+    return text
+
+
+def element_size(message: Message) -> int:
+    """About how many bytes `message` takes in a batch, never much less than it does.
+
+    Raises `MessageError` when its properties are too long.
+    """
+    size = len(message.body) + ELEMENT_OVERHEAD_BYTES + _PROPERTIES_ABOUT_BYTES
+    if message.keys or message.properties:
+        text = _own_properties(message)
+        check_properties_size(text, message.topic, _PROPERTIES_ABOUT_BYTES)
+        size += 4 * len(text)
+    return size
+
+
+def encode_elements(messages: Sequence[Message], unique_ids: Sequence[str]) -> bytes:
+    """The body of a batch request. Raises `MessageError` when properties of a message are too long."""
+    parts: list[bytes] = []
+    head, short = _HEAD.pack, _SHORT.pack
+    overhead = ELEMENT_OVERHEAD_BYTES
+    for message, unique_id in zip(messages, unique_ids, strict=True):
+        text = f"UNIQ_KEY\x01{unique_id}\x02"
+        if message.tag is not None or message.keys or message.properties:
+            text += _own_properties(message)
+            check_properties_size(text, message.topic)
+        raw = text.encode()
+        body = message.body
+        parts += (
+            head(overhead + len(body) + len(raw), 0, 0, message.flag, len(body)),
+            body,
+            short(len(raw)),
+            raw,
+        )
+    return b"".join(parts)
