@@ -2,13 +2,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from mqframe_offsetstore import LocalOffsetStore
 
 from mqframe.core import loosejson
 from mqframe.core.errors import StoreError
 from mqframe.core.message import MessageQueue
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
 from mqframe.testing.conformance import MemoryWire, OffsetStoreConformance
-from mqframe_offsetstore import LocalOffsetStore
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 JAVA_FILE = b"""{

@@ -2,12 +2,12 @@ import asyncio
 import logging
 
 import pytest
+from mqframe_offsetstore import RemoteOffsetStore
 
 from mqframe.core.errors import ConnectError
 from mqframe.core.message import MessageQueue
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
 from mqframe.testing.conformance import MemoryWire, OffsetStoreConformance
-from mqframe_offsetstore import RemoteOffsetStore
 
 Q0 = MessageQueue("orders", "broker-a", 0)
 Q1 = MessageQueue("orders", "broker-b", 0)

@@ -3,12 +3,12 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from mqframe_offsetstore import SqliteOffsetStore
 
 from mqframe.core.errors import ClosedError, RetryError, StoreError
 from mqframe.core.message import MessageQueue
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
 from mqframe.testing.conformance import MemoryWire, OffsetStoreConformance
-from mqframe_offsetstore import SqliteOffsetStore
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 

@@ -1,0 +1,296 @@
+import sys
+import types
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from mqframe.core.configuration import PluginOptions
+from mqframe.core.errors import PluginError, SettingError
+from mqframe.core.settings import at_least, setting, settings
+from mqframe.hooks.interfaces import AllocationStrategy, QueueSelector, SendHook
+from mqframe.hooks.manager import PluginInfo, PluginManager, default_manager
+from mqframe.hooks.specs import hookimpl
+
+
+class First(QueueSelector):
+    """The first queue."""
+
+    def select(self, queues, message, key):
+        return queues[0]
+
+
+class Nth(QueueSelector):
+    """The n-th queue."""
+
+    @settings("plugins.nth")
+    class Options:
+        """Which."""
+
+        n: int = setting(0, doc="index of the queue", check=at_least(0))
+        label: str = setting(doc="any text")
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def select(self, queues, message, key):
+        return queues[self.options.n % len(queues)]
+
+
+class Distribution:
+    """What `EntryPoint.dist` gives."""
+
+    def __init__(self, name: str, version: str = "1.0") -> None:
+        self.name = name
+        self.version = version
+
+
+def entry(name: str, value: str = "acme_selectors", distribution: str = "acme-selectors") -> EntryPoint:
+    made = EntryPoint(name, value, "mqframe")
+    vars(made)["dist"] = Distribution(distribution)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def acme(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A plugin module whose hook says when it was called."""
+    calls: list[str] = []
+    module = types.ModuleType("acme_selectors")
+
+    @hookimpl
+    def register_queue_selectors():
+        calls.append("register")
+        return {"first": First, "nth": Nth, "nothing": dict}
+
+    module.register_queue_selectors = register_queue_selectors
+    module.First = First
+    monkeypatch.setitem(sys.modules, "acme_selectors", module)
+    return calls
+
+
+NAMES = [entry("selector.first"), entry("selector.nth"), entry("selector.nothing")]
+
+
+def manager(*more: EntryPoint) -> PluginManager:
+    return PluginManager(lambda: [*NAMES, *more])
+
+
+def test_a_name_is_made_through_its_factory(acme: list[str]) -> None:
+    plugins = manager()
+    assert type(plugins.create("selector", "first")) is First
+    assert plugins.create("selector", "first") is not plugins.create("selector", "first")
+    plugins.create("selector", "nth", {"label": "x"})
+    assert acme == ["register"] * 2
+
+
+def test_nothing_is_scanned_before_the_first_need_and_nothing_imported_before_it_is_chosen(acme) -> None:
+    scans: list[int] = []
+
+    def find():
+        scans.append(1)
+        return [*NAMES, entry("selector.broken", "no_such_module_at_all")]
+
+    plugins = PluginManager(find)
+    assert scans == []
+    assert plugins.create("selector", First)
+    assert scans == []
+    assert plugins.names("selector") == ["broken", "first", "nothing", "nth"]
+    assert plugins.installed()[0] == PluginInfo("selector", "broken", "acme-selectors", "1.0")
+    assert plugins.create("selector", "first")
+    assert scans == [1]
+
+
+def test_a_broken_plugin_stops_only_who_chose_it() -> None:
+    plugins = manager(entry("selector.broken", "no_such_module_at_all", "acme-broken"))
+    assert plugins.create("selector", "first")
+    with pytest.raises(
+        PluginError, match=r"selector.broken of acme-broken 1.0 .* ModuleNotFoundError.*no_such"
+    ):
+        plugins.create("selector", "broken")
+    broken = next(info for info in plugins.installed(options=True) if info.name == "broken")
+    assert broken.options is None
+    assert "cannot be loaded" in broken.problem
+
+
+def test_options_are_checked_before_the_factory_sees_them() -> None:
+    plugins = manager()
+    made = plugins.create("selector", "nth", {"n": "3", "label": "x"})
+    assert made.options == Nth.Options(n=3, label="x")
+    assert plugins.create("selector", ("nth", {"label": "y"})).options.label == "y"
+    assert plugins.create("selector", "nth", Nth.Options(n=5, label="z")).options.n == 5
+
+
+@pytest.mark.parametrize(
+    ("choice", "options", "message"),
+    [
+        ("nth", {"m": 1, "label": "x"}, "no option m of plugin nth; its options: label, n"),
+        ("nth", {"n": "x", "label": "x"}, "option n of plugin nth = 'x': must be a whole number"),
+        ("nth", {"n": -1, "label": "x"}, "option n of plugin nth: plugins.nth.n = -1: must be at least 0"),
+        ("nth", None, "nth needs the option label"),
+        ("nth", 7, "must be a table or a Nth.Options"),
+        ("first", {"n": 1}, "first takes no options"),
+        (
+            "nth",
+            PluginOptions({"n": "x", "label": "x"}, {"n": "m.toml [plugins.nth]"}),
+            r"option n of plugin nth from m.toml \[plugins.nth\] = 'x'",
+        ),
+    ],
+)
+def test_bad_options_name_the_plugin_and_the_option(choice, options, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        manager().create("selector", choice, options)
+
+
+def test_classes_functions_objects_and_paths_stand_for_themselves() -> None:
+    plugins = manager()
+    ready = First()
+    assert plugins.create("selector", ready) is ready
+    assert type(plugins.create("selector", First)) is First
+    assert type(plugins.create("selector", lambda: ready)) is First
+    assert type(plugins.create("selector", "acme_selectors:First")) is First
+    assert plugins.create("selector", (Nth, {"label": "x"})).options.label == "x"
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (dict, "dict is no QueueSelector but a dict"),
+        (object(), "object is no QueueSelector"),
+        ("nothing", "nothing is no QueueSelector but a dict"),
+        ("acme_selectors:Missing", "'acme_selectors:Missing' cannot be loaded: AttributeError"),
+        ("no_such_module_at_all:x", "ModuleNotFoundError"),
+        (("first", "second", "third"), "is no QueueSelector"),
+    ],
+)
+def test_what_does_not_implement_the_interface_is_refused(choice, message: str) -> None:
+    with pytest.raises(PluginError, match=message):
+        manager().create("selector", choice)
+
+
+def test_an_object_takes_no_options() -> None:
+    with pytest.raises(PluginError, match="is an object already"):
+        manager().create("selector", First(), {"n": 1})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "line"),
+    [
+        ("allocation", "averagely", "pip install mqframe-plugin-averagely"),
+        ("allocation", "averagely_by_circle", "pip install mqframe-plugin-averagelybycircle"),
+        ("allocation", "by_config", "pip install mqframe-plugin-byconfig"),
+        ("allocation", "machine_room", "pip install mqframe-plugin-machineroom"),
+        ("allocation", "machine_room_nearby", "pip install mqframe-plugin-machineroomnearby"),
+        ("allocation", "consistent_hash", "pip install mqframe-plugin-consistenthash"),
+        ("selector", "hash", "pip install mqframe-plugin-selectors"),
+        ("offset_store", "sqlite", "pip install mqframe-plugin-offsetstore"),
+        ("dispatcher", "parquet", "pip install mqframe-plugin-spark"),
+    ],
+)
+def test_a_name_that_is_not_installed_gives_the_line_to_install_it(kind: str, name: str, line: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        manager().create(kind, name)
+    assert str(caught.value).endswith(line)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(
+        PluginError, match=r"no selector 'frist'; known: first, nothing, nth; can be installed: hash"
+    ):
+        manager().create("selector", "frist")
+    with pytest.raises(PluginError, match=r"no send_hook 'x'; known: none is installed"):
+        manager().create("send_hook", "x")
+    with pytest.raises(PluginError, match=r"no plugin kind 'selektor'; kinds: allocation, .*selector"):
+        manager().create("selektor", "first")
+
+
+def test_double_names_fail_with_both_distributions() -> None:
+    plugins = manager(entry("selector.first", distribution="other-selectors"))
+    with pytest.raises(
+        PluginError, match=r"'first' is offered by acme-selectors 1.0 and other-selectors 1.0"
+    ):
+        plugins.create("selector", "first")
+    assert plugins.create("selector", "nth", {"label": "x"})
+    plugins.block("other_selectors")
+    assert plugins.create("selector", "first")
+
+
+def test_a_name_that_the_plugin_does_not_give_is_an_error() -> None:
+    with pytest.raises(
+        PluginError, match="register_queue_selectors of acme_selectors gives first, nothing, nth"
+    ):
+        manager(entry("selector.last")).create("selector", "last")
+
+
+def test_blocked_names_are_gone() -> None:
+    plugins = manager()
+    plugins.block("selector.first")
+    assert plugins.names("selector") == ["nothing", "nth"]
+    with pytest.raises(PluginError, match="'first' is blocked"):
+        plugins.create("selector", "first")
+
+
+def test_registered_plugins_are_found_beside_installed_ones() -> None:
+    class Mine:
+        @hookimpl
+        def register_send_hooks(self):
+            return {"trace": SendHook}
+
+        @hookimpl
+        def register_queue_selectors(self):
+            return {"mine": First}
+
+    plugins = manager()
+    plugins.register(Mine(), "mine")
+    assert type(plugins.create("send_hook", "trace")) is SendHook
+    assert plugins.names("selector") == ["first", "mine", "nothing", "nth"]
+    with pytest.raises(PluginError, match="mine cannot be registered"):
+        plugins.register(Mine(), "mine")
+    with pytest.raises(PluginError, match="implements none of the hooks"):
+        plugins.register(object(), "empty")
+
+
+def test_kinds_of_later_versions_are_passed_over() -> None:
+    assert manager(entry("teleport.x"), entry("selector")).names("selector") == ["first", "nothing", "nth"]
+
+
+def test_options_are_described_on_request() -> None:
+    described = {info.name: info.options for info in manager().installed(options=True)}
+    assert [(o.name, o.type, o.default, o.doc) for o in described["nth"]] == [
+        ("n", "int", "0", "index of the queue"),
+        ("label", "str", "", "any text"),
+    ]
+    assert described["first"] == ()
+
+
+def test_arguments_go_before_the_options() -> None:
+    class Needs(First):
+        Options = Nth.Options
+
+        def __init__(self, context, options):
+            self.got = (context, options)
+
+    made = manager().create("selector", Needs, {"label": "x"}, "context")
+    assert made.got == ("context", Nth.Options(label="x"))
+
+
+def test_a_factory_that_cannot_make_its_object_is_named() -> None:
+    class Fails(First):
+        def __init__(self):
+            raise ImportError("no pyarrow")
+
+    with pytest.raises(PluginError, match=r"Fails cannot be made: ImportError: no pyarrow"):
+        manager().create("selector", Fails)
+
+
+def test_tuples_for_hot_paths() -> None:
+    ready = First()
+    made = manager().create_all("selector", ["nth", ready], {"nth": {"label": "x"}})
+    assert isinstance(made, tuple)
+    assert made[0].options.label == "x"
+    assert made[1] is ready
+
+
+def test_the_installed_distributions_of_this_workspace_are_found() -> None:
+    assert default_manager() is default_manager()
+    found = {(info.kind, info.name): info.distribution for info in default_manager().installed()}
+    assert found["allocation", "averagely"] == "mqframe-plugin-averagely"
+    assert isinstance(default_manager().create("allocation", "averagely"), AllocationStrategy)
