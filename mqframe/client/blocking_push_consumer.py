@@ -95,10 +95,10 @@ class PushConsumer:
                 raise ClosedError(f"the consumer of group {self.group} {state}; make a new one")
             loop = self._loop = LoopThread(f"mqframe-consumer-{self.group[:100]}")
         try:
-            loop.wait(self._consumer.start())
+            loop.call(self._consumer.start())
         except BaseException:
             self._loop = None
-            loop.close()
+            loop.stop()
             raise
 
     def stop(self) -> None:
@@ -111,9 +111,9 @@ class PushConsumer:
             loop, self._loop = self._loop, None
         if loop is not None:
             try:
-                loop.wait(self._consumer.stop())
+                loop.call(self._consumer.stop())
             finally:
-                loop.close()
+                loop.stop()
         self._stopped = True
         self.end()
 
@@ -147,7 +147,7 @@ class PushConsumer:
         async def there() -> None:
             action()
 
-        loop.wait(there())
+        loop.call(there())
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from mqframe.client.consume_call import ConsumeCall
 from mqframe.client.pace import Pace
 from mqframe.client.worker_threads import LOOK_SECONDS
 from mqframe.core.errors import CallTimeout
-from mqframe.net.clock import LoopClock, Timer, within
+from mqframe.net.clock import LoopClock, within
 
 CALLS_IN_ONE_GO: Final = 64
 """A task whose listener never waits lets the rest of the loop have its turn after so many calls."""
@@ -39,7 +39,7 @@ class WorkerTasks:
         self._idle: list[asyncio.Future[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._pace = Pace()
-        self._look: Timer | None = None
+        self._look: asyncio.TimerHandle | None = None
         self._stopping = False
 
     @property
@@ -53,7 +53,7 @@ class WorkerTasks:
         busy = len(self._tasks) - len(self._idle)
         self._rouse((0 if busy else 1) if self._pace.quick else len(calls))
         if self._look is None and self._work:
-            self._look = self._clock.call_later(LOOK_SECONDS, self._look_after)
+            self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_after)
 
     async def stop(self, seconds: float) -> bool:
         """Forget what has not begun, wait up to `seconds` for what has, then cancel it. Whether all ended."""
@@ -89,7 +89,7 @@ class WorkerTasks:
         self._look = None
         if self._work and not self._stopping:
             self._rouse(len(self._work))
-            self._look = self._clock.call_later(LOOK_SECONDS, self._look_after)
+            self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_after)
 
     async def _work_off(self) -> None:
         loop = asyncio.get_running_loop()

@@ -17,10 +17,14 @@ from typing import Final
 from mqframe.client.consume_call import ConsumeCall
 from mqframe.client.pace import Pace
 from mqframe.core.errors import CallTimeout
-from mqframe.net.clock import LoopClock, Timer, within
+from mqframe.net.clock import LoopClock, within
 
-LOOK_SECONDS: Final = 0.01
-"""How often waiting calls are looked after, in case that a quick listener has turned slow."""
+LOOK_SECONDS: Final = 0.005
+"""How often the loop looks after calls under way: for results, and for a quick listener that turned slow.
+Real seconds: nothing that a user could count on depends on them."""
+UNTOLD_MESSAGES_MAX: Final = 256
+"""Messages done by a quick listener that the loop is not woken for. It takes them with the next calls, or when it
+looks: waking it for every few would cost more than calling the listener."""
 
 
 class WorkerThreads:
@@ -46,12 +50,14 @@ class WorkerThreads:
         self._work: deque[ConsumeCall] = deque()
         self._finished: deque[ConsumeCall] = deque()
         self._told = False
+        self._untold = 0
         self._lock = Lock()
         self._wake: SimpleQueue[bool] = SimpleQueue()
         self._idle = 0
         self._threads: list[Thread] = []
         self._pace = Pace()
-        self._look: Timer | None = None
+        self._look: asyncio.TimerHandle | None = None
+        self._under_way = 0
         self._stopping = False
         self._all_idle: asyncio.Future[None] | None = None
 
@@ -64,15 +70,18 @@ class WorkerThreads:
         """Have `calls` carried out, begun in their order."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
+        self._drain()
         self._work.extend(calls)
+        self._under_way += len(calls)
         busy = len(self._threads) - self._idle
         self._rouse((0 if busy else 1) if self._pace.quick else len(calls))
-        if self._look is None and self._work:
-            self._look = self._clock.call_later(LOOK_SECONDS, self._look_after)
+        if self._look is None:
+            self._look = self._loop.call_later(LOOK_SECONDS, self._look_after)
 
     async def stop(self, seconds: float) -> bool:
         """Forget what has not begun, wait up to `seconds` for what has. Whether all of it ended."""
         self._stopping = True
+        self._under_way -= len(self._work)
         self._work.clear()
         if self._look is not None:
             self._look.cancel()
@@ -107,9 +116,12 @@ class WorkerThreads:
 
     def _look_after(self) -> None:
         self._look = None
-        if self._work and not self._stopping:
-            self._rouse(len(self._work))
-            self._look = self._clock.call_later(LOOK_SECONDS, self._look_after)
+        self._drain()
+        if self._stopping or not self._under_way:
+            return
+        self._rouse(len(self._work))
+        assert self._loop is not None
+        self._look = self._loop.call_later(LOOK_SECONDS, self._look_after)
 
     def _work_off(self) -> None:
         work, finished, run, pace = self._work, self._finished, self._run, self._pace
@@ -123,7 +135,9 @@ class WorkerThreads:
             run(call)
             pace.note(call.elapsed)
             finished.append(call)
-            if not self._told:
+            # Not exact with several threads, which does no harm.
+            self._untold += len(call.messages)
+            if not self._told and (not pace.quick or self._untold > UNTOLD_MESSAGES_MAX):
                 self._told = True
                 self._tell()
 
@@ -145,9 +159,11 @@ class WorkerThreads:
 
     def _drain(self) -> None:
         self._told = False
+        self._untold = 0
         finished = self._finished
         calls = [finished.popleft() for _ in range(len(finished))]
         if calls:
+            self._under_way -= len(calls)
             self._done(calls)
         if self._all_idle is not None and not self._all_idle.done() and self._resting():
             self._all_idle.set_result(None)
