@@ -234,7 +234,7 @@ def encode_frame(frame: Frame) -> bytes:
 
 
 def encode_head(frame: Frame, body_length: int | None = None) -> bytes:
-    """Everything before the body. `body_length`: bytes that will follow; `None`: as many as `frame.body` has."""
+    """Everything before the body. `body_length`: bytes that will follow; `None`: the frame's own body."""
     if frame.form is HeaderForm.JSON:
         header = _encode_json_header(frame)
     else:

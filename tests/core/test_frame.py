@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded import FRAMES, Recorded
+from strategies import frames
+
+from mqframe.core.codes import LANGUAGE_NUMBERS
+from mqframe.core.errors import FrameError
+from mqframe.core.frame import Frame, FrameDecoder, HeaderForm, encode_answer, encode_frame, encode_head
+
+
+def decode_all(data: bytes, piece: int | None = None) -> tuple[list[Frame], int]:
+    """The frames in `data`, fed in pieces, and how many bytes are left over."""
+    decoder = FrameDecoder()
+    found = []
+    step = piece or max(1, len(data))
+    for at in range(0, len(data), step):
+        decoder.receive(data[at : at + step])
+        while (frame := decoder.next_frame()) is not None:
+            frame.body = bytes(frame.body)
+            found.append(frame)
+    return found, decoder.unread_bytes
+
+
+def test_there_are_recorded_frames() -> None:
+    assert len(FRAMES) > 500
+
+
+@pytest.mark.parametrize("recorded", FRAMES, ids=str)
+def test_recorded_frames_have_the_facts_that_were_recorded(recorded: Recorded) -> None:
+    [frame], rest = decode_all(recorded.raw)
+    facts = recorded.facts
+    assert rest == 0
+    assert frame.code == facts["code"]
+    assert frame.opaque == facts["opaque"]
+    assert frame.flag == facts["flag"]
+    assert frame.remark == facts["remark"]
+    assert frame.version == facts["version"]
+    assert facts["language"] in (frame.language, LANGUAGE_NUMBERS[frame.language])
+    assert frame.form.name == facts["serializeType"]
+    assert (frame.ext or None) == (facts["extFields"] or None)
+    assert len(frame.body) == facts["body"]["length"]
+    if frame.body:
+        assert hashlib.sha256(frame.body).hexdigest() == facts["body"]["sha256"]
+
+
+@pytest.mark.parametrize("recorded", FRAMES, ids=str)
+def test_recorded_frames_encode_to_the_same_bytes(recorded: Recorded) -> None:
+    [frame], _ = decode_all(recorded.raw)
+    assert encode_frame(frame) == recorded.raw
+
+
+@pytest.mark.parametrize("recorded", FRAMES[::7], ids=str)
+def test_recorded_frames_decode_byte_by_byte_and_with_trailing_data(recorded: Recorded) -> None:
+    whole, _ = decode_all(recorded.raw)
+    assert decode_all(recorded.raw, 1) == (whole, 0)
+    assert decode_all(recorded.raw + recorded.raw[:9]) == (whole, 9)
+
+
+@given(frames())
+def test_frames_survive(frame: Frame) -> None:
+    assert decode_all(encode_frame(frame)) == ([frame], 0)
+
+
+@given(st.lists(frames(), max_size=4), st.integers(1, 50), st.binary(max_size=3))
+def test_frames_survive_in_any_pieces_with_trailing_data(
+    sent: list[Frame], piece: int, trailing: bytes
+) -> None:
+    data = b"".join(map(encode_frame, sent)) + trailing
+    assert decode_all(data, piece) == (sent, len(trailing))
+
+
+@given(frames(HeaderForm.JSON))
+def test_answers_are_frames(frame: Frame) -> None:
+    head = encode_answer(frame.opaque, frame.code, frame.ext, frame.remark, len(frame.body))
+    [answer], _ = decode_all(head + frame.body)
+    assert answer == Frame(frame.code, frame.opaque, 1, frame.remark, frame.ext, frame.body)
+
+
+def test_head_counts_a_body_that_follows() -> None:
+    head = encode_head(Frame(310), 5)
+    [frame], rest = decode_all(head + b"hello")
+    assert (frame.body, rest) == (b"hello", 0)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_frames_or_a_frame_error(data: bytes) -> None:
+    with contextlib.suppress(FrameError):
+        decode_all(data)
+
+
+@given(frames(), st.data())
+def test_a_damaged_header_gives_a_frame_or_a_frame_error(frame: Frame, data: st.DataObject) -> None:
+    raw = bytearray(encode_frame(frame))
+    at = data.draw(st.integers(8, max(8, len(raw) - len(frame.body) - 1)))
+    raw[at] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(FrameError):
+        decode_all(bytes(raw))
+
+
+@pytest.mark.parametrize(
+    ("raw", "problem"),
+    [
+        (struct.pack(">iI", 3, 0), "frame length 3 "),
+        (struct.pack(">iI", -1, 0), "frame length -1 "),
+        (struct.pack(">i", 2**31 - 1), "frame length 2147483647 "),
+        (struct.pack(">iI", 16 * 1024 * 1024, 0), "frame length 16777216 "),
+        (struct.pack(">iI", 10, 20) + b"x" * 20, "header of 20 bytes"),
+        (struct.pack(">iI", 6, 2 | 7 << 24) + b"{}", "unknown header form 7"),
+        (struct.pack(">iI", 6, 2) + b"{}", "JSON header cannot be read"),
+        (struct.pack(">iI", 7, 3) + b"\xff\xfe{", "JSON header cannot be read"),
+        (struct.pack(">iI", 7, 3 | 1 << 24) + b"abc", "binary header cannot be read"),
+        (
+            struct.pack(">iI", 25 + 4, 25 | 1 << 24)
+            + struct.pack(">hBhiiii", 1, 0, 1, 1, 0, 0, 99)
+            + b"\0" * 4,
+            "header fields end at byte",
+        ),
+        (
+            struct.pack(">iI", 21 + 4, 21 | 1 << 24) + struct.pack(">hBhiiii", 1, 0, 1, 1, 0, 77, 0),
+            "text of 77 bytes",
+        ),
+    ],
+)
+def test_what_cannot_be_a_frame_is_refused_with_its_reason(raw: bytes, problem: str) -> None:
+    with pytest.raises(FrameError, match=problem):
+        decode_all(raw)
+
+
+def test_good_frames_before_a_bad_one_are_given_out() -> None:
+    decoder = FrameDecoder()
+    decoder.receive(encode_frame(Frame(1)) + b"\xff\xff\xff\xff\0\0\0\0")
+    assert decoder.next_frame() == Frame(1)
+    with pytest.raises(FrameError):
+        decoder.next_frame()
+
+
+def test_the_limit_counts_the_whole_frame() -> None:
+    raw = encode_frame(Frame(1, body=b"x" * 500))
+    fits = FrameDecoder(len(raw))
+    fits.receive(raw)
+    assert fits.next_frame() is not None
+    tight = FrameDecoder(len(raw) - 1)
+    tight.receive(raw[:4])
+    with pytest.raises(FrameError):
+        tight.next_frame()
+
+
+def test_bare_numbers_and_booleans_of_foreign_clients_are_taken_as_text() -> None:
+    header = b'{"code":11,"extFields":{"a":1,"b":true,"c":null,"d":1.5},"unknown":[1],"language":null}'
+    [frame], _ = decode_all(struct.pack(">iI", 4 + len(header), len(header)) + header)
+    assert frame == Frame(11, ext={"a": "1", "b": "true", "d": "1.5"}, language="OTHER", version=0)
+
+
+def test_an_unknown_language_number_is_other() -> None:
+    header = struct.pack(">hBhiiii", 5, 200, 1, 1, 0, 0, 0)
+    [frame], _ = decode_all(struct.pack(">iI", 4 + len(header), len(header) | 1 << 24) + header)
+    assert frame.language == "OTHER"
+
+
+def test_a_code_above_two_bytes_has_no_binary_form() -> None:
+    with pytest.raises(FrameError, match="200050"):
+        encode_frame(Frame(200050, form=HeaderForm.ROCKETMQ))
+
+
+def test_flags() -> None:
+    assert [(Frame(1, flag=f).is_response, Frame(1, flag=f).is_oneway) for f in range(4)] == [
+        (False, False),
+        (True, False),
+        (False, True),
+        (True, True),
+    ]

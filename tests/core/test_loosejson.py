@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqframe.core import loosejson
+from mqframe.core.bodies import DataVersion, OffsetTableBody
+from mqframe.core.errors import BodyError
+from mqframe.core.message import MessageQueue
+
+plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | plain,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(plain, inner, max_size=4),
+    max_leaves=12,
+)
+queues = st.builds(MessageQueue, plain, plain, st.integers(0, 2**31 - 1))
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_nulls(v) for k, v in value.items() if v is not None}
+    return [without_nulls(v) for v in value] if isinstance(value, list) else value
+
+
+@given(values)
+def test_json_is_read_as_json(value: Any) -> None:
+    assert loosejson.loads(json.dumps(value)) == value
+
+
+@given(values)
+def test_values_survive_without_nulls(value: Any) -> None:
+    assert loosejson.loads(loosejson.dumps(value)) == without_nulls(value)
+
+
+@given(st.dictionaries(queues, st.integers(), max_size=4), values)
+def test_queue_keys_survive(table: dict[MessageQueue, int], beside: Any) -> None:
+    value = {"table": table, "beside": [beside]}
+    assert loosejson.loads(loosejson.dumps(value)) == without_nulls(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{0:"a",1:{2:3}}', {"0": "a", "1": {"2": 3}}),
+        ("{-1:true}", {"-1": True}),
+        ("{'a':'it''s'}", None),
+        ("{'a':'b'}", {"a": "b"}),
+        ("{'a\"b':'c\\'d'}", {'a"b': "c'd"}),
+        ("{a:1}", {"a": 1}),
+        ('{"a":[1,2,],}', {"a": [1, 2]}),
+        ('\ufeff {"a" : 1 } \n', {"a": 1}),
+        ('{{"brokerName":"b","queueId":1,"topic":"t"}:{"x":2}}', {MessageQueue("t", "b", 1): {"x": 2}}),
+        ('{{"x":1}:2}', {'{"x":1}': 2}),
+        ('{0:"\\u4e2d\\n"}', {"0": "中\n"}),
+        ("{0:1.5e3}", {"0": 1500.0}),
+        ("[]", []),
+        ("{0:}", None),
+        ("{0:1", None),
+        ("{0 1}", None),
+        ("{0:1}x", None),
+        ("", None),
+        ("{0:nope}", None),
+        ('{0:"open', None),
+        ("[1 2]", None),
+    ],
+)
+def test_the_dialect(text: str, value: Any) -> None:
+    if value is None:
+        with pytest.raises(BodyError, match="JSON"):
+            loosejson.loads(text)
+    else:
+        assert loosejson.loads(text) == value
+
+
+def test_the_position_of_a_problem_is_told() -> None:
+    with pytest.raises(BodyError, match="character 5: a value expected"):
+        loosejson.loads("{10: }")
+
+
+def test_nesting_has_a_limit() -> None:
+    with pytest.raises(BodyError, match="nested deeper"):
+        loosejson.loads("{0:" * 100)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_give_a_value_or_a_body_error(data: bytes) -> None:
+    with contextlib.suppress(BodyError):
+        loosejson.loads(data)
+
+
+@given(st.text("{}[]:,'\"0a\\ ", max_size=30))
+def test_any_brackets_give_a_value_or_a_body_error(text: str) -> None:
+    with contextlib.suppress(BodyError):
+        loosejson.loads(text)
+
+
+def test_integer_keys_are_written_quoted_and_queues_as_objects() -> None:
+    assert loosejson.dumps({0: "a"}) == b'{"0":"a"}'
+    table = OffsetTableBody({MessageQueue("t", "b", 1): 7})
+    assert loosejson.dumps(table) == b'{"offsetTable":{{"brokerName":"b","queueId":1,"topic":"t"}:7}}'
+    assert loosejson.decode(loosejson.dumps(table), OffsetTableBody) == table
+
+
+def test_a_body_of_the_wrong_shape_is_named() -> None:
+    with pytest.raises(BodyError, match=r"DataVersion: .*counter"):
+        loosejson.decode(b'{"counter":"x"}', DataVersion)
+    with pytest.raises(BodyError, match="UTF-8"):
+        loosejson.loads(b"{0:'\xff'}")
+    with pytest.raises(BodyError, match="object"):
+        loosejson.dumps({"a": object()})
