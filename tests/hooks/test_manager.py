@@ -204,9 +204,8 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 def test_double_names_fail_with_both_distributions() -> None:
     plugins = manager(entry("selector.first", distribution="other-selectors"))
-    with pytest.raises(
-        PluginError, match=r"'first' is offered by acme-selectors 1.0 and other-selectors 1.0"
-    ):
+    wanted = r"'first' is offered by acme-selectors 1.0 and other-selectors 1.0"
+    with pytest.raises(PluginError, match=wanted):
         plugins.create("selector", "first")
     assert plugins.create("selector", "nth", {"label": "x"})
     plugins.block("other_selectors")
