@@ -17,7 +17,7 @@ class Incoming(msgspec.Struct, gc=False):
 
     topic: str
     queue_id: int
-    body: bytes | memoryview
+    body: bytes | bytearray | memoryview
     properties: str
     born_timestamp: int
     born_host: bytes
@@ -57,7 +57,7 @@ class GetStatus(Enum):
     NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """A read of a queue: `parts` are stretches of whole records, in order; offsets in records.
 
     `next_offset`: where the reader goes on; `count` and `size_bytes`: of the records in `parts`.

@@ -1,0 +1,1 @@
+"""A broker: takes messages, keeps them, gives them out, and keeps account of its clients."""

@@ -1,0 +1,140 @@
+"""Clients come, change and go: 34, 35, 38, 46, and the notice 40 (wire.md §4).
+
+Source: ClientManageProcessor.java.
+"""
+
+from __future__ import annotations
+
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.core.bodies import CheckClientBody, ConsumerData, ConsumerList, HeartbeatData
+from mqframe.core.client_registry import BROADCASTING, ClientRegistry, Member
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import ConnectionLost, Refusal, TooMuchInFlight
+from mqframe.core.group_table import GroupTable
+from mqframe.core.loosejson import decode, dumps
+from mqframe.core.requests.consumers import (
+    GetConsumerListByGroup,
+    NotifyConsumerIdsChanged,
+    UnregisterClient,
+)
+from mqframe.core.subscription import is_tag_type
+from mqframe.core.topic_table import TopicTable
+from mqframe.core.topics import retry_topic
+from mqframe.log import get_logger
+from mqframe.net.call import Call, Handler, Reply
+from mqframe.net.peer import Peer
+
+log = get_logger("broker")
+
+_UNIT_SUBSCRIPTION = 2  # TopicSysFlag.java
+
+
+class ClientProcessor:
+    """Keeps the registry of clients, and tells the members of a group when it changed."""
+
+    def __init__(
+        self,
+        clients: ClientRegistry[Peer],
+        groups: GroupTable,
+        topics: TopicTable,
+        live: LiveSettings,
+    ) -> None:
+        self._clients = clients
+        self._groups = groups
+        self._topics = topics
+        self._live = live
+
+    def handlers(self) -> dict[int, Handler]:
+        """The codes served here."""
+        return {34: self._heartbeat, 35: self._unregister, 38: self._members, 46: self._check}
+
+    def connection_closed(self, peer: Peer) -> None:
+        """Let the client behind `peer` go from all its groups."""
+        for name in self._clients.drop(peer):
+            self._notify(name)
+
+    def close_silent(self) -> None:
+        """Close the connections of clients whose heartbeats stopped."""
+        seconds = self._live.current.client_silent_ms / 1000
+        for peer in self._clients.silent(seconds):
+            log.warning("client is silent", peer=peer.address)
+            self.connection_closed(peer)
+            peer.close(f"no heartbeat for {seconds:g} s")
+
+    def _heartbeat(self, call: Call) -> Reply:
+        beat = decode(memoryview(call.frame.body), HeartbeatData)
+        frame, peer = call.frame, call.peer
+        fingerprint = beat.heartbeat_fingerprint
+        changed = False
+        for data in beat.consumer_data_set:
+            if fingerprint and self._clients.fingerprint_changed(data.group_name, fingerprint):
+                changed = True
+            member = Member(peer, beat.client_id, peer.address, frame.language, frame.version)
+            self._register_consumer(data, member, without_sub=beat.without_sub and fingerprint != 0)
+        for producer in beat.producer_data_set:
+            member = Member(peer, beat.client_id, peer.address, frame.language, frame.version)
+            self._clients.register_producer(producer.group_name, member)
+        return Reply(
+            ext={
+                "IS_SUPPORT_HEART_BEAT_V2": "true",
+                # To the plain form of a heartbeat the reference always says that something changed.
+                "IS_SUB_CHANGE": "true" if changed or not fingerprint else "false",
+            }
+        )
+
+    def _register_consumer(self, data: ConsumerData, member: Member[Peer], *, without_sub: bool) -> None:
+        name = data.group_name
+        group = self._groups.find_or_create(name, self._live.current.auto_create_groups)
+        if group is None:
+            return  # its pulls will be told that the group does not exist
+        order = any(
+            topic is not None and topic.order
+            for topic in (self._topics.find(item.topic) for item in data.subscription_data_set)
+        )
+        self._topics.ensure(
+            retry_topic(name),
+            group.retry_queue_nums,
+            order=order,
+            sys_flag=_UNIT_SUBSCRIPTION if data.unit_mode else 0,
+        )
+        changed = self._clients.register_consumer(data, member, without_sub=without_sub)
+        if changed and group.notify_consumer_ids_changed_enable:
+            self._notify(name)
+
+    def _unregister(self, call: Call) -> Reply:
+        fields = call.fields(UnregisterClient)
+        if fields.producer_group:
+            self._clients.unregister_producer(fields.producer_group, call.peer)
+        name = fields.consumer_group
+        if name and self._clients.unregister_consumer(name, call.peer):
+            group = self._groups.find(name)
+            if group is None or group.notify_consumer_ids_changed_enable:
+                self._notify(name)
+        return Reply(ext={})
+
+    def _members(self, call: Call) -> Reply:
+        name = call.fields(GetConsumerListByGroup).consumer_group
+        group = self._clients.consumers.get(name)
+        if group is None:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, f"consumer group {name} has no member here")
+        return Reply(ext={}, body=dumps(ConsumerList(consumer_id_list=group.client_ids)))
+
+    def _check(self, call: Call) -> Reply:
+        if call.frame.body:
+            subscription = decode(memoryview(call.frame.body), CheckClientBody).subscription_data
+            if subscription is not None and not is_tag_type(subscription.expression_type):
+                raise Refusal(
+                    ResponseCode.SYSTEM_ERROR,
+                    f"filtering by {subscription.expression_type} is not enabled on this broker",
+                )
+        return Reply()
+
+    def _notify(self, name: str) -> None:
+        group = self._clients.consumers.get(name)
+        if group is None or group.message_model == BROADCASTING:
+            return
+        for peer in tuple(group.members):
+            try:
+                peer.oneway(NotifyConsumerIdsChanged(consumer_group=name))
+            except (ConnectionLost, TooMuchInFlight):
+                continue  # it rebalances by itself every 20 s

@@ -1,0 +1,116 @@
+"""Pulls that found nothing and wait for a message (wire.md §7; source: PullRequestHoldService.java)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from mqframe.core.bodies import SubscriptionGroupConfig
+from mqframe.core.clock import Clock
+from mqframe.core.requests.messages import PullFields
+from mqframe.core.subscription import wanted
+from mqframe.net.call import Call
+from mqframe.net.peer import Peer
+
+Queue = tuple[str, int]
+"""Topic and queue id."""
+
+
+class Held:
+    """One pull that waits until `deadline` (monotonic seconds) for a message whose tag is among `codes`."""
+
+    __slots__ = ("call", "codes", "deadline", "fields", "group")
+
+    def __init__(
+        self,
+        call: Call,
+        fields: PullFields,
+        group: SubscriptionGroupConfig,
+        codes: Collection[int] | None,
+        deadline: float,
+    ) -> None:
+        self.call = call
+        self.fields = fields
+        self.group = group
+        self.codes = codes
+        self.deadline = deadline
+
+
+class LongPolling:
+    """Keeps pulls by queue. A woken pull is handed to `wake`, which answers it; it is not held again.
+
+    How many there are is limited by each connection's limit of requests in flight. `queue_max` gives the end
+    of a queue.
+    """
+
+    __slots__ = ("_by_peer", "_by_queue", "_clock", "_queue_max", "wake")
+
+    def __init__(self, clock: Clock, queue_max: Callable[[str, int], int]) -> None:
+        self._clock = clock
+        self._queue_max = queue_max
+        self._by_queue: dict[Queue, list[Held]] = {}
+        self._by_peer: dict[Peer, set[Queue]] = {}
+        self.wake: Callable[[Held], None] = _nobody
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_queue.values()))
+
+    def hold(self, held: Held) -> None:
+        """Let a pull wait."""
+        queue = (held.fields.topic, held.fields.queue_id)
+        self._by_queue.setdefault(queue, []).append(held)
+        self._by_peer.setdefault(held.call.peer, set()).add(queue)
+
+    def arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        """Messages with these tag codes are in the queue now, which ends at `max_offset`."""
+        waiting = self._by_queue.get((topic, queue_id))
+        if waiting is None:
+            return
+        now = self._clock.monotonic()
+        due: list[Held] = []
+        rest: list[Held] = []
+        for held in waiting:
+            new = max_offset > held.fields.queue_offset and wanted(held.codes, codes)
+            (due if new or now >= held.deadline else rest).append(held)
+        self._release((topic, queue_id), due, rest)
+
+    def sweep(self) -> None:
+        """Wake the pulls whose time is over, and those that have something to learn: every 5 s.
+
+        Messages that a pull does not want move its offset on, so it is woken by them here.
+        """
+        now = self._clock.monotonic()
+        for queue, waiting in tuple(self._by_queue.items()):
+            end = self._queue_max(*queue)
+            due: list[Held] = []
+            rest: list[Held] = []
+            for held in waiting:
+                (due if end > held.fields.queue_offset or now >= held.deadline else rest).append(held)
+            self._release(queue, due, rest)
+
+    def forget(self, peer: Peer) -> None:
+        """The connection is closed; nobody waits there any more."""
+        for queue in self._by_peer.pop(peer, ()):
+            rest = [held for held in self._by_queue.get(queue, ()) if held.call.peer is not peer]
+            if rest:
+                self._by_queue[queue] = rest
+            else:
+                self._by_queue.pop(queue, None)
+
+    def wake_all(self) -> None:
+        """Answer all, because the broker stops."""
+        for queue, waiting in tuple(self._by_queue.items()):
+            self._release(queue, waiting, [])
+
+    def _release(self, queue: Queue, due: list[Held], rest: list[Held]) -> None:
+        if not due:
+            return
+        if rest:
+            self._by_queue[queue] = rest
+        else:
+            self._by_queue.pop(queue, None)
+        for held in due:
+            self.wake(held)
+
+
+def _nobody(held: Held) -> None:
+    """Stands in until the pull processor is there."""

@@ -1,0 +1,143 @@
+"""Telling name servers: at once on start and when topics change, every 30 s, and on leaving (wire.md §3.4).
+
+Source: BrokerOuterAPI.java.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from zlib import crc32
+
+import msgspec
+
+from mqframe.broker.identity import Identity
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.core.bodies import DataVersion, RegisterBrokerBody, TopicConfigTable
+from mqframe.core.codes import PERM_READ, PERM_WRITE
+from mqframe.core.errors import MqframeError, answer_error
+from mqframe.core.loosejson import dumps
+from mqframe.core.requests.nameserver import RegisterBroker, UnregisterBroker
+from mqframe.core.topic_table import TopicTable
+from mqframe.log import get_logger
+from mqframe.net.client import Client
+from mqframe.net.clock import Every, LoopClock
+
+log = get_logger("broker")
+
+MASTER_ID = 0
+
+
+class Registration:
+    """Keeps every name server informed. One that cannot be reached is logged once, and tried again."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: LoopClock,
+        live: LiveSettings,
+        identity: Identity,
+        topics: TopicTable,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._live = live
+        self._identity = identity
+        self._topics = topics
+        self._unreachable: set[str] = set()
+        self._announced = -1
+        self._task: asyncio.Task[None] | None = None
+        self._timer: Every | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what was told last is how the topics are now."""
+        return self._announced == self._topics.changes
+
+    async def start(self) -> None:
+        """Register everywhere, then again on a timer. Name servers that do not answer do not stop it."""
+        await self.announce()
+        seconds = self._live.current.register_interval_ms / 1000
+        self._timer = Every(self._clock, seconds, self.announce, name="registration")
+
+    def topics_changed(self) -> None:
+        """Register soon; changes that come until then go along."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._announce_until_current())
+
+    async def announce(self) -> None:
+        """Tell all name servers now."""
+        self._announced = self._topics.changes
+        body = self._body()
+        request = RegisterBroker(
+            broker_name=self._identity.name,
+            broker_addr=self._identity.address,
+            cluster_name=self._identity.cluster,
+            ha_server_addr=self._ha_address(),
+            broker_id=MASTER_ID,
+            body_crc32=crc32(body) & 0x7FFFFFFF,
+        )
+        await asyncio.gather(
+            *(self._tell(server, request, body) for server in self._live.current.nameservers)
+        )
+
+    async def stop(self) -> None:
+        """Stop the timer and leave everywhere."""
+        self.cancel()
+        request = UnregisterBroker(
+            broker_name=self._identity.name,
+            broker_addr=self._identity.address,
+            cluster_name=self._identity.cluster,
+            broker_id=MASTER_ID,
+        )
+        await asyncio.gather(*(self._tell(server, request, b"") for server in self._live.current.nameservers))
+
+    def cancel(self) -> None:
+        """Stop telling, without leaving."""
+        if self._timer is not None:
+            self._timer.stop()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _announce_until_current(self) -> None:
+        while not self.is_current:
+            await self.announce()
+
+    async def _tell(self, server: str, request: RegisterBroker | UnregisterBroker, body: bytes) -> None:
+        timeout = self._live.current.register_timeout_ms / 1000
+        try:
+            answer = await self._client.invoke(server, request, body, timeout=timeout)
+            if answer.code:
+                raise answer_error(answer.code, answer.remark, server)
+        except MqframeError as problem:
+            if server not in self._unreachable:
+                self._unreachable.add(server)
+                log.warning("name server was not told", nameserver=server, problem=str(problem))
+        else:
+            if server in self._unreachable:
+                self._unreachable.discard(server)
+                log.info("name server is back", nameserver=server)
+
+    def _body(self) -> bytes:
+        table = self._topics.dump()
+        allowed = self._live.current.permission
+        topics = table.topic_config_table
+        if allowed != PERM_READ | PERM_WRITE:
+            topics = {
+                name: msgspec.structs.replace(topic, perm=topic.perm & allowed)
+                for name, topic in topics.items()
+            }
+        return dumps(
+            RegisterBrokerBody(
+                topic_config_serialize_wrapper=TopicConfigTable(
+                    data_version=table.data_version,
+                    mapping_data_version=DataVersion(),
+                    topic_config_table=topics,
+                    topic_queue_mapping_detail_map={},
+                    topic_queue_mapping_info_map={},
+                )
+            )
+        )
+
+    def _ha_address(self) -> str:
+        host, _, port = self._identity.address.rpartition(":")
+        return f"{host}:{int(port) + 1}"

@@ -1,0 +1,147 @@
+"""The broker itself: counters (28), settings (25, 26), saved progress (43, 45), and codes that come later.
+
+Source: AdminBrokerProcessor.java.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Final
+
+from mqframe.broker.live_settings import LiveSettings, as_lines
+from mqframe.broker.statistics import Statistics
+from mqframe.core.bodies import DataVersion, KVTable
+from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.loosejson import dumps
+from mqframe.core.offset_table import OffsetTable
+from mqframe.core.topic_table import TopicTable
+from mqframe.net.call import Call, Handler, Reply
+from mqframe.store.message_store import MessageStore
+
+VERSION_TEXT: Final = "V5_3_3"
+"""The protocol version by name, as operators' tools show it."""
+_LATER: Final = {36: "handing messages back", 37: "ending transactions"}
+
+
+class RuntimeProcessor:
+    """Shows what the broker does, and changes its settings."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        offsets: OffsetTable,
+        topics: TopicTable,
+        live: LiveSettings,
+        clock: Clock,
+        statistics: Statistics,
+    ) -> None:
+        self._store = store
+        self._offsets = offsets
+        self._topics = topics
+        self._live = live
+        self._clock = clock
+        self._statistics = statistics
+        self._version = DataVersion(timestamp=clock.now_ms())
+
+    def handlers(self) -> dict[int, Handler]:
+        """The codes served here."""
+        served: dict[int, Handler] = {
+            25: self._change,
+            26: self._show,
+            28: self._counters,
+            43: self._all_offsets,
+            45: self._delay_offsets,
+        }
+        return served | {code: _refusing(code, what) for code, what in _LATER.items()}
+
+    def _change(self, call: Call) -> Reply:
+        try:
+            lines = str(call.frame.body, "utf-8")
+        except UnicodeDecodeError as problem:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, f"settings are not UTF-8: {problem}") from None
+        changed = self._live.change(lines)
+        if changed:
+            counter = self._version.counter + 1
+            self._version = DataVersion(counter, self._version.state_version, self._clock.now_ms())
+        if "permission" in changed:
+            self._topics.touch()  # name servers must hear of it
+        return Reply()
+
+    def _show(self, call: Call) -> Reply:
+        body = as_lines(self._live.current, self._store.settings).encode()
+        return Reply(ext={"version": dumps(self._version).decode()}, body=body)
+
+    def _all_offsets(self, call: Call) -> Reply:
+        return Reply(body=dumps(self._offsets.dump()))
+
+    def _delay_offsets(self, call: Call) -> Reply:
+        return Reply(body=dumps({"dataVersion": DataVersion(), "offsetTable": {}}))
+
+    def _counters(self, call: Call) -> Reply:
+        statistics, store = self._statistics, self._store
+        now_ms = self._clock.now_ms()
+        put_rate, get_rate = statistics.rates(statistics.put), statistics.rates(statistics.get)
+        usage = shutil.disk_usage(store.settings.directory)
+        table = {
+            "brokerVersionDesc": VERSION_TEXT,
+            "brokerVersion": "479",
+            "brokerActive": "true",
+            "bootTimestamp": str(statistics.started_ms),
+            "runtime": _duration(now_ms - statistics.started_ms),
+            "putTps": put_rate,
+            "getFoundTps": get_rate,
+            "getMissTps": "0.00 0.00 0.00",
+            "getTotalTps": statistics.rates(statistics.get_requests),
+            "getTransferedTps": get_rate,
+            "getTransferredTps": get_rate,
+            "msgPutTotalTodayNow": str(statistics.put.total),
+            "msgGetTotalTodayNow": str(statistics.get.total),
+            "msgPutTotalTodayMorning": str(statistics.morning[0]),
+            "msgGetTotalTodayMorning": str(statistics.morning[1]),
+            "msgPutTotalYesterdayMorning": str(statistics.yesterday[0]),
+            "msgGetTotalYesterdayMorning": str(statistics.yesterday[1]),
+            "commitLogMinOffset": str(store.min_offset),
+            "commitLogMaxOffset": str(store.max_offset),
+            "commitLogDiskRatio": f"{usage.used / usage.total:.4f}",
+            "commitLogDirCapacity": f"Total : {_size(usage.total)}, Free : {_size(usage.free)}.",
+            "dispatchBehindBytes": str(max(0, store.max_offset - store.confirmed_offset)),
+            "remainHowManyDataToFlush": _size(max(0, store.max_offset - store.flushed_offset)),
+            "pageCacheLockTimeMills": "0",
+            "earliestMessageTimeStamp": "-1",
+            "startAcceptSendRequestTimeStamp": "0",
+        }
+        for name in ("sendThreadPool", "pullThreadPool", "queryThreadPool", "litePullThreadPool"):
+            table |= {
+                f"{name}QueueSize": "0",
+                f"{name}QueueCapacity": "0",
+                f"{name}QueueHeadWaitTimeMills": "0",
+            }
+        table |= {"EndTransactionQueueSize": "0", "EndTransactionThreadPoolQueueCapacity": "0"}
+        return Reply(body=dumps(KVTable(table=table)))
+
+
+def _refusing(code: int, what: str) -> Callable[[Call], Reply]:
+    def refuse(call: Call) -> Reply:
+        raise Refusal(
+            ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {code}: {what} is not supported yet"
+        )
+
+    return refuse
+
+
+def _duration(milliseconds: int) -> str:
+    minutes, seconds = divmod(milliseconds // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"[ {days} days, {hours} hours, {minutes} minutes, {seconds} seconds ]"
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"

@@ -1,0 +1,116 @@
+"""The settings of a broker."""
+
+from __future__ import annotations
+
+from mqframe.core.codes import PERM_READ, PERM_WRITE
+from mqframe.core.settings import at_least, setting, settings, within
+
+
+@settings("broker")
+class BrokerSettings:
+    """Who a broker is, where it listens, what it allows."""
+
+    name: str = setting("broker-a", doc="name of the broker, unique in its cluster", conf="brokerName")
+    cluster: str = setting("DefaultCluster", doc="name of the cluster", conf="brokerClusterName")
+    host: str = setting("127.0.0.1", doc="address to listen on", conf="bindAddress")
+    port: int = setting(
+        10911,
+        doc="port to listen on, and port - 2 besides; 0: any free one",
+        check=within(0, 65535),
+        conf="listenPort",
+    )
+    advertise: str = setting(
+        "",
+        doc="host that clients are told; empty: the address listened on, or this machine's own",
+        conf="brokerIP1",
+    )
+    nameservers: tuple[str, ...] = setting((), doc='name servers, "host:port"', conf="namesrvAddr")
+    permission: int = setting(
+        PERM_READ | PERM_WRITE,
+        doc="what may be done here: 4 read, 2 write, 6 both",
+        check=within(0, 7),
+        conf="brokerPermission",
+    )
+    auto_create_topics: bool = setting(
+        True, doc="make a topic when a message for it arrives", conf="autoCreateTopicEnable"
+    )
+    auto_create_groups: bool = setting(
+        True, doc="make a consumer group when a member arrives", conf="autoCreateSubscriptionGroup"
+    )
+    default_topic_queues: int = setting(
+        8,
+        doc="most queues of a topic that was made by itself",
+        check=at_least(1),
+        conf="defaultTopicQueueNums",
+    )
+    region: str = setting("DefaultRegion", doc="region that messages are marked with", conf="regionId")
+    trace_on: bool = setting(True, doc="whether clients may trace their messages", conf="traceOn")
+    long_polling: bool = setting(
+        True, doc="hold a pull that finds nothing as long as it asks for", conf="longPollingEnable"
+    )
+    short_polling_ms: int = setting(
+        1000, doc="hold it for this long otherwise, ms", check=at_least(1), conf="shortPollingTimeMills"
+    )
+    pull_messages_max: int = setting(
+        32,
+        doc="most messages of one pull near the end of the log",
+        check=at_least(1),
+        conf="maxTransferCountOnMessageInMemory",
+    )
+    pull_bytes_max: int = setting(
+        256 * 1024,
+        doc="most bytes of one pull near the end of the log",
+        check=at_least(1),
+        conf="maxTransferBytesOnMessageInMemory",
+    )
+    cold_pull_messages_max: int = setting(
+        8,
+        doc="most messages of one pull far behind the end of the log",
+        check=at_least(1),
+        conf="maxTransferCountOnMessageInDisk",
+    )
+    cold_pull_bytes_max: int = setting(
+        64 * 1024,
+        doc="most bytes of one pull far behind the end of the log",
+        check=at_least(1),
+        conf="maxTransferBytesOnMessageInDisk",
+    )
+    send_wait_ms: int = setting(
+        200,
+        doc="a send that waited longer since it was read is refused as busy, ms",
+        check=at_least(1),
+        conf="waitTimeMillsInSendQueue",
+    )
+    pull_wait_ms: int = setting(
+        5000,
+        doc="a pull that waited longer since it was read is refused as busy, ms",
+        check=at_least(1),
+        conf="waitTimeMillsInPullQueue",
+    )
+    register_interval_ms: int = setting(
+        30_000,
+        doc="how often name servers are told, ms",
+        check=within(10, 60_000),
+        conf="registerNameServerPeriod",
+    )
+    register_timeout_ms: int = setting(
+        3000, doc="longest wait for a name server, ms", check=at_least(1), conf="registerBrokerTimeoutMills"
+    )
+    offsets_save_interval_ms: int = setting(
+        5000,
+        doc="how often consumer offsets are saved, ms",
+        check=at_least(1),
+        conf="flushConsumerOffsetInterval",
+    )
+    client_silent_ms: int = setting(
+        120_000,
+        doc="a client without heartbeat for so long is gone, ms",
+        check=at_least(1),
+        conf="channelExpiredTimeout",
+    )
+    query_messages_max: int = setting(
+        32, doc="most messages of a look-up by unique key", check=at_least(1), conf="defaultQueryMaxNum"
+    )
+    vip_port: bool = setting(True, doc="listen on port - 2 as well, where some clients send to")
+    dispatchers: tuple[str, ...] = setting((), doc="dispatcher plugins that follow the log")
+    rpc_hooks: tuple[str, ...] = setting((), doc="RPC hook plugins around every request")

@@ -1,0 +1,159 @@
+"""The clients of a broker: who is a member of which group, and what each group wants (wire.md §4).
+
+Nothing here knows sockets: a channel is whatever the broker uses to reach a client, told apart by identity.
+Source: ConsumerManager.java, ConsumerGroupInfo.java, ProducerManager.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
+
+from mqframe.core.bodies import ConsumerData
+from mqframe.core.clock import Clock
+from mqframe.core.subscription import Subscription
+
+C = TypeVar("C", bound=Hashable)
+
+BROADCASTING = "BROADCASTING"
+
+
+class Member(Generic[C]):
+    """One client in one group. `seen`: monotonic seconds of its last heartbeat; `seen_ms`: wall clock, ms."""
+
+    __slots__ = ("address", "channel", "client_id", "language", "seen", "seen_ms", "version")
+
+    def __init__(self, channel: C, client_id: str, address: str, language: str, version: int) -> None:
+        self.channel = channel
+        self.client_id = client_id
+        self.address = address
+        self.language = language
+        self.version = version
+        self.seen = 0.0
+        self.seen_ms = 0
+
+
+class ConsumerGroup(Generic[C]):
+    """A consumer group with at least one member. The member that spoke last decides what is common to all."""
+
+    __slots__ = ("consume_type", "from_where", "members", "message_model", "name", "subscriptions")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.members: dict[C, Member[C]] = {}
+        self.subscriptions: dict[str, Subscription] = {}
+        self.consume_type: str | None = None
+        self.message_model: str | None = None
+        self.from_where: str | None = None
+
+    @property
+    def broadcasting(self) -> bool:
+        """Whether every member gets every message."""
+        return self.message_model == BROADCASTING
+
+    @property
+    def client_ids(self) -> list[str]:
+        """The ids of the members, each once."""
+        return list(dict.fromkeys(member.client_id for member in self.members.values()))
+
+    def subscribe(self, data: ConsumerData) -> bool:
+        """Take over the newest subscriptions; gives whether a topic came or went."""
+        changed = False
+        for item in data.subscription_data_set:
+            old = self.subscriptions.get(item.topic)
+            if old is None or item.sub_version > old.version:
+                self.subscriptions[item.topic] = Subscription(item)
+            changed = changed or old is None
+        wanted = {item.topic for item in data.subscription_data_set}
+        for topic in [topic for topic in self.subscriptions if topic not in wanted]:
+            del self.subscriptions[topic]
+            changed = True
+        return changed
+
+
+class ClientRegistry(Generic[C]):
+    """Consumer and producer groups with their members."""
+
+    __slots__ = ("_clock", "_fingerprints", "consumers", "producers")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._fingerprints: dict[str, int] = {}
+        self.consumers: dict[str, ConsumerGroup[C]] = {}
+        self.producers: dict[str, dict[C, Member[C]]] = {}
+
+    def register_consumer(self, data: ConsumerData, member: Member[C], *, without_sub: bool = False) -> bool:
+        """Enter or renew a member; gives whether members or topics of the group changed.
+
+        `without_sub`: the heartbeat leaves the subscriptions out because they are the same as before.
+        """
+        group = self.consumers.get(data.group_name)
+        if group is None:
+            group = self.consumers[data.group_name] = ConsumerGroup(data.group_name)
+        group.consume_type = data.consume_type
+        group.message_model = data.message_model
+        group.from_where = data.consume_from_where
+        changed = self._enter(group.members, member)
+        if not without_sub:
+            changed = group.subscribe(data) or changed
+        return changed
+
+    def register_producer(self, group: str, member: Member[C]) -> None:
+        """Enter or renew a producer."""
+        self._enter(self.producers.setdefault(group, {}), member)
+
+    def fingerprint_changed(self, group: str, fingerprint: int) -> bool:
+        """Store a heartbeat's fingerprint; gives whether the group had another one."""
+        old = self._fingerprints.get(group)
+        self._fingerprints[group] = fingerprint
+        return old is not None and old != fingerprint
+
+    def unregister_consumer(self, group: str, channel: C) -> bool:
+        """Let a member go; gives whether it was one."""
+        found = self.consumers.get(group)
+        if found is None or found.members.pop(channel, None) is None:
+            return False
+        if not found.members:
+            del self.consumers[group]
+            self._fingerprints.pop(group, None)
+        return True
+
+    def unregister_producer(self, group: str, channel: C) -> None:
+        """Let a producer go."""
+        members = self.producers.get(group)
+        if members is not None and members.pop(channel, None) is not None and not members:
+            del self.producers[group]
+
+    def drop(self, channel: C) -> list[str]:
+        """Let a client go from all its groups; gives the consumer groups that it was in."""
+        left = [name for name in tuple(self.consumers) if self.unregister_consumer(name, channel)]
+        for group in tuple(self.producers):
+            self.unregister_producer(group, channel)
+        return left
+
+    def silent(self, seconds: float) -> list[C]:
+        """The channels on which no heartbeat came for `seconds`, of those that sent one before."""
+        limit = self._clock.monotonic() - seconds
+        groups: Iterable[dict[C, Member[C]]] = (
+            *(group.members for group in self.consumers.values()),
+            *self.producers.values(),
+        )
+        return list(
+            dict.fromkeys(
+                member.channel for members in groups for member in members.values() if member.seen < limit
+            )
+        )
+
+    def groups_of(self, topic: str) -> list[str]:
+        """The groups whose members subscribe to `topic`."""
+        return [group.name for group in self.consumers.values() if topic in group.subscriptions]
+
+    def _enter(self, members: dict[C, Member[C]], member: Member[C]) -> bool:
+        old = members.get(member.channel)
+        if old is None or old.client_id != member.client_id:
+            members[member.channel] = member
+        else:
+            member = old
+        member.seen = self._clock.monotonic()
+        member.seen_ms = self._clock.now_ms()
+        return old is None

@@ -1,0 +1,110 @@
+"""The consumer groups of one broker (store.md §5). Source: SubscriptionGroupManager.java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from mqframe.core.bodies import DataVersion, SubscriptionGroupConfig, SubscriptionGroupTable
+from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode
+from mqframe.core.data_version import next_version
+from mqframe.core.errors import MessageError, Refusal
+from mqframe.core.topics import check_group
+
+SYSTEM_GROUPS: Final = (
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+    "CID_RMQ_SYS_TRANS",
+)
+"""Groups that a broker makes for itself when it starts."""
+READ_FORBIDDEN: Final = 1 << 2
+"""Bit of the forbidden table: the group may not read the topic (PermName.INDEX_PERM_READ)."""
+
+
+class GroupTable:
+    """Consumer groups by name. `changes` grows with every change."""
+
+    __slots__ = ("_clock", "_groups", "changes", "forbidden", "version")
+
+    def __init__(self, clock: Clock, system: Iterable[str] = SYSTEM_GROUPS) -> None:
+        self._clock = clock
+        self._groups = {name: SubscriptionGroupConfig(group_name=name) for name in system}
+        self.forbidden: dict[str, dict[str, int]] = {}
+        self.version = DataVersion(timestamp=clock.now_ms())
+        self.changes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._groups))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._groups
+
+    def find(self, name: str) -> SubscriptionGroupConfig | None:
+        """The configuration of group `name`; `None` when there is none."""
+        return self._groups.get(name)
+
+    def find_or_create(self, name: str, auto_create: bool) -> SubscriptionGroupConfig | None:
+        """As `find`; where `auto_create` holds, a group with a legal name is made."""
+        group = self._groups.get(name)
+        if group is None and auto_create:
+            try:
+                check_group(name)
+            except MessageError:
+                return None
+            group = self._groups[name] = SubscriptionGroupConfig(group_name=name)
+            self._changed()
+        return group
+
+    def put(self, group: SubscriptionGroupConfig) -> None:
+        """Create or change a group. Raises `Refusal` for an illegal name or attribute change."""
+        try:
+            check_group(group.group_name)
+        except MessageError as problem:
+            raise Refusal(ResponseCode.INVALID_PARAMETER, str(problem)) from None
+        old = self._groups.get(group.group_name)
+        attributes = dict(old.attributes if old else {})
+        for key, value in group.attributes.items():
+            if key.startswith("-"):
+                attributes.pop(key[1:], None)
+            else:
+                attributes[key.removeprefix("+")] = value
+        self._groups[group.group_name] = msgspec.structs.replace(group, attributes=attributes)
+        self._changed()
+
+    def remove(self, name: str) -> bool:
+        """Forget a group; gives whether there was one."""
+        self.forbidden.pop(name, None)
+        if self._groups.pop(name, None) is None:
+            return False
+        self._changed()
+        return True
+
+    def may_read(self, group: str, topic: str) -> bool:
+        """Whether no entry of the forbidden table stops `group` from reading `topic`."""
+        return not self.forbidden.get(group, {}).get(topic, 0) & READ_FORBIDDEN
+
+    def load(self, table: SubscriptionGroupTable) -> None:
+        """Take over what was saved; it replaces what is there under the same name."""
+        self._groups.update(table.subscription_group_table)
+        self.forbidden = dict(table.forbidden_table)
+        self.version = table.data_version
+
+    def dump(self) -> SubscriptionGroupTable:
+        """Everything, as it is saved."""
+        return SubscriptionGroupTable(
+            data_version=self.version,
+            forbidden_table=self.forbidden,
+            subscription_group_table=dict(self._groups),
+        )
+
+    def _changed(self) -> None:
+        self.changes += 1
+        self.version = next_version(self.version, self._clock.now_ms())

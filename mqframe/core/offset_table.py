@@ -1,0 +1,121 @@
+"""How far each consumer group is, kept by the broker (store.md §5; source: ConsumerOffsetManager.java)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from mqframe.core.bodies import ConsumerOffsetTable, DataVersion
+from mqframe.core.clock import Clock
+from mqframe.core.data_version import next_version
+
+SEPARATOR: Final = "@"
+"""Stands between topic and group in the keys of the saved table; no name may hold it."""
+
+
+class OffsetTable:
+    """Committed offsets by topic, group and queue; offsets last pulled; offsets that an operator set.
+
+    `changes` grows with every change of what is saved.
+    """
+
+    __slots__ = ("_clock", "_committed", "_pulled", "_resets", "changes", "version")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._committed: dict[tuple[str, str], dict[int, int]] = {}
+        self._pulled: dict[tuple[str, str], dict[int, int]] = {}
+        self._resets: dict[tuple[str, str], dict[int, int]] = {}
+        self.version = DataVersion(timestamp=clock.now_ms())
+        self.changes = 0
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Store how far `group` is. An offset before the stored one is taken, too."""
+        self._committed.setdefault((topic, group), {})[queue_id] = offset
+        self.changes += 1
+
+    def query(self, group: str, topic: str, queue_id: int) -> int | None:
+        """The stored offset, a pending reset before all; `None` when there is none."""
+        reset = self._resets.get((topic, group))
+        if reset is not None and queue_id in reset:
+            return reset[queue_id]
+        return self._committed.get((topic, group), {}).get(queue_id)
+
+    def pulled(self, group: str, topic: str, queue_id: int, next_offset: int) -> None:
+        """Note where the group's next pull will begin."""
+        key = (topic, group)
+        queues = self._pulled.get(key)
+        if queues is None:
+            queues = self._pulled[key] = {}
+        queues[queue_id] = next_offset
+
+    def query_pulled(self, group: str, topic: str, queue_id: int) -> int | None:
+        """Where the group's next pull will begin, else the stored offset."""
+        pulled = self._pulled.get((topic, group), {}).get(queue_id)
+        return self.query(group, topic, queue_id) if pulled is None else pulled
+
+    def reset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Set an offset by an operator's will: the next pull of the queue is sent there."""
+        self._resets.setdefault((topic, group), {})[queue_id] = offset
+        self.commit(group, topic, queue_id, offset)
+
+    def reset_pending(self, group: str, topic: str, queue_id: int) -> bool:
+        """Whether a reset still waits for the group's next pull; commits are ignored until then."""
+        return queue_id in self._resets.get((topic, group), ())
+
+    def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:
+        """The pending reset, which is done with that; `None` when there is none."""
+        if not self._resets:
+            return None
+        pending = self._resets.get((topic, group))
+        if pending is None:
+            return None
+        offset = pending.pop(queue_id, None)
+        if not pending:
+            del self._resets[topic, group]
+        return offset
+
+    def topics_of(self, group: str) -> list[str]:
+        """The topics that `group` has offsets of."""
+        return [topic for topic, owner in self._committed if owner == group]
+
+    def groups_of(self, topic: str) -> list[str]:
+        """The groups that have offsets of `topic`."""
+        return [group for name, group in self._committed if name == topic]
+
+    def remove_topic(self, topic: str) -> None:
+        """Forget all offsets of a topic."""
+        self._remove(key for key in self._keys() if key[0] == topic)
+
+    def remove_group(self, group: str) -> None:
+        """Forget all offsets of a group."""
+        self._remove(key for key in self._keys() if key[1] == group)
+
+    def load(self, table: ConsumerOffsetTable) -> None:
+        """Take over what was saved. Keys that are not "topic@group" are left out."""
+        for key, queues in table.offset_table.items():
+            topic, found, group = key.partition(SEPARATOR)
+            if found and topic and group and SEPARATOR not in group:
+                self._committed[topic, group] = dict(queues)
+        self.version = table.data_version or self.version
+
+    def dump(self) -> ConsumerOffsetTable:
+        """Everything that is saved, under a new version when it changed since the last time."""
+        if self.changes:
+            self.version = next_version(self.version, self._clock.now_ms())
+        return ConsumerOffsetTable(
+            data_version=self.version,
+            offset_table={
+                f"{topic}{SEPARATOR}{group}": dict(queues)
+                for (topic, group), queues in self._committed.items()
+            },
+        )
+
+    def _keys(self) -> set[tuple[str, str]]:
+        return {*self._committed, *self._pulled, *self._resets}
+
+    def _remove(self, keys: Iterable[tuple[str, str]]) -> None:
+        for key in tuple(keys):
+            for table in (self._committed, self._pulled, self._resets):
+                table.pop(key, None)
+            self.changes += 1

@@ -1,0 +1,59 @@
+"""What a group wants of a topic, as the broker applies it: by tag hash (wire.md §7).
+
+Sources: FilterAPI.java, ExpressionMessageFilter.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from mqframe.core.bodies import SubscriptionData
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.java_hash import java_hash
+
+
+class Subscription:
+    """One group's subscription of one topic.
+
+    `codes`: hashes of the wanted tags, `None` for all messages. `is_tag`: the expression is of type TAG, the
+    only one that hashes can decide. `version`: ms; the newest one of the group counts.
+    """
+
+    __slots__ = ("codes", "data", "is_tag", "version")
+
+    def __init__(self, data: SubscriptionData) -> None:
+        self.data = data
+        self.version = data.sub_version
+        self.is_tag = is_tag_type(data.expression_type)
+        self.codes = frozenset(data.code_set) if data.code_set else tag_codes(data.sub_string)
+        if data.sub_string in (None, "", "*") or data.class_filter_mode:
+            self.codes = None
+
+
+def is_tag_type(expression_type: str | None) -> bool:
+    """Whether an expression of this type names tags; no type at all means so too."""
+    return not expression_type or expression_type == "TAG"
+
+
+@lru_cache(maxsize=1024)
+def tag_codes(expression: str | None) -> frozenset[int] | None:
+    """The hashes of the tags in "a || b"; `None` for all messages.
+
+    Raises `Refusal` (23) for text that holds no tag.
+    """
+    if not expression or expression == "*":
+        return None
+    tags = [tag.strip() for tag in expression.split("||") if tag.strip()]
+    if not tags:
+        raise Refusal(
+            ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+            f"subscription {expression!r} names no tag; write * for all",
+        )
+    return frozenset(map(java_hash, tags))
+
+
+def wanted(codes: Collection[int] | None, arrived: Collection[int]) -> bool:
+    """Whether one of the tag codes that `arrived` is among `codes`."""
+    return codes is None or any(code in codes for code in arrived)

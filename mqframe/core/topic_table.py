@@ -1,0 +1,219 @@
+"""The topics of one broker: what exists, what may be created, by whom (wire.md §8, store.md §5).
+
+Source: TopicConfigManager.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from mqframe.core.bodies import DataVersion, TopicConfig, TopicConfigTable
+from mqframe.core.clock import Clock
+from mqframe.core.codes import PERM_INHERIT, PERM_READ, PERM_WRITE, ResponseCode
+from mqframe.core.data_version import next_version
+from mqframe.core.errors import Refusal
+from mqframe.core.topics import (
+    BENCHMARK_TOPIC,
+    DEFAULT_TOPIC,
+    HALF_TOPIC,
+    OFFSET_MOVED_TOPIC,
+    OP_HALF_TOPIC,
+    SCHEDULE_TOPIC,
+    SELF_TEST_TOPIC,
+    TIMER_TOPIC,
+    is_system_topic,
+)
+
+READ_WRITE = PERM_READ | PERM_WRITE
+
+
+class TopicTable:
+    """Topics by name.
+
+    `changes` grows with every change, so that the owner sees when to save and to register; `version` is what
+    name servers compare.
+    """
+
+    __slots__ = ("_clock", "_own", "_topics", "changes", "version")
+
+    def __init__(self, clock: Clock, system: Iterable[TopicConfig] = ()) -> None:
+        self._clock = clock
+        self._topics: dict[str, TopicConfig] = {str(topic.topic_name): topic for topic in system}
+        self._own = frozenset(self._topics)
+        self.version = DataVersion(timestamp=clock.now_ms())
+        self.changes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._topics))
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._topics
+
+    def find(self, name: str) -> TopicConfig | None:
+        """The configuration of topic `name`; `None` when there is none."""
+        return self._topics.get(name)
+
+    def is_system(self, name: str) -> bool:
+        """Whether the broker made this topic for itself."""
+        return name in self._own or is_system_topic(name)
+
+    @property
+    def system_topics(self) -> list[str]:
+        """The topics that the broker made for itself."""
+        return [name for name in self._topics if self.is_system(name)]
+
+    def load(self, table: TopicConfigTable) -> None:
+        """Take over what was saved; it replaces what is there under the same name."""
+        for name, topic in table.topic_config_table.items():
+            self._topics[name] = (
+                topic if topic.topic_name else msgspec.structs.replace(topic, topic_name=name)
+            )
+        self.version = table.data_version
+
+    def dump(self) -> TopicConfigTable:
+        """Everything, as it is saved and registered."""
+        return TopicConfigTable(data_version=self.version, topic_config_table=dict(self._topics))
+
+    def put(self, topic: TopicConfig) -> bool:
+        """Create or change a topic; attributes are given as changes. Gives whether anything changed.
+
+        Raises `Refusal` for an attribute change that is not one.
+        """
+        name = str(topic.topic_name)
+        old = self._topics.get(name)
+        attributes = _changed_attributes(old.attributes if old else {}, topic.attributes)
+        topic = msgspec.structs.replace(topic, attributes=attributes)
+        if topic == old:
+            return False
+        self._topics[name] = topic
+        self._changed()
+        return True
+
+    def ensure(
+        self, name: str, queues: int, *, perm: int = READ_WRITE, order: bool = False, sys_flag: int = 0
+    ) -> TopicConfig:
+        """The topic `name`, made with `queues` queues when it does not exist yet.
+
+        An existing topic is left as it is but for `order`.
+        """
+        topic = self._topics.get(name)
+        if topic is not None and topic.order == order:
+            return topic
+        if topic is not None:
+            topic = msgspec.structs.replace(topic, order=order)
+        else:
+            topic = TopicConfig(
+                topic_name=name,
+                read_queue_nums=queues,
+                write_queue_nums=queues,
+                perm=perm,
+                order=order,
+                topic_sys_flag=sys_flag,
+            )
+        self._topics[name] = topic
+        self._changed()
+        return topic
+
+    def create_like(
+        self, name: str, model: str, queues: int, *, sys_flag: int = 0, auto_create: bool = True
+    ) -> TopicConfig | None:
+        """Make topic `name` after the topic `model`; `None` when that does not exist or hands nothing down.
+
+        It gets the smaller of `queues` (the client's wish) and the model's write queues. `auto_create`:
+        whether TBW102 may serve as model.
+        """
+        pattern = self._topics.get(model)
+        if pattern is None or not pattern.perm & PERM_INHERIT or (model == DEFAULT_TOPIC and not auto_create):
+            return None
+        count = max(0, min(queues, pattern.write_queue_nums))
+        topic = TopicConfig(
+            topic_name=name,
+            read_queue_nums=count,
+            write_queue_nums=count,
+            perm=pattern.perm & ~PERM_INHERIT,
+            topic_filter_type=pattern.topic_filter_type,
+            topic_sys_flag=sys_flag,
+        )
+        self._topics[name] = topic
+        self._changed()
+        return topic
+
+    def remove(self, name: str) -> bool:
+        """Forget a topic; gives whether there was one."""
+        if self._topics.pop(name, None) is None:
+            return False
+        self._changed()
+        return True
+
+    def touch(self) -> None:
+        """Give the table a new version although no topic changed (the broker's own permission did)."""
+        self._changed()
+
+    def _changed(self) -> None:
+        self.changes += 1
+        self.version = next_version(self.version, self._clock.now_ms())
+
+
+def _changed_attributes(old: dict[str, str], wanted: dict[str, str]) -> dict[str, str]:
+    # "+name" sets, "-name" removes (AttributeUtil.java); a plain name is one that was saved before.
+    attributes = dict(old)
+    for key, value in wanted.items():
+        sign, name = key[:1], key[1:]
+        if sign == "+" and name:
+            attributes[name] = value
+        elif sign == "-" and name:
+            attributes.pop(name, None)
+        else:
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR, f"attribute {key!r}: write +{key}=value to set, -{key} to remove"
+            )
+    return attributes
+
+
+def parse_attributes(text: str | None) -> dict[str, str]:
+    """The changes in "+name=value,-name". Raises `Refusal` for text that is something else."""
+    changes: dict[str, str] = {}
+    for piece in (text or "").split(","):
+        if not piece.strip():
+            continue
+        key, equals, value = piece.strip().partition("=")
+        if not (key.startswith("+") and equals) and not (key.startswith("-") and not equals):
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR, f"attribute change {piece!r}: neither +name=value nor -name"
+            )
+        if key in changes:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, f"attribute {key} is changed twice")
+        changes[key] = value
+    return changes
+
+
+def system_topics(
+    cluster: str, broker: str, *, default_queues: int = 8, auto_create: bool = True
+) -> list[TopicConfig]:
+    """The topics that a broker makes for itself when it starts (store.md §5)."""
+    inherited = READ_WRITE | PERM_INHERIT
+    made = [
+        (SELF_TEST_TOPIC, 1, READ_WRITE),
+        (BENCHMARK_TOPIC, 1024, READ_WRITE),
+        (cluster, 16, inherited),
+        (broker, 1, inherited),
+        (OFFSET_MOVED_TOPIC, 1, READ_WRITE),
+        (SCHEDULE_TOPIC, 18, READ_WRITE),
+        (f"{cluster}_REPLY_TOPIC", 1, READ_WRITE),
+        (f"rmq_sys_REVIVE_LOG_{cluster}", 8, READ_WRITE),
+        (f"rmq_sys_SYNC_BROKER_MEMBER_{broker}", 1, PERM_INHERIT),
+        (HALF_TOPIC, 1, READ_WRITE),
+        (OP_HALF_TOPIC, 1, READ_WRITE),
+        (TIMER_TOPIC, 1, READ_WRITE),
+    ]
+    if auto_create:
+        made.append((DEFAULT_TOPIC, default_queues, inherited))
+    return [
+        TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=perm)
+        for name, queues, perm in made
+    ]

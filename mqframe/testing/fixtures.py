@@ -1,0 +1,40 @@
+"""A pytest plugin: clusters as fixtures. Registered by the distribution; nothing has to be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from mqframe.testing.cluster import Cluster
+
+
+@pytest.fixture
+def mqframe_cluster() -> Iterator[Cluster]:
+    """A name server and one broker in a thread of their own, new for each test."""
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def mqframe_shared_cluster() -> Iterator[Cluster]:
+    """As `mqframe_cluster`, one for all tests of the run: use topic and group names of your own."""
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def mqframe_cluster_factory() -> Iterator[Callable[..., Cluster]]:
+    """Makes started clusters with the arguments of `Cluster`; they stop with the test."""
+    made: list[Cluster] = []
+
+    def make(brokers: int = 1, **options: Any) -> Cluster:
+        cluster = Cluster(brokers, **options)
+        cluster.start()
+        made.append(cluster)
+        return cluster
+
+    yield make
+    for cluster in reversed(made):
+        cluster.stop()
