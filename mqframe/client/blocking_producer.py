@@ -15,6 +15,7 @@ from mqframe.client.identity import SameProcess, nameserver_text
 from mqframe.client.instance import ClientInstance
 from mqframe.client.loop_thread import LoopThread
 from mqframe.client.producer_parts import ProducerParts, with_nameserver
+from mqframe.client.result_futures import Item, ThreadResults
 from mqframe.client.room import BlockingRoom
 from mqframe.client.send_port import AsyncPort
 from mqframe.client.sends import Sends
@@ -34,14 +35,6 @@ from mqframe.net.settings import NetSettings
 
 _DRAINED_AT_ONCE: Final = 512
 """Submitted messages taken over in one turn of the loop, so that answers are read in between."""
-
-
-class SendFuture(Future[SendResult]):
-    """The result of a submitted message. It cannot be cancelled: the message may be on its way."""
-
-    def cancel(self) -> bool:
-        """Never possible."""
-        return False
 
 
 class Producer:
@@ -93,7 +86,8 @@ class Producer:
         self._submitter: Submitter | None = None
         limits = self.settings
         self._waiting = BlockingRoom(Budget(limits.waiting_messages_max, limits.waiting_bytes_max))
-        self._inbox: deque[tuple[Message, SendFuture, int, MessageQueue | None]] = deque()
+        self._results = ThreadResults()
+        self._inbox: deque[Item] = deque()
         self._awake = False
 
     def start(self) -> None:
@@ -215,8 +209,8 @@ class Producer:
         body_bytes = len(message.body)
         if not self._waiting.take(body_bytes):
             run_blocking(self._waiting.wait(body_bytes, self.settings.submit_wait_seconds))
-        future = SendFuture()
-        self._inbox.append((message, future, size, fixed))
+        future = self._results.new()
+        self._inbox.append(Item(message, future, size, fixed))
         if not self._awake:
             self._wake()
         return future
@@ -254,8 +248,8 @@ class Producer:
 
     def _refuse_rest(self) -> None:
         while self._inbox:
-            _message, future, _size, _fixed = self._inbox.popleft()
-            future.set_exception(ClosedError("the producer was stopped; the message was not sent"))
+            problem = ClosedError("the producer was stopped; the message was not sent")
+            self._results.fail((self._inbox.popleft(),), problem)
 
     # On the loop's thread
 
@@ -266,7 +260,9 @@ class Producer:
         sender = self._parts.sender(
             self._port, clock, random.SystemRandom(), instance.ip, vip=self._client.vip_channel
         )
-        self._submitter = Submitter(sender, self._parts.submitted, settings, clock, self._waiting)
+        self._submitter = Submitter(
+            sender, self._parts.submitted, settings, clock, self._waiting, self._results
+        )
         self._instance = instance
         await instance.start()
         instance.register_producer(self.group)
@@ -287,11 +283,16 @@ class Producer:
         await self._submitter.flush()
 
     def _drain(self) -> None:
-        # First: whoever appends from here on wakes this thread again.
-        self._awake = False
+        # Waking a thread costs more than packing ten messages: while some come, this looks again by itself.
+        if not self._inbox:
+            self._awake = False
+            if not self._inbox or self._awake:
+                return  # whoever appends from here on wakes this thread
+            self._awake = True
         self._take(_DRAINED_AT_ONCE)
-        if self._inbox and not self._awake:
-            self._wake()
+        assert self._thread is not None
+        delay = 0.0 if self._inbox else self.settings.linger_seconds
+        self._thread.loop.call_later(delay, self._drain)
 
     def _take(self, count: int) -> None:
         inbox, submitter = self._inbox, self._submitter
@@ -299,9 +300,9 @@ class Producer:
         for _ in range(count):
             if not inbox:
                 break
-            message, future, size, fixed = inbox.popleft()
+            item = inbox.popleft()
             try:
-                submitter.add(message, future, size, fixed)
+                submitter.add(item)
             except MqframeError as problem:
-                self._waiting.give(len(message.body))
-                future.set_exception(problem)
+                self._waiting.give(len(item.message.body))
+                self._results.fail((item,), problem)

@@ -10,6 +10,7 @@ from types import TracebackType
 from mqframe.client.identity import nameserver_text
 from mqframe.client.instance import ClientInstance
 from mqframe.client.producer_parts import ProducerParts, with_nameserver
+from mqframe.client.result_futures import Item, LoopResults
 from mqframe.client.room import AsyncRoom
 from mqframe.client.send import Randomness
 from mqframe.client.send_port import AsyncPort
@@ -104,7 +105,9 @@ class AsyncProducer:
         port = AsyncPort(instance, self._clock, settings.default_topic, settings.default_topic_queues)
         vip = self._client.vip_channel
         sender = self._parts.sender(port, self._clock, self._randomness, instance.ip, vip=vip)
-        self._submitter = Submitter(sender, self._parts.submitted, settings, self._clock, self._waiting)
+        self._submitter = Submitter(
+            sender, self._parts.submitted, settings, self._clock, self._waiting, LoopResults()
+        )
         self._sends = Sends(self._parts, sender, self._room)
 
     async def stop(self) -> None:
@@ -229,7 +232,7 @@ class AsyncProducer:
         if not self._waiting.take(body_bytes):
             await self._waiting.wait(body_bytes, self.settings.submit_wait_seconds)
         future: asyncio.Future[SendResult] = asyncio.get_running_loop().create_future()
-        if submitter.add(message, future, size, fixed):
+        if submitter.add(Item(message, future, size, fixed)):
             await asyncio.sleep(0)  # a full batch leaves now, also when the caller never waits
         return future
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Protocol
 
+from mqframe.client.result_futures import Item, Results
 from mqframe.client.room import Room
 from mqframe.client.send import Sender
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.accumulator import Accumulator, Batch
 from mqframe.core.errors import ClosedError, GiveUpError, MqframeError
-from mqframe.core.message import Message, MessageQueue, SendResult
+from mqframe.core.message import MessageQueue
 from mqframe.core.send_answer import split_send_result
 from mqframe.core.send_rules import NEVER, RetryRules
 from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
@@ -25,36 +25,23 @@ from mqframe.net.clock import LoopClock, Timer
 log = get_logger("client")
 
 
-class ResultFuture(Protocol):
-    """A future of asyncio or of concurrent.futures."""
-
-    def done(self) -> bool:
-        """Whether it has a result, or nobody waits any more."""
-        ...
-
-    def set_result(self, result: Any, /) -> None:
-        """Give the result."""
-        ...
-
-    def set_exception(self, exception: Any, /) -> None:
-        """Give the error."""
-        ...
-
-
-Item = tuple[Message, ResultFuture, bool]
-"""A message, who waits for its result, and whether it is bound to its queue."""
-
-
 class Submitter:
     """Gathers and sends. Everything but the construction happens on one loop.
 
     `rules`: what is tried again of messages that are free to go to any queue; those bound to one are sent
-    once. `room`: gets back what messages took before they were added.
+    once. `room`: gets back what messages took before they were added. `results`: takes what came of them.
     """
 
     def __init__(
-        self, sender: Sender, rules: RetryRules, settings: ProducerSettings, clock: LoopClock, room: Room
+        self,
+        sender: Sender,
+        rules: RetryRules,
+        settings: ProducerSettings,
+        clock: LoopClock,
+        room: Room,
+        results: Results,
     ) -> None:
+        self._results = results
         self._sender = sender
         self._rules = rules
         self._clock = clock
@@ -69,13 +56,14 @@ class Submitter:
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def add(self, message: Message, future: ResultFuture, size: int, fixed: MessageQueue | None) -> bool:
-        """Take `message` of about `size` bytes in; tells whether a batch is on its way because of it.
+    def add(self, item: Item) -> bool:
+        """Take `item` in; tells whether a batch is on its way because of it.
 
         A free message joins the batch that the last one of its topic joined, so that batches fill; the next
         batch goes to the next queue.
         """
         accumulator = self._accumulator
+        message, size = item.message, item.size
         topic = message.topic
         alone = (
             len(message.body) >= self._compress_over
@@ -83,11 +71,10 @@ class Submitter:
             or not message.wait_store_ok
             or topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
         )
-        if fixed is not None:
-            accumulator.add(fixed, (message, future, True), size, self._clock.monotonic(), alone=alone)
+        if item.queue is not None:
+            accumulator.add(item.queue, item, size, self._clock.monotonic(), alone=alone)
         else:
             batch = self._sticky.get(topic)
-            item = (message, future, False)
             if batch is not None and not alone and accumulator.room(batch, size):
                 accumulator.append(batch, item, size)
             else:
@@ -149,16 +136,18 @@ class Submitter:
         try:
             await self._send_items(batch.lane, items)  # type: ignore[arg-type]  # lanes are queues here
         except MqframeError as problem:
-            _fail(items, problem)
+            self._results.fail(items, problem)
         except asyncio.CancelledError:
-            _fail(items, ClosedError("the producer was stopped; the message may or may not be stored"))
+            self._results.fail(
+                items, ClosedError("the producer was stopped; the message may or may not be stored")
+            )
             raise
         except Exception as problem:  # one batch's fault must not leave its futures without an answer
             log.exception("submitted batch failed", queue=str(batch.lane))
-            _fail(items, GiveUpError(f"the batch could not be sent: {problem!r}"))
+            self._results.fail(items, GiveUpError(f"the batch could not be sent: {problem!r}"))
         finally:
             self._accumulator.done(batch)
-            self._room.give(sum([len(item[0].body) for item in items]), len(items))
+            self._room.give(sum([len(item.message.body) for item in items]), len(items))
             if self._accumulator.has_ready:
                 self._pump()
 
@@ -171,8 +160,8 @@ class Submitter:
             items = self._allowed(items, queue, address)
             if not items:
                 return
-        bound = any(item[2] for item in items)
-        messages = [item[0] for item in items]
+        bound = any(item.queue is not None for item in items)
+        messages = [item.message for item in items]
         loader = sender.loader
         ids = loader.take_ids(len(messages))
         load = loader.one(messages[0], ids[0]) if len(items) == 1 else loader.batch(messages, ids)
@@ -183,41 +172,31 @@ class Submitter:
                 load, rules, route, deadline, fixed=fixed, first=queue, mode="async"
             )
         except MqframeError as problem:
-            free = [(item, i) for item, i in zip(items, ids, strict=True) if not item[2]] if bound else []
+            free = (
+                [(item, i) for item, i in zip(items, ids, strict=True) if item.queue is None] if bound else []
+            )
             left = deadline - self._clock.monotonic()
             if not free or self._rules.next_delay(1, problem, left, lambda: 0.5) is None:
                 raise
             # Only those that are bound to the queue must not go elsewhere.
-            _fail([item for item in items if item[2]], problem)
+            self._results.fail([item for item in items if item.queue is not None], problem)
             items, ids = [item for item, _ in free], [i for _, i in free]
             load = (
-                loader.one(items[0][0], ids[0])
+                loader.one(items[0].message, ids[0])
                 if len(items) == 1
-                else loader.batch([item[0] for item in items], ids)
+                else loader.batch([item.message for item in items], ids)
             )
             again = self._rules.after_one()
             result = await sender.deliver(load, again, route, deadline, avoid=queue.broker_name, mode="async")
-        _resolve(items, result, ids)
+        one = len(items) == 1
+        self._results.resolve(items, (result,) if one else split_send_result(result, ids))
 
     def _allowed(self, items: Sequence[Item], queue: MessageQueue, address: str) -> list[Item]:
         allowed = []
         for item in items:
             try:
-                self._sender.check_forbidden((item[0],), queue, address, "async")
+                self._sender.check_forbidden((item.message,), queue, address, "async")
                 allowed.append(item)
             except Forbidden as refusal:
-                _fail([item], refusal)
+                self._results.fail([item], refusal)
         return allowed
-
-
-def _resolve(items: Sequence[Item], result: SendResult, ids: list[str]) -> None:
-    results = (result,) if len(items) == 1 else split_send_result(result, ids)
-    for (_message, future, _bound), one in zip(items, results, strict=True):
-        if not future.done():
-            future.set_result(one)
-
-
-def _fail(items: Sequence[Item], problem: MqframeError) -> None:
-    for _message, future, _bound in items:
-        if not future.done():
-            future.set_exception(problem)

@@ -25,7 +25,7 @@ class MessageQueue(NamedTuple):
     queue_id: int
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """A message to send. Unchanged once made; `msgspec.structs.replace` makes a changed copy.
 
     `topic`: where it goes; `body`: bytes, not empty, 4 MiB at most by default; `tag`: second-level filter;
@@ -52,7 +52,7 @@ class SendStatus(Enum):
     SLAVE_NOT_AVAILABLE = 11
 
 
-class SendResult(msgspec.Struct, frozen=True):
+class SendResult(msgspec.Struct, frozen=True, gc=False):
     """What a broker said to a send.
 
     `message_id`: the unique key (comma-joined for a batch); `offset_message_id`: the broker's id, which holds

@@ -1,0 +1,149 @@
+"""The futures of submitted messages, for each face, resolved a whole batch at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, Protocol
+
+import msgspec
+
+from mqframe.core.errors import MqframeError
+from mqframe.core.message import Message, MessageQueue, SendResult
+
+
+class Item(msgspec.Struct, gc=False):
+    """A submitted message: who waits for its result, its size in bytes, the queue that it is bound to."""
+
+    message: Message
+    future: Any
+    size: int
+    queue: MessageQueue | None
+
+
+class Results(Protocol):
+    """Hands results to those who wait. Futures that nobody waits for any more are passed over."""
+
+    def resolve(self, items: Sequence[Item], results: Sequence[SendResult]) -> None:
+        """Give each its result."""
+        ...
+
+    def fail(self, items: Sequence[Item], problem: MqframeError) -> None:
+        """Give all the same error."""
+        ...
+
+
+class LoopResults:
+    """For futures of asyncio, on their loop."""
+
+    def resolve(self, items: Sequence[Item], results: Sequence[SendResult]) -> None:
+        """Give each its result."""
+        for item, result in zip(items, results, strict=True):
+            future = item.future
+            if not future.done():
+                future.set_result(result)
+
+    def fail(self, items: Sequence[Item], problem: MqframeError) -> None:
+        """Give all the same error."""
+        for item in items:
+            if not item.future.done():
+                item.future.set_exception(problem)
+
+
+class SendFuture(Future[SendResult]):
+    """The result of a submitted message, a `concurrent.futures.Future` that is cheap by the hundred thousand.
+
+    All futures of a producer share one condition, told once for each batch, instead of a lock and a queue of
+    waiters each. It cannot be cancelled: the message may be on its way.
+    """
+
+    def __init__(self, changed: threading.Condition) -> None:
+        # The fields of the base class, which `concurrent.futures.wait` and `as_completed` look at.
+        self._condition = changed
+        self._state = "PENDING"
+        self._result: SendResult | None = None
+        self._exception: BaseException | None = None
+        self._watched = False
+
+    def __getattr__(self, name: str) -> Any:
+        # Two lists that most futures never need; both are only asked for while the condition is held.
+        if name not in ("_waiters", "_done_callbacks"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        made: list[Any] = []
+        setattr(self, name, made)
+        self._watched = True
+        return made
+
+    def cancel(self) -> bool:
+        """Never possible."""
+        return False
+
+    def result(self, timeout: float | None = None) -> SendResult:
+        """The result. Raises its error, or `TimeoutError` after `timeout` seconds."""
+        problem = self.exception(timeout)
+        if problem is not None:
+            raise problem
+        assert self._result is not None
+        return self._result
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """The error, or `None` when there is a result. Raises `TimeoutError` after `timeout` seconds."""
+        if self._state != "FINISHED":
+            until = None if timeout is None else time.monotonic() + timeout
+            with self._condition:
+                while self._state != "FINISHED":
+                    # Each batch of the producer wakes all who wait; look whether it was this one.
+                    left = None if until is None else until - time.monotonic()
+                    if left is not None and left <= 0:
+                        raise FutureTimeout
+                    self._condition.wait(left)
+        return self._exception
+
+    def finish(self, result: SendResult | None, problem: BaseException | None) -> None:
+        """Take the outcome; the caller holds the condition and notifies afterwards."""
+        self._result = result
+        self._exception = problem
+        self._state = "FINISHED"
+        if self._watched:
+            for waiter in self._waiters:
+                (waiter.add_result if problem is None else waiter.add_exception)(self)
+
+    def run_callbacks(self) -> None:
+        """Call what waits for the end; the caller does not hold the condition."""
+        if self._watched:
+            self._invoke_callbacks()
+
+
+class ThreadResults:
+    """For `SendFuture`s; makes them, too. `changed`: told once for each batch."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+
+    def new(self) -> SendFuture:
+        """A future that waits for its result."""
+        return SendFuture(self._changed)
+
+    def resolve(self, items: Sequence[Item], results: Sequence[SendResult]) -> None:
+        """Give each its result, and wake once all who wait."""
+        with self._changed:
+            for item, result in zip(items, results, strict=True):
+                item.future.finish(result, None)
+            self._changed.notify_all()
+        self._call(items)
+
+    def fail(self, items: Sequence[Item], problem: MqframeError) -> None:
+        """Give all the same error, and wake once all who wait."""
+        with self._changed:
+            for item in items:
+                item.future.finish(None, problem)
+            self._changed.notify_all()
+        self._call(items)
+
+    @staticmethod
+    def _call(items: Sequence[Item]) -> None:
+        for item in items:
+            item.future.run_callbacks()
