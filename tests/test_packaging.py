@@ -1,0 +1,156 @@
+"""The distributions: what is in them, and that they install and work apart from this checkout.
+
+Builds with uv (build back ends come from its cache, or from the registry). Installing needs a registry for
+what other people publish, so that part runs only where CI or MQFRAME_SLOW is set.
+"""
+
+import configparser
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECTS = [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+UV = shutil.which("uv")
+
+pytestmark = pytest.mark.skipif(UV is None, reason="uv, which builds the distributions, is not on PATH")
+
+slow = pytest.mark.skipif(
+    not (os.environ.get("CI") or os.environ.get("MQFRAME_SLOW")),
+    reason="needs a registry; set MQFRAME_SLOW=1",
+)
+
+
+def table(project: Path) -> dict[str, Any]:
+    return tomllib.loads((project / "pyproject.toml").read_text())
+
+
+def title(project: Path) -> str:
+    return str(table(project)["project"]["name"])
+
+
+def run(*command: object, cwd: Path | None = None) -> str:
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a wheel and a source distribution of every project."""
+    folder = tmp_path_factory.mktemp("dist")
+    build = [UV, "build", "--all-packages", "--quiet", "--out-dir", folder]
+    offline = subprocess.run([str(word) for word in [*build, "--offline"]], cwd=ROOT, capture_output=True)
+    if offline.returncode:
+        run(*build, cwd=ROOT)
+    return folder
+
+
+def wheel_of(project: Path, built: Path) -> zipfile.ZipFile:
+    stem = f"{title(project).replace('-', '_')}-{table(project)['project']['version']}"
+    return zipfile.ZipFile(built / f"{stem}-py3-none-any.whl")
+
+
+def packages_of(project: Path) -> list[Path]:
+    names = table(project)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    return [project / name for name in names]
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=title)
+def test_a_wheel_holds_its_packages_and_nothing_else(project: Path, built: Path) -> None:
+    with wheel_of(project, built) as wheel:
+        got = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    wanted = {
+        path.relative_to(package.parent).as_posix()
+        for package in packages_of(project)
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert got == wanted
+    for package in packages_of(project):
+        assert f"{package.name}/py.typed" in got
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=title)
+def test_a_wheel_carries_license_readme_and_entry_points(project: Path, built: Path) -> None:
+    stated = table(project)["project"]
+    with wheel_of(project, built) as wheel:
+        info = {name.partition(".dist-info/")[2]: name for name in wheel.namelist() if ".dist-info/" in name}
+        assert wheel.read(info["licenses/LICENSE"]) == (project / "LICENSE").read_bytes()
+        metadata = Parser().parsestr(wheel.read(info["METADATA"]).decode())
+        points = configparser.ConfigParser(delimiters=("=",))
+        points.optionxform = str  # type: ignore[assignment,method-assign]
+        points.read_string(wheel.read(info["entry_points.txt"]).decode())
+    assert (metadata["Name"], metadata["Version"]) == (stated["name"], stated["version"])
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata.get_payload().strip() == (project / "README.md").read_text().strip()
+    if project == ROOT:
+        assert dict(points["console_scripts"]) == {"mqframe": "mqframe.cli:main"}
+        assert "mqframe" not in points, "the kernel brings no strategy"
+    else:
+        assert dict(points["mqframe"]) == stated["entry-points"]["mqframe"]
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=title)
+def test_a_source_distribution_holds_sources_tests_and_license(project: Path, built: Path) -> None:
+    stem = f"{title(project).replace('-', '_')}-{table(project)['project']['version']}"
+    with tarfile.open(built / f"{stem}.tar.gz") as archive:
+        names = {name.removeprefix(f"{stem}/") for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "pyproject.toml", "PKG-INFO"} <= names
+    for package in packages_of(project):
+        assert f"{package.relative_to(project).as_posix()}/__init__.py" in names
+    tests = {path.relative_to(project).as_posix() for path in (project / "tests").glob("*.py")}
+    assert tests <= names
+    assert not any("__pycache__" in name or name.startswith(".venv") for name in names)
+
+
+@pytest.mark.parametrize("project", PROJECTS[1:], ids=title)
+def test_a_plugin_s_readme_starts_with_how_to_install_it(project: Path) -> None:
+    text = (project / "README.md").read_text()
+    assert f"pip install {title(project)}" in text.split("##")[0]
+
+
+def test_the_kernel_needs_four_things() -> None:
+    names = [line.partition(">")[0] for line in table(ROOT)["project"]["dependencies"]]
+    assert sorted(names) == ["attrs", "msgspec", "pluggy", "structlog"]
+
+
+def test_every_plugin_is_in_an_extra_and_in_the_workspace() -> None:
+    extras = table(ROOT)["project"]["optional-dependencies"]
+    offered = {name for names in extras.values() for name in names if name.startswith("mqframe-plugin-")}
+    plugins = {title(project) for project in PROJECTS[1:]}
+    assert offered == plugins
+    assert plugins | {"mqframe"} == set(table(ROOT)["tool"]["uv"]["sources"])
+
+
+@pytest.mark.slow
+@slow
+def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env/bin/python"
+    install = [python, "-m", "pip", "install", "--quiet", "--find-links", built]
+    make = (
+        "from mqframe.hooks.manager import default_manager as m\n"
+        "try: print(m().create('allocation', 'averagely').wire_name)\n"
+        "except Exception as error: print(error)\n"
+    )
+    run(*install, "mqframe", cwd=tmp_path)
+    assert "pip install mqframe-plugin-averagely" in run(python, "-c", make, cwd=tmp_path)
+    run(*install, "mqframe[standard]", cwd=tmp_path)
+    assert run(python, "-c", make, cwd=tmp_path).strip() == "AVG"
+    names = "print(len([i for i in m().installed(options=True) if not i.problem]))"
+    assert run(python, "-c", make.splitlines()[0] + "\n" + names, cwd=tmp_path).strip() == "8"
+    assert sys.executable != str(python)
