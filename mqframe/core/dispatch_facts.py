@@ -3,49 +3,49 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
 
 from mqframe.core import properties as p
 from mqframe.core.delay_levels import delivery_time
 from mqframe.core.java_hash import java_hash
 from mqframe.core.topics import SCHEDULE_TOPIC
 
-_TAGS: Final = "\x02TAGS\x01"
-_KEYS: Final = "\x02KEYS\x01"
-_UNIQUE: Final = "\x02UNIQ_KEY\x01"
-
 tag_code = lru_cache(maxsize=1 << 14)(java_hash)
 """The tags code of a tag: its Java hash (wire.md §6)."""
 
 
-def value_of(text: str, marker: str) -> str | None:
-    """The last value in properties `text` of the name in `marker` (0x02, name, 0x01); `None` when absent."""
-    at = text.rfind(marker)
-    if at < 0:
-        if not text.startswith(marker[1:]):
-            return None
-        at = -1
-    start = at + len(marker)
-    end = text.find("\x02", start)
-    value = text[start:] if end < 0 else text[start:end]
-    return value or p.find_property(text, marker[1:-1])
-
-
 def index_keys(text: str) -> tuple[str, ...]:
     """The keys that a record with properties `text` is indexed under, the unique key first (store.md §3)."""
-    unique = value_of(text, _UNIQUE)
-    keys = value_of(text, _KEYS)
+    # Written out twice instead of called: this runs for every message.
+    unique = keys = None
+    at = text.rfind("UNIQ_KEY\x01")
+    if at >= 0:
+        end = text.find("\x02", at)
+        unique = text[at + 9 : end]
+        if end < 0 or not unique or (at and text[at - 1] != "\x02"):
+            unique = p.find_property(text, p.UNIQUE_KEY)
+    at = text.rfind("KEYS\x01")
+    if at >= 0:
+        end = text.find("\x02", at)
+        keys = text[at + 5 : end]
+        if end < 0 or not keys or (at and text[at - 1] != "\x02"):
+            keys = p.find_property(text, p.KEYS)
     if keys is None:
         return () if unique is None else (unique,)
-    words = [word for word in keys.split(" ") if word]
+    words = [keys] if " " not in keys else [word for word in keys.split(" ") if word]
     return tuple(words) if unique is None else (unique, *words)
 
 
 def queue_code(topic: str, text: str, store_timestamp: int, levels: tuple[int, ...]) -> int:
-    """The tags code of a record's queue entry: hash of its tag, or its delivery time in the delay topic, ms."""
+    """The tags code of a record's queue entry: hash of its tag; in the delay topic its delivery time, ms."""
     if topic == SCHEDULE_TOPIC:
         delay = p.find_property(text, p.DELAY)
         if delay is not None and delay.isdecimal() and int(delay) > 0:
             return delivery_time(store_timestamp, int(delay), levels)
-    tag = value_of(text, _TAGS)
+    at = text.rfind("TAGS\x01")
+    if at < 0:
+        return 0
+    end = text.find("\x02", at)
+    tag: str | None = text[at + 5 : end]
+    if end < 0 or not tag or (at and text[at - 1] != "\x02"):
+        tag = p.find_property(text, p.TAGS)
     return 0 if tag is None else tag_code(tag)

@@ -132,6 +132,12 @@ class CommitLog:
             file.close()
             file.path.unlink()
 
+    def forget_ahead(self) -> None:
+        """Close the file made ahead and leave it, as a killed process does."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.exception() is None:
+            ahead.result().close()
+
     def cut(self, end: int) -> None:
         """Make `end` the end: later files go, the rest of the last one becomes zeros."""
         while self.files and self.files[-1].base >= end and (len(self.files) > 1 or end == 0):

@@ -31,6 +31,8 @@ class ConsumeQueue:
         "_file_bytes",
         "_floor",
         "_floor_for",
+        "_open_base",
+        "_open_path",
         "bases",
         "covered",
         "dirty_bytes",
@@ -57,6 +59,8 @@ class ConsumeQueue:
         self.dirty_bytes = 0
         self._floor = 0
         self._floor_for = 0
+        self._open_base = 0
+        self._open_path = ""
 
     def path(self, base: int) -> str:
         """The path of the file that starts at byte `base`."""
@@ -64,26 +68,39 @@ class ConsumeQueue:
 
     def write(self, offset: int, entries: bytes, covered: int) -> None:
         """Put `entries` at queue offset `offset`; `covered`: end of the last record. Raises OSError."""
+        size = len(entries)
+        at = offset * ENTRY_BYTES - self._open_base
+        if offset == self.end and at >= 0 and at + size <= self._file_bytes and self._open_path:
+            descriptor = self._descriptors.get(self._open_path, self._file_bytes)
+            if os.pwrite(descriptor, entries, at) != size:
+                write_all(descriptor, entries, at)
+        else:
+            self._write_across(offset, entries)
+        self.dirty_bytes += size
+        end = offset + size // ENTRY_BYTES
+        if end > self.end:
+            self.end = end
+            if self.next_offset < end:
+                self.next_offset = end
+        if covered > self.covered:
+            self.covered = covered
+
+    def _write_across(self, offset: int, entries: bytes) -> None:
         if offset > self.end or not self.bases:
             self._fill_gap(offset)
         at = offset * ENTRY_BYTES
-        data = entries
-        while data:
+        while entries:
             base = at - at % self._file_bytes
-            room = base + self._file_bytes - at
-            if not self.bases or base > self.bases[-1]:
-                self._descriptors.get(self.path(base), self._file_bytes)
+            path = self.path(base)
+            descriptor = self._descriptors.get(path, self._file_bytes)
+            if base > self.bases[-1]:
                 self.bases.append(base)
-            part = data[:room] if len(data) > room else data
-            write_all(self._descriptors.get(self.path(base), self._file_bytes), part, at - base)
+            part = entries[: base + self._file_bytes - at]
+            write_all(descriptor, part, at - base)
             at += len(part)
-            data = data[room:] if len(data) > room else b""
-        self.dirty_bytes += len(entries)
-        self.end = max(self.end, offset + len(entries) // ENTRY_BYTES)
-        if self.next_offset < self.end:
-            self.next_offset = self.end
-        if covered > self.covered:
-            self.covered = covered
+            entries = entries[len(part) :]
+            if base == self.bases[-1]:
+                self._open_base, self._open_path = base, path
 
     def _fill_gap(self, offset: int) -> None:
         at = offset * ENTRY_BYTES
@@ -190,6 +207,8 @@ class ConsumeQueue:
 
     def _remove_file(self, base: int) -> None:
         path = self.path(base)
+        if path == self._open_path:
+            self._open_path = ""
         self._descriptors.forget(path)
         Path(path).unlink(missing_ok=True)
 

@@ -14,7 +14,8 @@ from mqframe.store.index_file import IndexFile
 from mqframe.store.log_file import Allocate
 
 log: Final = structlog.get_logger("mqframe.store")
-_PREFIXES_MAX: Final = 20_000
+_HEADS_MAX: Final = 20_000
+_SHARED_CHARACTERS: Final = 24
 
 
 class KeyIndex:
@@ -23,6 +24,8 @@ class KeyIndex:
     def __init__(
         self, directory: Path, slots: int, entries: int, allocate: Allocate, now_ms: Callable[[], int]
     ) -> None:
+        self.lost = not directory.is_dir()
+        """Whether entries are missing that the log's records up to its end should have."""
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._slots = slots
@@ -35,60 +38,78 @@ class KeyIndex:
         self.noted = 0
         """Log offset up to which appends have been handed over; a repeated one is passed over."""
         self._writing: IndexFile | None = None
-        self._prefixes: dict[str, int] = {}
-        self._last_key = ("", "")
-        self._last_hash = 0
+        self._heads: dict[tuple[str, str], int] = {}
         self._repeat_from = 0
 
-    def load(self, trusted_until_ms: int | None) -> None:
-        """Open the files; with `trusted_until_ms` (after a crash) those that end later are deleted."""
+    def load(self) -> None:
+        """Open the files. Damaged ones, and all after them, are deleted, to be built again."""
         for path in sorted(self._directory.iterdir()):
             if len(path.name) != 17 or not path.name.isdecimal():
                 continue
             wanted = 40 + self._slots * 4 + self._entries * 20
-            if path.stat().st_size != wanted:
-                log.warning("index file of a wrong size is deleted", file=str(path), wanted_bytes=wanted)
+            if path.stat().st_size != wanted or self.lost:
+                log.warning("damaged index file is built again", file=str(path), wanted_bytes=wanted)
                 path.unlink()
+                self.lost = True
                 continue
             file = IndexFile(path, self._slots, self._entries)
-            damaged = file.count > self._entries or file.end_offset < file.begin_offset
-            if damaged or (trusted_until_ms is not None and file.end_timestamp > trusted_until_ms):
+            if file.count > self._entries or not 0 <= file.begin_offset <= file.end_offset:
+                log.warning("damaged index file is built again", file=str(path), entries=file.count)
                 file.remove()
+                self.lost = True
                 continue
             self.files.append(file)
-        if self.files:
-            self._repeat_from = self.files[-1].end_offset
+        self._repeat_from = self.covered + 1 if self.files else 0
+
+    def rewind(self, log_offset: int) -> None:
+        """Take back the entries of records at or past `log_offset`."""
+        self._writing = None
+        self.noted = 0
+        while self.files and self.files[-1].end_offset >= log_offset:
+            file = self.files[-1]
+            if file.begin_offset < log_offset:
+                if file.rewind(log_offset):
+                    break
+                log.warning("index file contradicts itself and is built again", file=str(file.path))
+                self.lost = True
+            self.files.pop().remove()
+        self._repeat_from = self.covered + 1 if self.files else 0
 
     @property
     def covered(self) -> int:
         """Log offset of the last record in the index, bytes."""
         return self.files[-1].end_offset if self.files else 0
 
-    def add(self, topic: str, keys: Sequence[str], offset: int, timestamp: int) -> None:
-        """Note the record at log `offset`, stored at `timestamp` (ms), under its keys. Raises OSError."""
-        if offset < self._repeat_from:
-            return
-        file = self._writing
-        for key in keys:
-            if file is None or file.count >= self._entries:
-                file = self._writable()
-            file.add(self.hash_of(topic, key), offset, timestamp)
+    def add(self, topic: str, indexed: Sequence[tuple[int, Sequence[str]]], timestamp: int) -> None:
+        """Note records of `topic`, all stored at `timestamp` (ms), as (log offset, keys). Raises OSError."""
+        repeat_from, hash_of = self._repeat_from, self._hash
+        last_key, last_hash = None, 0
+        pairs = []
+        for offset, keys in indexed:
+            if offset >= repeat_from:
+                for key in keys:
+                    # All messages of a batch may share one key.
+                    if key != last_key:
+                        last_key, last_hash = key, hash_of(topic, key)
+                    pairs.append((last_hash, offset))
+        while pairs:
+            file = self._writing or self._writable()
+            taken = file.add(pairs, timestamp)
+            if taken == len(pairs):
+                return
+            del pairs[:taken]
+            self._writable()
 
-    def hash_of(self, topic: str, key: str) -> int:
-        """The index hash of `topic#key`."""
-        asked = (topic, key)
-        if asked == self._last_key:
-            return self._last_hash
-        prefix = self._prefixes.get(topic)
-        if prefix is None:
-            if len(self._prefixes) >= _PREFIXES_MAX:
-                self._prefixes.clear()
-            prefix = self._prefixes[topic] = unsigned_hash(f"{topic}#")
-        value = unsigned_hash(key, prefix)
-        if value >= 0x80000000:
-            value = (0x100000000 - value) & 0x7FFFFFFF
-        self._last_key, self._last_hash = asked, value
-        return value
+    def _hash(self, topic: str, key: str) -> int:
+        # Unique ids of one process begin alike for a minute: 24 of their 32 characters are hashed once.
+        head = key[:_SHARED_CHARACTERS] if len(key) == 32 else ""
+        start = self._heads.get((topic, head))
+        if start is None:
+            if len(self._heads) >= _HEADS_MAX:
+                self._heads.clear()
+            start = self._heads[topic, head] = unsigned_hash(f"{topic}#{head}")
+        value = unsigned_hash(key[_SHARED_CHARACTERS:] if head else key, start)
+        return value if value < 0x80000000 else (0x100000000 - value) & 0x7FFFFFFF
 
     def _writable(self) -> IndexFile:
         last = self.files[-1] if self.files else None
@@ -145,14 +166,6 @@ class KeyIndex:
             gone.remove()
             dropped += 1
         return dropped
-
-    def cut_after(self, log_end: int) -> None:
-        """Delete files that name records at or past `log_end`: they are built again."""
-        while self.files and self.files[-1].end_offset >= log_end and self.files[-1].count > 1:
-            self.files.pop().remove()
-            self._writing = None
-        self._repeat_from = self.covered
-        self.noted = 0
 
     def close(self) -> None:
         """Close all files."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -77,43 +77,96 @@ class IndexFile:
     @property
     def full(self) -> bool:
         """Whether no entry fits any more."""
-        return self.count >= self.entries
+        return bool(self.count >= self.entries)
 
-    def add(self, key_hash: int, offset: int, timestamp: int) -> None:
-        """Note one entry; `write` puts it into the file. The caller has looked at `full`."""
-        slot = key_hash % self.slots
-        number = self.count
-        previous = self._new_slots.get(slot, 0)
-        if not previous:
-            if self._map is None:
-                raise ValueError(f"{self.path} is open for reading only")
-            previous = _SLOT.unpack_from(self._map, HEADER.size + slot * 4)[0]
-            if previous <= 0 or previous > number:
-                previous = 0
-                self.used_slots += 1
-        begin = self.begin_timestamp
-        seconds = (timestamp - begin) // 1000 if 0 < begin < timestamp else 0
+    def add(self, pairs: Sequence[tuple[int, int]], timestamp: int) -> int:
+        """Note entries for (key hash, log offset) pairs of records stored at `timestamp`, as many as fit.
+
+        Gives how many; `write` puts them into the file.
+        """
+        fit = pairs[: self.entries - self.count]
+        if not fit:
+            return 0
+        if self._map is None:
+            raise ValueError(f"{self.path} is open for reading only")
+        number, begin, slots = self.count, self.begin_timestamp, self.slots
+        seconds = min((timestamp - begin) // 1000, _SECONDS_MAX) if 0 < begin < timestamp else 0
         if number <= 1:
-            self.begin_offset = offset
+            self.begin_offset = fit[0][1]
             self.begin_timestamp = timestamp
-        self._new_entries.append(ENTRY.pack(key_hash, offset, min(seconds, _SECONDS_MAX), previous))
-        self._new_slots[slot] = number
-        self.count = number + 1
-        self.end_offset = offset
+        new_slots, note, pack = self._new_slots, self._new_entries.append, ENTRY.pack
+        target, unpack = self._map, _SLOT.unpack_from
+        for key_hash, offset in fit:
+            slot = key_hash % slots
+            previous = new_slots.get(slot)
+            if previous is None:
+                (previous,) = unpack(target, 40 + slot * 4)
+                if previous <= 0 or previous > number:
+                    previous = 0
+                    self.used_slots += 1
+            note(pack(key_hash, offset, seconds, previous))
+            # Only the very first entry of a file is counted from the time that the file inherited.
+            if number == 1 and begin != timestamp:
+                seconds = 0
+            new_slots[slot] = number
+            number += 1
+        self.count = number
+        self.end_offset = fit[-1][1]
         self.end_timestamp = timestamp
+        return len(fit)
 
     def write(self) -> None:
         """Put noted entries into the file: entries, then slots, then header. Raises OSError; may be repeated."""
         if not self._new_entries or self._map is None:
             return
         first = self.count - len(self._new_entries)
-        write_all(self._descriptor, b"".join(self._new_entries), self._entries_at + first * 20)
+        data = b"".join(self._new_entries)
+        at = self._entries_at + first * 20
+        if os.pwrite(self._descriptor, data, at) != len(data):
+            write_all(self._descriptor, data, at)
         pack, target, base = _SLOT.pack_into, self._map, HEADER.size
         for slot, number in self._new_slots.items():
             pack(target, base + slot * 4, number)
-        HEADER.pack_into(
-            target,
-            0,
+        target[: HEADER.size] = self._header()
+        self._new_entries.clear()
+        self._new_slots.clear()
+
+    def rewind(self, log_offset: int) -> bool:
+        """Take back the entries of records at or past `log_offset`, newest first, as if never made.
+
+        False when the file contradicts itself: then it has to be built again. The file is open for reading.
+        """
+        low, high = 1, self.count
+        while low < high:
+            middle = (low + high) // 2
+            if self._entry(middle)[1] < log_offset:
+                low = middle + 1
+            else:
+                high = middle
+        read, write, descriptor = os.pread, os.pwrite, self._descriptor
+        for number in range(self.count - 1, low - 1, -1):
+            key_hash, offset, _, previous = self._entry(number)
+            at = HEADER.size + key_hash % self.slots * 4
+            if key_hash < 0 or offset < log_offset or not 0 <= previous < number:
+                return False
+            if read(descriptor, 4, at) != _SLOT.pack(number):
+                return False
+            write(descriptor, _SLOT.pack(previous), at)
+            self.used_slots -= not previous
+        self.count = low
+        if low > 1:
+            _, self.end_offset, seconds, _ = self._entry(low - 1)
+            self.end_timestamp = self.begin_timestamp + seconds * 1000
+        write(descriptor, self._header(), 0)
+        return True
+
+    def _entry(self, number: int) -> tuple[int, int, int, int]:
+        raw = os.pread(self._descriptor, 20, self._entries_at + number * 20)
+        key_hash, offset, seconds, previous = ENTRY.unpack(raw)
+        return key_hash, offset, seconds, previous
+
+    def _header(self) -> bytes:
+        return HEADER.pack(
             self.begin_timestamp,
             self.end_timestamp,
             self.begin_offset,
@@ -121,12 +174,10 @@ class IndexFile:
             self.used_slots,
             self.count,
         )
-        self._new_entries.clear()
-        self._new_slots.clear()
 
     def matches_time(self, begin: int, end: int) -> bool:
         """Whether the file's time range and [begin, end] (ms) meet."""
-        return begin <= self.end_timestamp and end >= self.begin_timestamp
+        return bool(begin <= self.end_timestamp and end >= self.begin_timestamp)
 
     def offsets(self, key_hash: int, begin: int, end: int) -> Iterator[int]:
         """Log offsets of records whose key has this hash, newest first, stored from `begin` to `end` (ms).

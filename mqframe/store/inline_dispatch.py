@@ -68,8 +68,9 @@ class InlineDispatch:
         self.done = taken[-1].end
         self.done_timestamp = taken[-1].timestamp
         if self._on_arrival is not None:
+            tell = self._on_arrival
             for queue, codes in arrivals:
-                self._on_arrival(queue.topic, queue.queue_id, queue.end, codes)
+                tell(queue.topic, queue.queue_id, queue.end, codes)
 
     def _write(self, taken: list[Appended]) -> list[tuple[ConsumeQueue, list[int]]]:
         runs: dict[ConsumeQueue, list[Appended]] = {}
@@ -97,8 +98,8 @@ class InlineDispatch:
                 topic, timestamp = appended.topic, appended.timestamp
                 if appended.end <= index.noted:
                     continue
-                for physical, keys in appended.indexed:
-                    index.add(topic, keys, physical, timestamp)
+                if appended.indexed:
+                    index.add(topic, appended.indexed, timestamp)
                 index.noted = appended.end
             index.write()
         return arrivals

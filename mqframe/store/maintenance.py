@@ -155,7 +155,7 @@ class Maintenance:
             sync_paths(queue.dirty_paths())
         self._queues.dirty.clear()
         if self._index is not None:
-            for file in self._index.files[-2:]:
+            for file in [*self._index.filled, *self._index.files[-1:]]:
                 file.sync()
 
     def clean(self) -> list[LogFile]:

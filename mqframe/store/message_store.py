@@ -163,6 +163,17 @@ class MessageStore:
             self._ownership.unmark()
         self._ownership.release()
 
+    def abandon(self) -> None:
+        """Let go of the directory as a killed process would: nothing is flushed, the next start recovers."""
+        if not self._closed:
+            self._closed = True
+            self._maintenance.stop()
+            for follower in self._followers.values():
+                follower.end()
+            self._threads.close()
+            self._log.forget_ahead()
+            self._close(complete=False)
+
     # Writing
 
     def put(self, incoming: Incoming) -> Stored:

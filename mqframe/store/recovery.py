@@ -60,18 +60,18 @@ class Recovery:
         else:
             self._queues.take_ends(ends)
         if self._index is not None:
-            self._index.load(self._checkpoint.index if killed else None)
+            self._index.load()
         if not self._log.files:
             self._queues.clear()
             if self._index is not None:
-                self._index.cut_after(0)
+                self._index.rewind(0)
             return Recovered(0, 0)
-        start = ends.log_end if ends is not None else self._start(killed)
+        start = self._before_lost_keys(ends.log_end if ends is not None else self._start(killed), killed)
         newest, records, end = self._check(start)
         self._queues.cut_after(end)
         if self._index is not None:
             self._index.write()
-            self._index.cut_after(end)
+            self._index.rewind(end)
         self._cut_log(end, killed)
         newest = max(newest, self._checkpoint.log, self._checkpoint.queues)
         return Recovered(newest, records)
@@ -86,8 +86,8 @@ class Recovery:
         file = self._log.file_at(ends.log_end)
         inside = (
             file is not None
-            or bool(self._log.files)
-            and ends.log_end == self._log.files[-1].base + self._log.file_bytes
+            or (bool(self._log.files)
+            and ends.log_end == self._log.files[-1].base + self._log.file_bytes)
         )
         return ends if same and inside and ends.checkpoint == self._checkpoint.encode() else None
 
@@ -105,11 +105,19 @@ class Recovery:
             start = max((queue.covered for queue in self._queues), default=0)
             if not files[0].base <= start <= files[-1].base + self._log.file_bytes:
                 start = files[0].base
-        if self._index is not None and self._index.covered < start and killed:
-            start = max(files[0].base, self._index.covered)
-            file = self._log.file_at(start)
-            start = file.base if file is not None else files[0].base
         return start
+
+    def _before_lost_keys(self, start: int, killed: bool) -> int:
+        """Where to start so that the index gets back what it has lost."""
+        if self._index is None:
+            return start
+        if killed:
+            # What lies before is on disk, see Maintenance.flush_queues; what follows is indexed once more.
+            self._index.rewind(start)
+        if not self._index.lost:
+            return start
+        file = self._log.file_at(self._index.covered)
+        return min(start, file.base if file is not None else self._log.start)
 
     def _check(self, start: int) -> tuple[int, int, int]:
         newest = records = 0
@@ -144,7 +152,7 @@ class Recovery:
         if self._index is not None and record.is_indexed:
             keys = index_keys(record.properties)
             if keys:
-                self._index.add(record.topic, keys, record.physical_offset, record.store_timestamp)
+                self._index.add(record.topic, [(record.physical_offset, keys)], record.store_timestamp)
 
     def _cut_log(self, end: int, killed: bool) -> None:
         files = self._log.files

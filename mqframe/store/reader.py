@@ -1,0 +1,218 @@
+"""Reading a store directory from outside: of a running or stopped broker, mqframe's or Apache's.
+
+Read-only, without the broker's knowledge; nothing is locked, written or repaired. What a running broker has not
+dispatched to its queues yet is not seen.
+
+    reader = StoreReader("~/store")
+    low, high = reader.queue_range("orders", 0)
+    for message in reader.records("orders", 0, low, high): ...
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from mqframe.core.errors import StoreError
+from mqframe.core.log_scan import is_blank
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.record import RecordError, decode_record
+from mqframe.store.consume_queue import ENTRY
+from mqframe.store.incoming import ENTRY_BYTES
+from mqframe.store.layout import Layout, file_name
+
+_READ_BYTES: Final = 4 << 20
+_ENTRIES_AT_ONCE: Final = 4000
+_FILLER_SIZE: Final = 0x7FFFFFFF
+
+
+class StoreReader:
+    """The store in `directory`. Holds no open files: may be pickled and used from several threads.
+
+    `broker_name` is put into the messages. File sizes are taken from the files. Raises `StoreError` when there
+    is no store.
+    """
+
+    def __init__(self, directory: str | Path, broker_name: str = "") -> None:
+        self._layout = Layout(Path(directory).expanduser())
+        self._broker_name = broker_name
+        if not self._layout.commit_log.is_dir():
+            raise StoreError(f"{directory} holds no store: there is no folder commitlog in it")
+
+    def topics(self) -> list[str]:
+        """All topics with a queue, sorted, system topics included."""
+        folder = self._layout.queues
+        return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+    def queue_ids(self, topic: str) -> list[int]:
+        """The queues of `topic`, sorted; empty when there is no such topic."""
+        folder = self._layout.queues / topic
+        if not folder.is_dir():
+            return []
+        return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
+
+    def queue_range(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """First offset whose record is still there, and the offset behind the last; (0, 0) when empty."""
+        files = _files(self._layout.queues / topic / str(queue_id))
+        if not files:
+            return 0, 0
+        end = self._queue_end(files[-1])
+        log_start = self.log_range()[0]
+        low, high = files[0][0] // ENTRY_BYTES, end
+        while low < high:
+            middle = (low + high) // 2
+            entry = self._entry(files, middle)
+            if entry is None or entry[1] == _FILLER_SIZE or entry[0] < log_start:
+                low = middle + 1
+            else:
+                high = middle
+        return low, end
+
+    def _queue_end(self, last: tuple[int, Path, int]) -> int:
+        base, path, size = last
+        low, high = 0, size // ENTRY_BYTES
+        with open(path, "rb", buffering=0) as file:
+            while low < high:
+                middle = (low + high) // 2
+                raw = os.pread(file.fileno(), ENTRY_BYTES, middle * ENTRY_BYTES)
+                if len(raw) == ENTRY_BYTES and ENTRY.unpack(raw)[1] > 0:
+                    low = middle + 1
+                else:
+                    high = middle
+        return base // ENTRY_BYTES + low
+
+    def _entry(self, files: list[tuple[int, Path, int]], offset: int) -> tuple[int, int, int] | None:
+        for physical in self._entries(files, offset, offset + 1):
+            return physical
+        return None
+
+    def _entries(
+        self, files: list[tuple[int, Path, int]], start: int, end: int
+    ) -> Iterator[tuple[int, int, int]]:
+        for base, path, size in files:
+            at, stop = max(start * ENTRY_BYTES, base), min(end * ENTRY_BYTES, base + size)
+            if at >= stop:
+                continue
+            with open(path, "rb", buffering=0) as file:
+                while at < stop:
+                    count = min(stop - at, _ENTRIES_AT_ONCE * ENTRY_BYTES)
+                    chunk = os.pread(file.fileno(), count, at - base)
+                    yield from ENTRY.iter_unpack(chunk)
+                    at += count
+
+    def records(self, topic: str, queue_id: int, start: int, end: int) -> Iterator[ReceivedMessage]:
+        """The messages of a queue from offset `start` to before `end`, in order.
+
+        Offsets outside what `queue_range` says are passed over. Raises `RecordError` for a damaged record.
+        """
+        low, high = self.queue_range(topic, queue_id)
+        files = _files(self._layout.queues / topic / str(queue_id))
+        log = _LogFiles(self._layout.commit_log)
+        try:
+            for physical, size, _ in self._entries(files, max(start, low), min(end, high)):
+                if 0 < size < _FILLER_SIZE:
+                    raw = log.read(physical, size)
+                    if raw is not None:
+                        yield decode_record(raw, 0, self._broker_name)
+        finally:
+            log.close()
+
+    def log_range(self) -> tuple[int, int]:
+        """Start of the commit log, and its end as far as it was dispatched; bytes."""
+        files = _files(self._layout.commit_log)
+        if not files:
+            return 0, 0
+        end = files[0][0]
+        for topic in self.topics():
+            for queue_id in self.queue_ids(topic):
+                end = max(end, self._covered(topic, queue_id))
+        return files[0][0], end
+
+    def _covered(self, topic: str, queue_id: int) -> int:
+        files = _files(self._layout.queues / topic / str(queue_id))
+        if not files:
+            return 0
+        entry = self._entry(files, self._queue_end(files[-1]) - 1)
+        return entry[0] + entry[1] if entry and entry[1] != _FILLER_SIZE else 0
+
+    def log_records(self, start: int, end: int) -> Iterator[ReceivedMessage]:
+        """All messages of all topics in [start, end) of the commit log, in order.
+
+        `start` must be where a record or the blank end of a file starts; a record that begins before `end` is
+        given whole. Raises `RecordError` for a damaged record, `StoreError` when `start` is no longer kept.
+        """
+        files = _files(self._layout.commit_log)
+        if start < end and (not files or start < files[0][0]):
+            raise StoreError(
+                f"commit-log offset {start} is no longer kept, the log starts at {files[0][0] if files else 0}"
+            )
+        for base, path, size in files:
+            if base + size > start and base < end:
+                yield from self._file_records(path, base, size, max(start, base), end)
+
+    def _file_records(
+        self, path: Path, base: int, size: int, start: int, end: int
+    ) -> Iterator[ReceivedMessage]:
+        at = start - base
+        with open(path, "rb", buffering=0) as file:
+            chunk, chunk_at = b"", at
+            while at < size and base + at < end:
+                room = len(chunk) - (at - chunk_at)
+                needed = int.from_bytes(chunk[at - chunk_at : at - chunk_at + 4], "big") if room >= 8 else 8
+                if room < max(8, needed) and not (room >= 8 and is_blank(chunk, at - chunk_at)):
+                    chunk, chunk_at = os.pread(file.fileno(), max(_READ_BYTES, needed), at), at
+                    needed = int.from_bytes(chunk[:4], "big")
+                    if needed > len(chunk):
+                        chunk = os.pread(file.fileno(), needed, at)
+                if is_blank(chunk, at - chunk_at):
+                    return
+                message = decode_record(chunk, at - chunk_at, self._broker_name)
+                if message.commit_log_offset != base + at:
+                    raise RecordError(f"{path}: the record at byte {at} says {message.commit_log_offset}")
+                yield message
+                at += message.store_size
+
+
+class _LogFiles:
+    """Commit-log files opened as they are needed, the last one kept open."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        files = _files(directory)
+        self._start = files[0][0] if files else 0
+        self._size = files[0][2] if files else 1
+        self._base = -1
+        self._descriptor = -1
+
+    def read(self, offset: int, size: int) -> bytes | None:
+        """`size` bytes at log `offset`; `None` when the file is gone."""
+        base = offset - (offset - self._start) % self._size
+        if base != self._base:
+            self.close()
+            try:
+                self._descriptor = os.open(self._directory / file_name(base), os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+            self._base = base
+        return os.pread(self._descriptor, size, offset - base)
+
+    def close(self) -> None:
+        """Close the open file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = self._base = -1
+
+
+def _files(directory: Path) -> list[tuple[int, Path, int]]:
+    """(start, path, size) of the numbered files, in order."""
+    if not directory.is_dir():
+        return []
+    found = []
+    for path in directory.iterdir():
+        if len(path.name) == 20 and path.name.isdecimal():
+            size = path.stat().st_size
+            if size:
+                found.append((int(path.name), path, size))
+    return sorted(found)
