@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import attrs
 import typer
 
 if TYPE_CHECKING:
     from mqframe.cli.serving import Service
+    from mqframe.core.configuration import Resolved
+
+_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
 Host = Annotated[str | None, typer.Option("--host", help="Address to bind.  [default: 127.0.0.1]")]
 NameServerPort = Annotated[
@@ -43,16 +48,20 @@ def server(
 ) -> None:
     """Run a name server and a broker in one process. Prints `ready` once both ports answer."""
     chosen = {
-        "nameserver": {"host": host, "port": nameserver_port},
-        "broker": {"host": host, "port": broker_port, "advertise": advertise},
-        "store": {"directory": _store(data)},
+        "--host": ("nameserver.host", host),
+        "--host ": ("broker.host", host),
+        "--nameserver-port": ("nameserver.port", nameserver_port),
+        "--broker-port": ("broker.port", broker_port),
+        "--advertise": ("broker.advertise", advertise),
+        "--data": ("store.directory", _below(data, "store")),
+        "--data ": ("nameserver.directory", _below(data, "nameserver")),
     }
-    _run(("nameserver", "broker"), chosen, config, set_, log_level, log_json)
+    _serve("server", chosen, config, set_, log_level, log_json)
 
 
 def nameserver(
     host: Host = None,
-    port: NameServerPort = None,
+    port: Annotated[int | None, typer.Option(help="0: any free port.  [default: 9876]")] = None,
     data: Data = None,
     config: ConfigFile = None,
     set_: Settings = None,
@@ -60,13 +69,17 @@ def nameserver(
     log_json: LogJson = False,
 ) -> None:
     """Run a name server. Prints `ready` once its port answers."""
-    chosen = {"nameserver": {"host": host, "port": port}}
-    _run(("nameserver",), chosen, config, set_, log_level, log_json)
+    chosen = {
+        "--host": ("nameserver.host", host),
+        "--port": ("nameserver.port", port),
+        "--data": ("nameserver.directory", _below(data, "nameserver")),
+    }
+    _serve("nameserver", chosen, config, set_, log_level, log_json)
 
 
 def broker(
     host: Host = None,
-    port: BrokerPort = None,
+    port: Annotated[int | None, typer.Option(help="0: any free port.  [default: 10911]")] = None,
     nameserver: Annotated[
         str | None, typer.Option("--nameserver", envvar="NAMESRV_ADDR", help="host:port;host:port")
     ] = None,
@@ -80,17 +93,73 @@ def broker(
 ) -> None:
     """Run a broker that registers with the given name servers. Prints `ready` once its port answers."""
     chosen = {
-        "broker": {
-            "host": host,
-            "port": port,
-            "nameservers": nameserver,
-            "name": name,
-            "advertise": advertise,
-        },
-        "store": {"directory": _store(data)},
+        "--host": ("broker.host", host),
+        "--port": ("broker.port", port),
+        "--nameserver": ("broker.nameservers", nameserver),
+        "--name": ("broker.name", name),
+        "--advertise": ("broker.advertise", advertise),
+        "--data": ("store.directory", _below(data, "store")),
     }
-    _run(("broker",), chosen, config, set_, log_level, log_json)
+    _serve("broker", chosen, config, set_, log_level, log_json)
 
 
-def _store(data: Path | None) -> Path | None:
-    return None if data is None else data / "store"
+def _below(data: Path | None, name: str) -> Path | None:
+    return None if data is None else data / name
+
+
+def _serve(
+    program: str,
+    options: Mapping[str, tuple[str, Any]],
+    config: Path | None,
+    items: Sequence[str] | None,
+    log_level: str,
+    log_json: bool,
+) -> None:
+    from mqframe.cli.configuration import load
+    from mqframe.cli.serving import serve
+    from mqframe.core.errors import SettingError
+
+    if log_level not in ("debug", "info", "warning", "error"):
+        raise SettingError(f"--log-level {log_level}: must be debug, info, warning or error")
+    resolved = load(program, options, config, items or ())
+    for warning in resolved.warnings:
+        sys.stderr.write(f"mqframe: {warning}\n")
+    from mqframe import log
+
+    log.show(json=log_json, level=log_level.upper())
+    serve(_services(program, resolved))
+
+
+def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Service]]:
+    """The parts of `program` by the name that they have in the `ready` line, in the order of their start."""
+    from mqframe.net.clock import SystemClock
+    from mqframe.net.settings import NetSettings
+
+    clock, net = SystemClock(), resolved.section(NetSettings)
+    nameservers: list[Service] = []
+
+    def make_nameserver() -> Service:
+        from mqframe.nameserver.server import NameServer
+        from mqframe.nameserver.settings import NameServerSettings
+
+        nameservers.append(NameServer(resolved.section(NameServerSettings), clock, net))
+        return nameservers[0]
+
+    def make_broker() -> Service:
+        from mqframe.broker.broker import Broker
+        from mqframe.broker.settings import BrokerSettings
+        from mqframe.store.settings import StoreSettings
+
+        settings: Any = resolved.section(BrokerSettings)
+        own = tuple(_reachable(each.address) for each in nameservers)
+        settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
+        return Broker(settings, resolved.section(StoreSettings), clock, net)
+
+    parts = {"nameserver": make_nameserver, "broker": make_broker}
+    return {name: make for name, make in parts.items() if program in ("server", name)}
+
+
+def _reachable(address: str) -> str:
+    """`address` as this machine itself reaches it: a server on all interfaces is also on loopback."""
+    host, _, port = address.rpartition(":")
+    return f"{_LOOPBACK.get(host, host)}:{port}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
+
+from mqframe.core.errors import SettingError
 
 YOUNG_OBJECTS_MAX: Final = 50_000
 """Allocations between two looks at young objects. A broker makes many that live for one request."""
@@ -14,6 +16,11 @@ YOUNG_OBJECTS_MAX: Final = 50_000
 
 class Service(Protocol):
     """Something that can be started and stopped."""
+
+    @property
+    def address(self) -> str:
+        """Where it can be reached, "host:port", once started."""
+        ...
 
     async def start(self) -> object:
         """Begin to serve."""
@@ -24,30 +31,37 @@ class Service(Protocol):
         ...
 
 
-def serve(make: Callable[[], Sequence[Service]], ready: Callable[[], str]) -> None:
-    """Start what `make` returns, in its order, print `ready()`, and stop all in reverse on SIGTERM or SIGINT.
+def serve(services: Mapping[str, Callable[[], Service]]) -> None:
+    """Start `services` in their order, print `ready name=address …`, and stop them in reverse on a signal.
 
-    `make` is called on the running loop. A start that fails stops what was started and raises its error.
+    Each is made on the running loop when those before it are started. SIGTERM and SIGINT are the signals; a
+    second one does not wait. A start that fails stops what was started and raises its error.
     """
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(make, ready))
+        runner.run(_serve(services))
 
 
-async def _serve(make: Callable[[], Sequence[Service]], ready: Callable[[], str]) -> None:
+async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
-    started: list[Service] = []
+    started: dict[str, Service] = {}
     try:
-        for service in make():
-            await service.start()
-            started.append(service)
-        print(ready(), flush=True)
+        for name, make in services.items():
+            service = make()
+            try:
+                await service.start()
+            except OSError as problem:
+                raise SettingError(f"{name} cannot start: {problem}") from problem
+            started[name] = service
+        print("ready", *(f"{name}={each.address}" for name, each in started.items()), flush=True)
         _tune_garbage_collector()
         await asked.wait()
     finally:
-        for service in reversed(started):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+        for service in reversed(started.values()):
             await service.stop()
 
 

@@ -111,8 +111,8 @@ def guess(sample: Sequence[Row], given: Columns) -> Columns:
     """Columns for what `given` leaves open, after a look at `sample`.
 
     Tag: the text column with the fewest different values, two at least. Key: the first column whose values
-    all differ. Sharding key: the tag. Value: the first column of numbers that is not taken, those with fractions
-    or negative numbers first.
+    all differ. Sharding key: the tag. Value: the first column of numbers that is not taken, those with
+    fractions or negative numbers first.
     """
     names = list(sample[0])
     values = {name: [row.get(name) for row in sample if row.get(name) is not None] for name in names}

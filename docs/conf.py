@@ -1,0 +1,57 @@
+"""Sphinx configuration. The settings, requests and commands are written from the code before the build."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from generate import commands_page, requests_page, settings_page
+
+project = "mqframe"
+author = "the mqframe developers"
+project_copyright = author
+html_theme = "furo"
+html_title = "mqframe"
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build", "_generated"]
+myst_heading_anchors = 3
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_class_signature = "mixed"
+suppress_warnings = ["config.cache"]
+
+GENERATED = {
+    "reference/settings": settings_page,
+    "reference/requests": requests_page,
+    "reference/cli": commands_page,
+}
+
+
+def write_page(app: Any, docname: str, source: list[str]) -> None:
+    """Fill a page's `{generated}` mark with what the code says."""
+    make = GENERATED.get(docname)
+    if make is not None:
+        source[0] = source[0].replace("{generated}", make())
+
+
+def plain_docstrings(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings here are plain text with `code`: made literal, and indented examples kept as they are."""
+    text, code = [], False
+    for line in lines:
+        indented = line.startswith("    ")
+        if indented and not code and (not text or not text[-1].strip()):
+            text += ["::", ""]
+            code = True
+        elif line.strip() and not indented:
+            code = False
+        text.append(line if code else line.replace("`", "``").replace("*", "\\*").replace("|", "\\|"))
+    lines[:] = text
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", write_page)
+    app.connect("autodoc-process-docstring", plain_docstrings)

@@ -1,0 +1,111 @@
+"""Pages of the reference that come from tables in the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+import msgspec
+
+from mqframe.cli.commands import BUILT_IN
+from mqframe.cli.configuration import PROGRAMS, settings_class
+from mqframe.core.field_types import field_types, name_of
+from mqframe.core.requests import REQUESTS
+
+
+def settings_page() -> str:
+    """A table for each section."""
+    sections = dict.fromkeys(name for names in PROGRAMS.values() for name in names)
+    return "\n".join(_section(name, settings_class(name)) for name in sections)
+
+
+def requests_page() -> str:
+    """One row for each request kind."""
+    rows = [
+        (
+            str(code),
+            kind.__name__,
+            _first_line(kind.__doc__),
+            ", ".join(_field(field) for field in msgspec.structs.fields(kind)) or "–",
+            ", ".join(_field(field) for field in msgspec.structs.fields(kind.ANSWER)) or "–",
+            _bodies(kind),
+        )
+        for code, kind in sorted(REQUESTS.items())
+    ]
+    return table(("code", "name", "what for", "header fields", "answer fields", "bodies"), rows)
+
+
+def commands_page() -> str:
+    """The help text of every command, as `mqframe … --help` prints it."""
+    from mqframe.cli.app import app
+
+    group = _click(app)
+    return "\n".join(
+        _command(("mqframe", name), group.get_command(_context(group), name)) for name in BUILT_IN
+    )
+
+
+def table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [heading, ("-",) * len(heading), *rows]
+    return "\n".join("|" + "|".join(cell.replace("|", "\\|") for cell in line) + "|" for line in lines) + "\n"
+
+
+def _section(name: str, cls: type[Any]) -> str:
+    types = field_types(cls)
+    rows = [
+        (
+            f"`{field.name}`",
+            name_of(types[field.name]),
+            f"`{_default(field)}`",
+            field.metadata["doc"],
+            f"`{field.metadata['conf']}`" if field.metadata["conf"] else "",
+        )
+        for field in attrs.fields(cls)
+    ]
+    heading = ("setting", "type", "default", "meaning", "in a broker.conf")
+    return f"## {name}\n\n{cls.__doc__}\n\n{table(heading, rows)}"
+
+
+def _default(field: Any) -> str:
+    if isinstance(field.default, attrs.Factory):  # type: ignore[arg-type]
+        return "depends on the user"
+    value = field.default
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, str | tuple) else str(value)
+
+
+def _field(field: Any) -> str:
+    return f"`{field.encode_name}`" + ("" if field.required else "?")
+
+
+def _bodies(kind: Any) -> str:
+    both = [("request", kind.BODY), ("answer", kind.ANSWER_BODY)]
+    return ", ".join(f"{name}: {body}" for name, body in both if body) or "–"
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().splitlines()[0]
+
+
+def _click(app: Any) -> Any:
+    from typer.main import get_command
+
+    return get_command(app)
+
+
+def _context(command: Any, path: tuple[str, ...] = ("mqframe",)) -> Any:
+    return command.make_context(path[-1], [], resilient_parsing=True, terminal_width=100)
+
+
+def _command(path: tuple[str, ...], command: Any) -> str:
+    children = getattr(command, "commands", None)
+    if children:
+        heading = f"## {' '.join(path)}\n\n{_first_line(command.help)}\n\n"
+        return heading + "\n".join(_command((*path, name), child) for name, child in children.items())
+    context = _context(command, path)
+    context.info_name = " ".join(path)
+    text = command.get_help(context)
+    return f"{'#' * len(path)} {' '.join(path)}\n\n```text\n{text}\n```\n"

@@ -1,0 +1,62 @@
+"""`mqframe config`: what is set, and by whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqframe.cli.commands import new_app
+from mqframe.cli.output import Json, show
+
+app = new_app(help="Look at settings.")
+
+
+@app.callback()
+def _group() -> None:
+    """Look at settings."""
+
+
+@app.command("show")
+def show_settings(
+    program: Annotated[
+        str, typer.Option("--for", help="server, nameserver, broker or client: whose settings.")
+    ] = "server",
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="TOML file, or broker.conf.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="section.key=value")] = None,
+    changed: Annotated[bool, typer.Option("--changed", help="Only what is not the default.")] = False,
+    json: Json = False,
+) -> None:
+    """Print every setting with its value and where that came from."""
+    from mqframe.cli.configuration import PROGRAMS, load
+    from mqframe.core.configuration import DEFAULT
+    from mqframe.core.errors import SettingError
+
+    if program not in PROGRAMS:
+        raise SettingError(f"--for {program}: must be one of {', '.join(PROGRAMS)}")
+    resolved = load(program, {}, config, set_ or ())
+    for warning in resolved.warnings:
+        typer.echo(f"mqframe: {warning}", err=True)
+    rows = [
+        {"setting": entry.path, "value": _plain(entry.value, json), "origin": entry.origin, "meaning": entry.doc}
+        for entry in resolved.entries
+        if not (changed and entry.origin == DEFAULT)
+    ]
+    rows += [
+        {
+            "setting": f"plugins.{name}.{key}",
+            "value": _plain(value),
+            "origin": given.origins[key],
+            "meaning": "",
+        }
+        for name, given in resolved.plugins().items()
+        for key, value in given.items()
+    ]
+    show(rows, as_json=json, empty="everything is at its default")
+
+
+def _plain(value: object, as_json: bool) -> object:
+    if isinstance(value, bool) and not as_json:
+        return str(value).lower()  # as it is written in a file
+    return str(value) if isinstance(value, Path) else value

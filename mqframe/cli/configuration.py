@@ -1,0 +1,91 @@
+"""Settings of the commands: options, `--set`, the environment and a file, in one place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mqframe.core.config_layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
+from mqframe.core.configuration import Resolved, resolve
+from mqframe.core.errors import SettingError
+
+PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "server": ("nameserver", "broker", "store", "net"),
+    "nameserver": ("nameserver", "net"),
+    "broker": ("broker", "store", "net"),
+    "client": ("client", "producer", "consumer", "net"),
+}
+"""The sections that each program has. `client` stands for programs that use producers and consumers."""
+ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
+
+
+def load(
+    program: str,
+    options: Mapping[str, tuple[str, Any]],
+    file: Path | None,
+    items: Sequence[str],
+    variables: Mapping[str, str] | None = None,
+) -> Resolved:
+    """The settings of `program` (a key of `PROGRAMS`).
+
+    `options`: by name of the option ("--host"), the path it sets and its value; `None` is not given. `file`:
+    TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`: "path=value".
+    `variables`: the environment, by default the real one. Raises `SettingError`.
+    """
+    layers = [command_line(items), environment(os.environ if variables is None else variables)]
+    layers.append(
+        Layer(
+            Rank.COMMAND_LINE,
+            tuple(
+                Given(path, value, f"command line {option}")
+                for option, (path, value) in options.items()
+                if value is not None
+            ),
+        )
+    )
+    sections = PROGRAMS[program]
+    if file is not None:
+        layers.append(_file(file, sections))
+    classes = [settings_class(section) for section in sections]
+    return resolve(classes, layers, other_sections=ALL_SECTIONS.difference(sections))
+
+
+def settings_class(section: str) -> type[Any]:
+    """The class that holds the settings of `section`, imported now."""
+    if section == "nameserver":
+        from mqframe.nameserver.settings import NameServerSettings
+
+        return NameServerSettings
+    if section == "broker":
+        from mqframe.broker.settings import BrokerSettings
+
+        return BrokerSettings
+    if section == "store":
+        from mqframe.store.settings import StoreSettings
+
+        return StoreSettings
+    if section == "net":
+        from mqframe.net.settings import NetSettings
+
+        return NetSettings
+    if section == "consumer":
+        from mqframe.client.consumer_settings import ConsumerSettings
+
+        return ConsumerSettings
+    from mqframe.client.settings import ClientSettings, ProducerSettings
+
+    return {"client": ClientSettings, "producer": ProducerSettings}[section]
+
+
+def _file(path: Path, sections: Sequence[str]) -> Layer:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SettingError(f"--config {path} cannot be read: {problem}") from None
+    if path.suffix == ".toml":
+        return toml(text, str(path))
+    # listenPort and bindAddress exist in both of RocketMQ's files; a broker's file is the one people have.
+    meant = [section for section in sections if section != "nameserver" or "broker" not in sections]
+    return broker_conf(text, str(path), meant)
