@@ -1,0 +1,84 @@
+import io
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from mqframe.log import ROOT, get_logger, show
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    root = logging.getLogger(ROOT)
+    before = (root.handlers[:], root.level, root.propagate)
+    yield
+    root.handlers[:], root.level, root.propagate = before
+
+
+def test_quiet_until_an_application_asks() -> None:
+    script = "from mqframe.log import get_logger\nget_logger('x').error('event', key=1)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_an_application_with_its_own_handlers_gets_readable_text(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, ROOT):
+        get_logger("net").info("100% full", queue="a%sb", count=3)
+    (record,) = caplog.records
+    assert record.name == "mqframe.net"
+    assert record.getMessage() == "100% full queue='a%sb' count=3"
+    assert record.fields == {"queue": "a%sb", "count": 3}
+
+
+def test_levels_that_are_off_cost_no_rendering(caplog: pytest.LogCaptureFixture) -> None:
+    class Costly:
+        def __repr__(self) -> str:
+            raise AssertionError("rendered")
+
+    with caplog.at_level(logging.INFO, ROOT):
+        get_logger("net").debug("event", value=Costly())
+    assert caplog.records == []
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, *, as_json: bool) -> str:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    show(json=as_json, level="INFO")
+    log = get_logger("shown")
+    log.debug("hidden")
+    log.warning("queue full", topic="orders", bytes=17)
+    try:
+        raise ValueError("oops")
+    except ValueError as problem:
+        log.error("hook failed", exc_info=problem)
+    return stream.getvalue()
+
+
+def test_one_json_object_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = map(json.loads, shown(monkeypatch, as_json=True).splitlines())
+    assert first.pop("timestamp")
+    assert first == {
+        "event": "queue full",
+        "level": "warning",
+        "logger": "mqframe.shown",
+        "topic": "orders",
+        "bytes": 17,
+    }
+    assert second["event"] == "hook failed"
+    assert "ValueError: oops" in second["exception"]
+
+
+def test_readable_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(monkeypatch, as_json=False)
+    assert "hidden" not in text
+    assert "queue full" in text
+    assert "topic=orders" in text
+    assert "ValueError: oops" in text
+
+
+def test_showing_twice_writes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    show()
+    assert shown(monkeypatch, as_json=True).count("queue full") == 1
