@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mqframe.client.admin import AsyncAdmin
     from mqframe.client.blocking_admin import Admin
     from mqframe.client.blocking_producer import Producer
+    from mqframe.client.blocking_pull import BlockingPuller
     from mqframe.client.blocking_push_consumer import PushConsumer
     from mqframe.client.consumer_settings import ConsumerSettings
     from mqframe.client.producer import AsyncProducer
@@ -82,6 +83,7 @@ _HOME = {
         "client.admin": "AsyncAdmin",
         "client.blocking_admin": "Admin",
         "client.blocking_producer": "Producer",
+        "client.blocking_pull": "BlockingPuller",
         "client.blocking_push_consumer": "PushConsumer",
         "client.producer": "AsyncProducer",
         "client.consumer_settings": "ConsumerSettings",
@@ -109,6 +111,7 @@ __all__ = [
     "AsyncAdmin",
     "AsyncProducer",
     "AsyncPushConsumer",
+    "BlockingPuller",
     "Broker",
     "BrokerSettings",
     "CallTimeout",

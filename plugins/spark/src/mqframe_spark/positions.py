@@ -1,0 +1,108 @@
+"""Offsets of queues: as Spark's checkpoint holds them, and how far a micro-batch may go. Plain rules.
+
+A checkpoint holds {"topic": {"broker/queue id": offset}}; each offset is the next one to read. A queue that
+appears while a stream runs is first entered with the offset at which it begins, and read from there in the
+next micro-batch: so where its reading began is in the checkpoint, whatever retention removes meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mqframe.core.errors import FixError
+from mqframe.core.message import MessageQueue
+
+Positions = Mapping[MessageQueue, int]
+
+
+class DataLoss(FixError):
+    """Messages that a query needs are gone: removed by age, or the queue was made anew."""
+
+
+class Span(NamedTuple):
+    """Messages of one queue from `start` to `end`, the latter not included."""
+
+    queue: MessageQueue
+    start: int
+    end: int
+
+
+def to_json(positions: Positions) -> dict[str, dict[str, int]]:
+    """As the checkpoint holds them."""
+    table: dict[str, dict[str, int]] = {}
+    for queue in sorted(positions):
+        table.setdefault(queue.topic, {})[f"{queue.broker_name}/{queue.queue_id}"] = positions[queue]
+    return table
+
+
+def from_json(table: Mapping[str, Any], topic: str) -> dict[MessageQueue, int]:
+    """What `to_json` wrote. Raises `FixError` when it is of another topic or cannot be read."""
+    positions = {}
+    for name, queues in table.items():
+        if name != topic:
+            raise FixError(
+                f"option topic = {topic!r}: the checkpoint holds offsets of topic {name}; use another "
+                "checkpointLocation for another topic"
+            )
+        for key, offset in queues.items():
+            broker, _, number = key.rpartition("/")
+            if not broker or not number.isdecimal() or not isinstance(offset, int):
+                raise FixError(f"offset {key!r}: {offset!r} in the checkpoint is not broker/queue: offset")
+            positions[MessageQueue(topic, broker, int(number))] = offset
+    return positions
+
+
+def spans(start: Positions, end: Positions) -> list[Span]:
+    """What lies between two positions, queue by queue. Raises `DataLoss` when an offset goes back."""
+    found = []
+    for queue in sorted(end):
+        first, last = start.get(queue, end[queue]), end[queue]
+        if last < first:
+            raise DataLoss(lost(queue, first, f"the queue ends at {last}"))
+        if first < last:
+            found.append(Span(queue, first, last))
+    return found
+
+
+def next_positions(start: Positions, first: Positions, heads: Positions) -> dict[MessageQueue, int]:
+    """Where a micro-batch may end that begins at `start`.
+
+    `heads`: the ends of the queues that can be read now; `first`: the beginnings of those not in `start`.
+    Queues that cannot be read now keep their offset. Raises `DataLoss` when a queue ends before its offset.
+    """
+    end = dict(start)
+    for queue, head in heads.items():
+        if queue not in start:
+            end[queue] = first[queue]
+        elif head < start[queue]:
+            raise DataLoss(lost(queue, start[queue], f"the queue ends at {head}"))
+        else:
+            end[queue] = head
+    return end
+
+
+def limited(start: Positions, end: Positions, most: int) -> dict[MessageQueue, int]:
+    """`end` moved back so that at most `most` messages lie between; queues share it by what waits in each.
+
+    Queues that are new in `end` stay as they are, since nothing of them is read yet.
+    """
+    waiting = {span.queue: span.end - span.start for span in spans(start, end)}
+    total = sum(waiting.values())
+    if total <= most:
+        return dict(end)
+    shares = {queue: count * most // total for queue, count in waiting.items()}
+    left = most - sum(shares.values())
+    # What rounding left over goes to those who lost most by it.
+    for queue in sorted(waiting, key=lambda q: (-(waiting[q] * most % total), q))[:left]:
+        shares[queue] += 1
+    return {**end, **{queue: start[queue] + share for queue, share in shares.items()}}
+
+
+def lost(queue: MessageQueue, offset: int, what: str) -> str:
+    """The message of a `DataLoss`."""
+    return (
+        f"messages are missing: topic {queue.topic}, broker {queue.broker_name}, queue {queue.queue_id}: "
+        f"offset {offset} is needed, but {what}; start over from what is left (a new checkpointLocation for "
+        "a stream), or keep messages longer (fileReservedTime)"
+    )
