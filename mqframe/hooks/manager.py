@@ -77,9 +77,7 @@ class PluginManager:
         `Options`. `arguments` go to the factory before the options. Raises `PluginError` or `SettingError`.
         """
         wanted = kind_of(kind)
-        if isinstance(choice, tuple) and len(choice) == 2:
-            choice, paired = choice
-            options = paired if options is None else options
+        choice, options = _unpack(choice, options)
         title = choice if isinstance(choice, str) else _name(choice)
         if isinstance(choice, str):
             choice = self._factory(wanted, choice)
@@ -92,6 +90,19 @@ class PluginManager:
             assert wanted.interface is not None
             raise PluginError(f"{title} is no {wanted.interface.__name__} but a {type(made).__qualname__}")
         return made
+
+    def check(self, kind: str, choice: object, options: object = None) -> None:
+        """Find fault with `choice` and `options` now, where the object itself is made later.
+
+        A name is looked up and imported, options are validated; nothing is made. Raises as `create` does.
+        """
+        wanted = kind_of(kind)
+        choice, options = _unpack(choice, options)
+        title = choice if isinstance(choice, str) else _name(choice)
+        if isinstance(choice, str):
+            choice = self._factory(wanted, choice)
+        if isinstance(choice, type) or (callable(choice) and not _fits(choice, wanted)):
+            build(title, choice, options)
 
     def create_all(
         self, kind: str, choices: Sequence[object], options: Mapping[str, object] | None = None
@@ -242,6 +253,13 @@ def _import_attribute(kind: Kind, path: str) -> Any:
     except Exception as problem:  # importing foreign code: whatever it raises is the plugin's failure
         raise PluginError(f"{kind.name} {path!r} cannot be loaded: {_cause(problem)}") from problem
     return found
+
+
+def _unpack(choice: object, options: object) -> tuple[object, object]:
+    """A pair (choice, options) taken apart; options given apart from the pair win."""
+    if isinstance(choice, tuple) and len(choice) == 2:
+        return choice[0], choice[1] if options is None else options
+    return choice, options
 
 
 def _call(title: str, factory: Any, options: object, arguments: tuple[object, ...]) -> Any:

@@ -280,6 +280,17 @@ def test_a_factory_that_cannot_make_its_object_is_named() -> None:
         manager().create("selector", Fails)
 
 
+def test_a_choice_can_be_checked_before_its_object_is_made() -> None:
+    plugins = manager()
+    plugins.check("selector", "nth", {"label": "x"})
+    plugins.check("selector", ("nth", {"label": "x"}))
+    plugins.check("selector", First())
+    with pytest.raises(SettingError, match="needs the option label"):
+        plugins.check("selector", "nth")
+    with pytest.raises(PluginError, match="pip install mqframe-plugin-selectors"):
+        plugins.check("selector", "hash")
+
+
 def test_tuples_for_hot_paths() -> None:
     ready = First()
     made = manager().create_all("selector", ["nth", ready], {"nth": {"label": "x"}})
