@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqframe.core import loosejson
+from mqframe.core.bodies import DataVersion, RegisterBrokerBody, TopicConfig, TopicConfigTable
+from mqframe.core.errors import BodyError
+from mqframe.core.register_body import decode_register_body, encode_register_body
+
+names = st.text(st.sampled_from("abc%_-"), min_size=1, max_size=8)
+words = st.text(st.sampled_from("+a.b=1"), min_size=1, max_size=5)
+configs = st.builds(
+    TopicConfig,
+    attributes=st.dictionaries(words, words, max_size=2),
+    perm=st.integers(0, 15),
+    read_queue_nums=st.integers(0, 1000),
+    write_queue_nums=st.integers(0, 1000),
+)
+versions = st.builds(DataVersion, st.integers(0, 99), st.integers(0, 99), st.integers(0, 2**40))
+
+
+def body(table: dict[str, TopicConfig], version: DataVersion) -> RegisterBrokerBody:
+    for name, config in table.items():
+        config.topic_name = name
+    mappings = {"t": {"topic": "t", "bname": "b"}}
+    return RegisterBrokerBody(["f:1"], TopicConfigTable(version, None, table, None, mappings))
+
+
+@given(st.dictionaries(names, configs, max_size=4), versions, st.booleans())
+def test_registrations_survive(table: dict[str, TopicConfig], version: DataVersion, compressed: bool) -> None:
+    sent = body(table, version)
+    assert decode_register_body(encode_register_body(sent, compressed), 479, compressed) == sent
+
+
+def test_old_brokers_send_no_mappings_or_the_table_alone() -> None:
+    sent = body({"a": TopicConfig()}, DataVersion(1, 2, 3))
+    table = sent.topic_config_serialize_wrapper
+    old = decode_register_body(encode_register_body(sent, True), 401, True)
+    assert old.topic_config_serialize_wrapper.topic_queue_mapping_info_map == {}
+    assert old.topic_config_serialize_wrapper.topic_config_table == table.topic_config_table
+    bare = decode_register_body(loosejson.dumps(table), 36, False)
+    assert bare.topic_config_serialize_wrapper == table
+    assert decode_register_body(b"", 479, False) == RegisterBrokerBody()
+
+
+@pytest.mark.parametrize(
+    "plain", [b"", b"\0\0\0\x02{}", b"\0\0\0\x02{}\x7f\xff\xff\xff", b"\0\0\0\x02{}\0\0\0\1\0\0\0\1x"]
+)
+def test_a_cut_or_damaged_registration_is_refused(plain: bytes) -> None:
+    with pytest.raises(BodyError, match="registration"):
+        decode_register_body(zlib.compress(plain), 479, True)
+
+
+def test_what_is_not_zlib_is_refused() -> None:
+    good = encode_register_body(RegisterBrokerBody(), True)
+    for bad in (b"not zlib", good[:-3]):
+        with pytest.raises(BodyError, match="registration"):
+            decode_register_body(bad, 479, True)
+
+
+def test_attributes_with_spaces_do_not_fit_the_compressed_form() -> None:
+    table = {"a": TopicConfig(attributes={"k": "a b"})}
+    with pytest.raises(BodyError, match="topic a "):
+        encode_register_body(body(table, DataVersion()), True)

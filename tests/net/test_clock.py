@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import pytest
+
+from mqframe.core.errors import CallTimeout
+from mqframe.net.clock import Every, SystemClock, within
+from mqframe.testing.manual_clock import ManualClock
+
+
+def test_the_system_clock_tells_real_time() -> None:
+    clock = SystemClock()
+    assert abs(clock.now_ms() - time.time() * 1000) < 60_000
+    assert clock.monotonic() <= clock.monotonic()
+
+
+def test_the_system_clock_wakes_the_running_loop() -> None:
+    async def scenario() -> str:
+        clock = SystemClock()
+        woken = asyncio.get_running_loop().create_future()
+        clock.call_later(0, lambda: woken.set_result("woken"))
+        await clock.sleep(0)
+        return await woken
+
+    assert asyncio.run(scenario()) == "woken"
+
+
+def test_within_gives_the_result_or_cancels() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        assert await within(clock, 1, asyncio.sleep(0, "done")) == "done"
+        assert clock.timers == 0
+        endless = asyncio.get_running_loop().create_future()
+        waiting = asyncio.ensure_future(within(clock, 5, endless))
+        await clock.aadvance(4.9)
+        assert not waiting.done()
+        await clock.aadvance(0.1)
+        with pytest.raises(CallTimeout, match="within 5 s"):
+            await waiting
+        assert endless.cancelled()
+
+    asyncio.run(scenario())
+
+
+def test_within_hands_on_errors_and_cancellation() -> None:
+    async def fail() -> None:
+        raise ValueError("no")
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        with pytest.raises(ValueError, match="no"):
+            await within(clock, 1, fail())
+        task = asyncio.ensure_future(within(clock, 1, asyncio.get_running_loop().create_future()))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert clock.timers == 0
+
+    asyncio.run(scenario())
+
+
+def test_every_calls_until_stopped_with_its_own_first_delay() -> None:
+    clock = ManualClock()
+    called: list[float] = []
+    every = Every(clock, 10, lambda: called.append(clock.monotonic()), name="test", first=1)
+    clock.advance(21)
+    every.stop()
+    clock.advance(100)
+    assert called == [1, 11, 21]
+    assert clock.timers == 0
+
+
+def test_every_goes_on_after_errors_and_logs_them(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    called: list[float] = []
+
+    def fail() -> None:
+        called.append(clock.monotonic())
+        raise ValueError("broken")
+
+    with caplog.at_level(logging.ERROR, "mqframe"):
+        Every(clock, 1, fail, name="faulty task")
+        clock.advance(2)
+    assert called == [1, 2]
+    assert "faulty task" in caplog.text
+    assert "broken" in caplog.text
+
+
+def test_every_waits_for_an_async_callback_before_it_counts_again() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        called: list[float] = []
+
+        async def slow() -> None:
+            called.append(clock.monotonic())
+            await clock.sleep(5)
+            raise ValueError("logged")
+
+        every = Every(clock, 10, slow, name="slow")
+        await clock.aadvance(40)
+        assert called == [10, 25, 40]
+        every.stop()
+        await clock.aadvance(100)
+        assert called == [10, 25, 40]
+
+    asyncio.run(scenario())
