@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqframe.core.host import encode_host
+from mqframe.core.log_scan import is_blank, read_record, record_end, scan
+from mqframe.core.record import MAGIC_BLANK, encode_record
+
+V4, V6 = encode_host("127.0.0.1:10911"), encode_host("[::1]:7")
+
+
+def record(at, body=b"body", properties=b"TAGS\x01a\x02", topic="t", born=V4, store=V4, sys_flag=0):
+    return encode_record(
+        topic=topic,
+        queue_id=2,
+        queue_offset=5,
+        physical_offset=at,
+        body=body,
+        properties=properties,
+        born_timestamp=1,
+        born_host=born,
+        store_timestamp=77,
+        store_host=store,
+        sys_flag=sys_flag,
+    )
+
+
+@pytest.mark.parametrize("born", [V4, V6])
+@pytest.mark.parametrize("store", [V4, V6])
+@pytest.mark.parametrize("topic", ["t", "%RETRY%" + "g" * 150])
+def test_fields(born, store, topic):
+    raw = record(1000, topic=topic, born=born, store=store)
+    found = read_record(b"xx" + raw + b"\0" * 9, 2, 1000)
+    assert found is not None
+    assert (found.topic, found.queue_id, found.queue_offset, found.store_timestamp) == (topic, 2, 5, 77)
+    assert (found.properties, found.size, found.end) == ("TAGS\x01a\x02", len(raw), 1000 + len(raw))
+
+
+@pytest.mark.parametrize(
+    ("sys_flag", "listed", "indexed"),
+    [(0, True, True), (4, False, True), (8, True, True), (12, False, False), (0x301, True, True)],
+)
+def test_transaction_types(sys_flag, listed, indexed):
+    found = read_record(record(0, sys_flag=sys_flag), 0, 0)
+    assert found is not None
+    assert (found.has_queue_entry, found.is_indexed) == (listed, indexed)
+
+
+def test_wrong_place_and_wrong_body():
+    raw = record(1000)
+    assert read_record(raw, 0, 1001) is None
+    broken = raw.replace(b"body", b"bodi")
+    assert read_record(broken, 0, 1000) is None
+    assert read_record(broken, 0, 1000, crc=False) is not None
+
+
+@given(st.integers(0, 150), st.integers(0, 255))
+def test_damage_never_raises(at, byte):
+    raw = bytearray(record(0))
+    raw[at % len(raw)] = byte
+    found = read_record(bytes(raw), 0, 0)
+    assert found is None or found.size == len(raw)
+
+
+@given(st.binary(max_size=200))
+def test_noise_never_raises(noise):
+    assert read_record(noise, 0, 0) is None
+    assert list(scan(noise, 0)) == []
+
+
+@given(st.integers(0, 200))
+def test_cut_records_are_none(cut):
+    raw = record(0)
+    assert (read_record(raw[:cut], 0, 0) is None) == (cut < len(raw))
+
+
+def test_scan_and_record_end():
+    one = record(4096)
+    two = record(4096 + len(one), body=b"other")
+    blank = struct.pack(">ii", 500, MAGIC_BLANK)
+    file = one + two + blank + b"\0" * 492
+    assert [found.physical_offset for found in scan(file, 4096)] == [4096, 4096 + len(one)]
+    assert [found.end for found in scan(file, 4096, len(one))] == [4096 + len(one) + len(two)]
+    assert [found.end for found in scan(file, 4096, 0, len(one))] == [4096 + len(one)]
+    assert is_blank(file, len(one) + len(two))
+    assert not is_blank(file, 0)
+    assert not is_blank(blank, 4)
+    whole = len(one) + len(two)
+    assert record_end(file, 0, len(one)) == len(one)
+    assert record_end(file, 0, len(one) - 1) == 0
+    assert record_end(file, len(one), whole + 5) == whole
+    assert record_end(file, 0, len(file)) == len(file)

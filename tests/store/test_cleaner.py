@@ -1,0 +1,112 @@
+"""Clean-up on disk and refusal of writes; the rules themselves are tested in tests/core."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+
+from mqframe.core.errors import Refusal
+from mqframe.core.record import decode_records
+from mqframe.store.incoming import GetStatus
+
+
+def fill(store, message, count):
+    for n in range(count):
+        store.put(message(body=b"%04d" % n * 200, KEYS=f"k{n}"))
+    store.dispatch()
+
+
+def age(store, directory, hours, count, clock):
+    for path in sorted((directory / "commitlog").iterdir())[:count]:
+        when = clock.now_ms() / 1000 - hours * 3600
+        os.utime(path, (when, when))
+
+
+def names(directory, part):
+    return sorted(path.name for path in (directory / part).rglob("0*") if path.is_file())
+
+
+@pytest.fixture
+def always():
+    return ";".join(map(str, range(24)))
+
+
+def test_expired_files_and_what_follows_them(opened, message, clock, tmp_path, always):
+    store = opened(commit_log_file_bytes=4096, queue_file_bytes=100, index_entries=8, delete_when=always)
+    fill(store, message, 30)
+    directory = tmp_path / "store"
+    files = names(directory, "commitlog")
+    indexes = len(list((directory / "index").iterdir()))
+    age(store, directory, 100, 2, clock)
+    view = store.get("t", 0, 0, 1).parts[0]
+    gone = store.clean()
+    assert [path.name for path in gone] == files[:2]
+    assert names(directory, "commitlog") == files[2:]
+    assert store.min_offset == 8192
+    first = store.queue_min("t", 0)
+    assert 0 < first < 30
+    assert names(directory, "consumequeue")[0] == f"{first // 5 * 100:020d}"
+    assert len(list((directory / "index").iterdir())) < indexes
+    (oldest,) = decode_records(store.get("t", 0, first, 1).parts[0])
+    assert oldest.commit_log_offset >= 8192
+    assert store.get("t", 0, first - 1, 1).status is GetStatus.OFFSET_TOO_SMALL
+    assert store.query("t", "k0", 9).records == []
+    assert store.offset_at("t", 0, 0) == first
+    # What was handed out before stays readable.
+    assert next(iter(decode_records(view))).body == b"0000" * 200
+    store.abandon()
+    store = opened(commit_log_file_bytes=4096, queue_file_bytes=100, index_entries=8)
+    assert (store.queue_min("t", 0), store.queue_max("t", 0), store.min_offset) == (first, 30, 8192)
+
+
+def test_young_files_stay(opened, message, clock, tmp_path, always):
+    store = opened(commit_log_file_bytes=4096, delete_when=always)
+    fill(store, message, 30)
+    age(store, tmp_path / "store", 71, 4, clock)
+    assert store.clean() == []
+
+
+def test_the_file_being_written_stays(opened, message, clock, tmp_path, always):
+    store = opened(commit_log_file_bytes=4096, delete_when=always)
+    fill(store, message, 3)
+    age(store, tmp_path / "store", 1000, 1, clock)
+    assert store.clean() == []
+
+
+def test_full_disk_refuses_writes_until_there_is_room(opened, message, clock, tmp_path):
+    async def scenario():
+        disk = [100, 50]
+        store = opened(
+            disk_limits=True,
+            disk_enough_free_bytes=0,
+            commit_log_file_bytes=4096,
+            options={"usage": lambda _: (disk[0], disk[1])},
+        )
+        store.start()
+        fill(store, message, 30)
+        disk[1] = 5
+        await clock.aadvance(10.1)
+        with pytest.raises(Refusal, match=r"is 95 % full, writes stop above 90 %: free some space") as refused:
+            store.put(message())
+        assert refused.value.code == 14
+        assert store.min_offset > 0, "old files went at once"
+        disk[1] = 60
+        await clock.aadvance(10.1)
+        store.put(message())
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+def test_percentages_do_not_count_while_much_is_free(opened, message):
+    store = opened(disk_limits=True, options={"usage": lambda _: (1 << 44, 11 << 30)})
+    store.clean()
+    assert store.refusal() is None
+
+
+def test_percentages_can_be_switched_off(opened, message):
+    store = opened(disk_limits=False, options={"usage": lambda _: (100, 0)})
+    store.clean()
+    assert store.refusal() is None

@@ -1,0 +1,170 @@
+"""Asynchronous flush, group commit, and what consumers see meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import threading
+
+import pytest
+
+from mqframe.store.log_file import LogFile
+
+
+class Disk:
+    """Counts syncs of log files; holds them back while `gate` is shut."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.syncs = 0
+        self.gate = threading.Event()
+        self.gate.set()
+        self.broken = False
+        real = LogFile.sync
+
+        def sync(file: LogFile) -> None:
+            assert self.gate.wait(20)
+            if self.broken:
+                raise OSError(errno.EIO, "Input/output error")
+            self.syncs += 1
+            real(file)
+
+        monkeypatch.setattr(LogFile, "sync", sync)
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    return Disk(monkeypatch)
+
+
+async def until(condition):
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0)
+
+
+def test_async_flush_waits_for_four_pages_or_ten_seconds(opened, message, clock, disk):
+    async def scenario():
+        store = opened()
+        store.start()
+        store.put(message(body=b"x" * 100))
+        await clock.aadvance(5)
+        assert (disk.syncs, store.flushed_offset) == (0, 0)
+        await clock.aadvance(5.1)
+        await until(lambda: store.flushed_offset == store.max_offset)
+        assert disk.syncs == 1
+        store.put(message(body=b"x" * 5 * 4096))
+        await clock.aadvance(0.6)
+        await until(lambda: store.flushed_offset == store.max_offset)
+        assert disk.syncs == 2
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+def test_async_flush_confirms_at_once(opened, message):
+    store = opened()
+    told = []
+    stored = store.put(message())
+    store.when_confirmed(stored.end_offset, told.append)
+    assert told == [True]
+
+
+def test_group_commit_shares_one_flush(opened, message, disk):
+    async def scenario():
+        store = opened(flush="SYNC_FLUSH")
+        store.start()
+        told = []
+        disk.gate.clear()
+
+        def send(name):
+            end = store.put(message(body=name)).end_offset
+            store.when_confirmed(end, lambda ok: told.append((name, ok)))
+
+        send(b"1")
+        await asyncio.sleep(0)
+        for name in (b"2", b"3", b"4"):
+            send(name)
+        store.dispatch()
+        assert told == []
+        assert store.queue_max("t", 0) == 0, "not on disk, so not for consumers"
+        disk.gate.set()
+        await until(lambda: len(told) == 4)
+        assert told == [(b"1", True), (b"2", True), (b"3", True), (b"4", True)]
+        assert disk.syncs == 2
+        assert store.queue_max("t", 0) == 4
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+def test_arrivals_are_told_before_the_answer(opened, message):
+    async def scenario():
+        order = []
+        store = opened(flush="SYNC_FLUSH", options={"on_arrival": lambda *_: order.append("arrival")})
+        store.start()
+        end = store.put(message()).end_offset
+        store.when_confirmed(end, lambda ok: order.append(ok))
+        await until(lambda: len(order) == 2)
+        assert order == ["arrival", True]
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+def test_sync_flush_gives_up_after_five_seconds(opened, message, clock, disk):
+    async def scenario():
+        store = opened(flush="SYNC_FLUSH")
+        store.start()
+        told = []
+        disk.gate.clear()
+        store.when_confirmed(store.put(message()).end_offset, told.append)
+        await clock.aadvance(4.9)
+        assert told == []
+        await clock.aadvance(0.7)
+        assert told == [False]
+        disk.gate.set()
+        await until(lambda: store.queue_max("t", 0) == 1)
+        assert told == [False]
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_disk_that_fails_confirms_nothing(opened, message, clock, disk):
+    async def scenario():
+        store = opened(flush="SYNC_FLUSH")
+        store.start()
+        told = []
+        disk.broken = True
+        store.when_confirmed(store.put(message()).end_offset, told.append)
+        await clock.aadvance(3)
+        await asyncio.sleep(0.01)
+        assert (told, store.queue_max("t", 0)) == ([], 0)
+        disk.broken = False
+        await clock.aadvance(0.6)
+        await until(lambda: told == [True])
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+def test_stop_flushes_and_tells_all(opened, message):
+    async def scenario():
+        store = opened(flush="SYNC_FLUSH")
+        store.start()
+        told = []
+        store.when_confirmed(store.put(message()).end_offset, told.append)
+        await store.stop()
+        assert told == [True]
+        await store.stop()
+
+    asyncio.run(scenario())
+    assert opened().queue_max("t", 0) == 1
+
+
+def test_without_a_loop_a_flush_is_done_at_once(opened, message):
+    store = opened(flush="SYNC_FLUSH")
+    told = []
+    store.when_confirmed(store.put(message()).end_offset, told.append)
+    assert told == [True]
+    assert store.flushed_offset == store.max_offset

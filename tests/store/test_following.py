@@ -1,0 +1,124 @@
+"""Following dispatchers: their own thread, their own cursor, at least once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from mqframe.core.errors import StoreError
+from mqframe.hooks.interfaces.dispatcher import Dispatcher
+
+
+class Collector(Dispatcher):
+    def __init__(self, name="collector", fail_times=0, own=None):
+        self.name = name
+        self.bodies = []
+        self.stretches = []
+        self.fail_times = fail_times
+        self.own = own
+        self.started = threading.Event()
+        self.release = threading.Event()
+        self.release.set()
+        self.stopped = False
+        self.began = None
+
+    def start(self, data_directory, broker_name):
+        self.began = (data_directory, broker_name)
+        self.started.set()
+        return self.own
+
+    def dispatch(self, stretch):
+        assert self.release.wait(20)
+        if self.fail_times:
+            self.fail_times -= 1
+            raise RuntimeError("not now")
+        self.bodies += [message.body for message in stretch.records()]
+        self.stretches.append((stretch.start, stretch.end))
+        return stretch.end
+
+    def stop(self):
+        self.stopped = True
+
+
+async def until(condition):
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def fill(store, message, count, first=0):
+    for n in range(first, first + count):
+        store.put(message(body=b"%d" % n * 100))
+    store.dispatch()
+
+
+def expected(count, first=0):
+    return [b"%d" % n * 100 for n in range(first, first + count)]
+
+
+def test_follows_over_files_and_restarts(opened, message, tmp_path):
+    async def scenario():
+        store = opened(commit_log_file_bytes=4096, options={"broker_name": "broker-a"})
+        one = Collector()
+        store.follow(one)
+        store.start()
+        fill(store, message, 40)
+        await until(lambda: store.lag("collector") == 0)
+        assert one.bodies == expected(40)
+        assert all(start // 4096 == (end - 1) // 4096 for start, end in one.stretches)
+        assert one.began == (tmp_path / "store", "broker-a")
+        await store.stop()
+        assert one.stopped
+        store = opened(commit_log_file_bytes=4096)
+        two = Collector()
+        store.follow(two)
+        store.start()
+        fill(store, message, 5, 40)
+        await until(lambda: store.lag("collector") == 0)
+        assert two.bodies == expected(5, 40)
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+def test_slow_one_delays_nobody_and_says_so(opened, message):
+    async def scenario():
+        store = opened()
+        slow, quick = Collector("slow"), Collector("quick")
+        slow.release.clear()
+        store.follow(slow)
+        store.follow(quick)
+        store.start()
+        fill(store, message, 10)
+        await until(lambda: store.lag("quick") == 0)
+        assert store.lag("slow") == store.max_offset
+        slow.release.set()
+        await until(lambda: store.lag("slow") == 0)
+        assert slow.bodies == quick.bodies == expected(10)
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+def test_own_durable_offset_wins(opened, message):
+    async def scenario():
+        store = opened()
+        fill(store, message, 5)
+        third = store.record_at(0)
+        one = Collector(own=2 * len(third))
+        store.follow(one)
+        store.start()
+        await until(lambda: store.lag("collector") == 0)
+        assert one.bodies == expected(3, 2)
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+def test_two_of_one_name(opened):
+    store = opened()
+    store.follow(Collector())
+    with pytest.raises(StoreError, match="two dispatchers are named 'collector'"):
+        store.follow(Collector())
