@@ -1,5 +1,8 @@
 """Logs: events with keys and values, through structlog onto the standard library's `logging`.
 
+structlog is imported for the first event that somebody wants to see: with rich installed the import takes
+longer than everything else that a server does before it is ready.
+
 Quiet by default, as a library should be: nothing is shown until an application adds a handler to the logger
 `mqframe`, or calls `show`, as the command line does.
 """
@@ -9,8 +12,6 @@ from __future__ import annotations
 import logging
 import sys
 from typing import Any
-
-import structlog
 
 ROOT = "mqframe"
 
@@ -25,25 +26,64 @@ def _as_extra(logger: Any, method: str, event: Any) -> tuple[tuple[str], dict[st
     return (message,), {"exc_info": exc_info, "extra": {"event": text, "fields": dict(event)}}
 
 
-def get_logger(part: str) -> Any:
+class Logger:
+    """The logger of one part. Each method takes an event and any keys with values."""
+
+    __slots__ = ("_bound", "_standard")
+
+    def __init__(self, part: str) -> None:
+        self._standard = logging.getLogger(f"{ROOT}.{part}")
+        self._bound: Any = None
+
+    def debug(self, event: str, **values: Any) -> None:
+        """What only helps to find a fault."""
+        self._log(logging.DEBUG, event, values)
+
+    def info(self, event: str, **values: Any) -> None:
+        """What is worth knowing and expected."""
+        self._log(logging.INFO, event, values)
+
+    def warning(self, event: str, **values: Any) -> None:
+        """What is not expected, and went on."""
+        self._log(logging.WARNING, event, values)
+
+    def error(self, event: str, **values: Any) -> None:
+        """What failed."""
+        self._log(logging.ERROR, event, values)
+
+    def exception(self, event: str, **values: Any) -> None:
+        """What failed, with the exception that is being handled."""
+        self._log(logging.ERROR, event, {"exc_info": True, **values})
+
+    def _log(self, level: int, event: str, values: dict[str, Any]) -> None:
+        if not self._standard.isEnabledFor(level):
+            return
+        if self._bound is None:
+            import structlog
+
+            self._bound = structlog.wrap_logger(
+                self._standard, processors=[_as_extra], wrapper_class=structlog.stdlib.BoundLogger
+            ).bind()
+        self._bound.log(level, event, **values)
+
+
+def get_logger(part: str) -> Logger:
     """The logger of one part, for example "net". Call it as `log.warning("event", key=value)`."""
-    return structlog.wrap_logger(
-        logging.getLogger(f"{ROOT}.{part}"),
-        processors=[structlog.stdlib.filter_by_level, _as_extra],
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
-    )
+    return Logger(part)
 
 
 class _Formatter(logging.Formatter):
     """Renders what `get_logger` recorded, for people or as one JSON object a line."""
 
-    def __init__(self, renderer: Any) -> None:
+    def __init__(self, as_json: bool) -> None:
         super().__init__()
-        self._renderer = renderer
-        self._stamp = structlog.processors.TimeStamper(fmt="iso")
+        self._as_json = as_json
+        self._renderer: Any = None
+        self._stamp: Any = None
 
     def format(self, record: logging.LogRecord) -> str:
+        if self._renderer is None:
+            self._prepare()
         event = {
             "event": getattr(record, "event", None) or record.getMessage(),
             "level": record.levelname.lower(),
@@ -54,16 +94,20 @@ class _Formatter(logging.Formatter):
             event["exception"] = self.formatException(record.exc_info)
         return str(self._renderer(None, record.levelname.lower(), self._stamp(None, "", event)))
 
+    def _prepare(self) -> None:
+        import structlog
+
+        if self._as_json:
+            self._renderer = structlog.processors.JSONRenderer()
+        else:
+            self._renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        self._stamp = structlog.processors.TimeStamper(fmt="iso")
+
 
 def show(*, json: bool = False, level: str = "INFO") -> None:
     """Write the logs of this library to standard error, readable or, with `json`, one object a line."""
-    renderer: Any
-    if json:
-        renderer = structlog.processors.JSONRenderer()
-    else:
-        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     handler = logging.StreamHandler()
-    handler.setFormatter(_Formatter(renderer))
+    handler.setFormatter(_Formatter(json))
     root = logging.getLogger(ROOT)
     root.handlers[:] = [handler]
     root.setLevel(level)

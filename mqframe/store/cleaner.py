@@ -8,19 +8,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from mqframe.core.cleaning import Pressure, files_to_delete, parse_hours, pressure
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
+from mqframe.log import get_logger
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.index import KeyIndex
 from mqframe.store.log_file import LogFile
 from mqframe.store.queue_table import QueueTable
 from mqframe.store.settings import StoreSettings
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 DiskUsage = Callable[[Path], tuple[int, int]]
 """Total and free bytes of the disk that holds a directory."""
 

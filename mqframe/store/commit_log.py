@@ -7,15 +7,14 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.record import BLANK_BYTES, MAGIC_BLANK
+from mqframe.log import get_logger
 from mqframe.store.layout import file_name, numbered_files
 from mqframe.store.log_file import Allocate, LogFile, sync_directory
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 _BLANK: Final = struct.Struct(">ii")
 
 

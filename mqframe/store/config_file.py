@@ -7,13 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-import structlog
-
 from mqframe.core.errors import MqframeError
+from mqframe.log import get_logger
 from mqframe.store.log_file import sync_directory
 
 T = TypeVar("T")
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 
 
 class ConfigFile:

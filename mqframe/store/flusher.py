@@ -7,14 +7,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-import structlog
-
 from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.log import get_logger
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.settings import StoreSettings
 from mqframe.store.threads import Threads
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
 
 
@@ -27,7 +28,8 @@ class _Waiter(NamedTuple):
 class LogFlusher:
     """One flush is under way at a time; what is appended meanwhile shares the next.
 
-    `on_flushed`: called on the loop whenever `log.flushed` grew.
+    `on_flushed`: called on the loop whenever `log.flushed` grew. `failure`: why nothing can be stored any more,
+    once the disk has failed; `None` normally.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class LogFlusher:
         self._pages_min = settings.flush_pages_min
         self._thorough_seconds = settings.flush_thorough_ms / 1000
         self._wait_seconds = settings.sync_flush_timeout_ms / 1000
+        self.failure: Refusal | None = None
         self._under_way = False
         self._asked = False
         self._last_flush = clock.monotonic()
@@ -69,7 +72,7 @@ class LogFlusher:
     def flush(self) -> None:
         """Start a flush of everything appended so far, unless one is under way."""
         self._asked = False
-        if self._under_way or self._log.end <= self._log.flushed:
+        if self._under_way or self.failure is not None or self._log.end <= self._log.flushed:
             return
         self._under_way = True
         self._last_flush = self._clock.monotonic()
@@ -79,7 +82,14 @@ class LogFlusher:
     def _flushed(self, end: int, problem: OSError | None) -> None:
         self._under_way = False
         if problem is not None:
-            log.error("the commit log could not be flushed", problem=str(problem))
+            # The kernel forgets what it could not write: a second try would succeed without it. So nothing
+            # that was not on disk before is ever confirmed; the next start finds out what is there.
+            log.error("the commit log could not be flushed; no more is taken", problem=str(problem))
+            self.failure = Refusal(
+                ResponseCode.SERVICE_NOT_AVAILABLE,
+                f"the commit log could not be flushed: {problem.strerror}; check the disk and restart the broker",
+            )
+            self.give_up()
         elif end > self._log.flushed:
             self._log.flushed = end
             self._on_flushed()
@@ -97,6 +107,9 @@ class LogFlusher:
         """Call `callback` once log offset `end` is confirmed: True, or False after the time limit."""
         if end <= self._confirmed():
             callback(True)
+            return
+        if self.failure is not None:
+            callback(False)
             return
         self._waiters.append(_Waiter(end, self._clock.monotonic() + self._wait_seconds, callback))
         if self._under_way or self._asked:

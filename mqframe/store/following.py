@@ -1,4 +1,4 @@
-"""Following dispatchers: each in a thread of its own, with its own persisted cursor (house rules of `hooks`)."""
+"""Following dispatchers: each in a thread of its own, with its own persisted cursor."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from mqframe.core.log_scan import record_end
 from mqframe.core.message import ReceivedMessage
 from mqframe.core.record import decode_record
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
+from mqframe.log import get_logger
 from mqframe.store.config_file import ConfigFile
 from mqframe.store.layout import file_name
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 RANGE_BYTES_MAX: Final = 8 << 20
 _IDLE_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
@@ -36,7 +35,7 @@ class FileRange:
 
     def records(self) -> Iterator[ReceivedMessage]:
         """The messages in the stretch, in order."""
-        base = base_of(self.start, self.commit_log_directory, self.commit_log_file_bytes)
+        base = self.start - self.start % self.commit_log_file_bytes
         with open(self.commit_log_directory / file_name(base), "rb") as file:
             file.seek(self.start - base)
             data = file.read(self.end - self.start)
@@ -45,11 +44,6 @@ class FileRange:
             message = decode_record(data, at, self._broker_name)
             yield message
             at += message.store_size
-
-
-def base_of(offset: int, directory: Path, file_bytes: int) -> int:
-    """The start offset of the file that holds log `offset`."""
-    return offset - offset % file_bytes
 
 
 class Cursors:
@@ -101,6 +95,7 @@ class Follower(threading.Thread):
         self._oldest = oldest
         self._limit = limit
         self._wake = threading.Event()
+        self._pause = threading.Event()
         self._ending = False
         self.cursor = cursors.get(dispatcher.name) or 0
 
@@ -116,6 +111,7 @@ class Follower(threading.Thread):
     def end(self) -> None:
         """Ask the thread to finish the stretch under way and stop."""
         self._ending = True
+        self._pause.set()
         self._wake.set()
 
     def run(self) -> None:
@@ -134,7 +130,7 @@ class Follower(threading.Thread):
             except Exception:
                 # At least once: the same stretch is handed over again, later.
                 log.exception("dispatcher failed; the stretch comes again", dispatcher=self._dispatcher.name)
-                self._wake.wait(_RETRY_SECONDS)
+                self._pause.wait(_RETRY_SECONDS)
                 continue
             if not busy:
                 self._wake.wait(_IDLE_SECONDS)

@@ -7,13 +7,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from mqframe.core.java_hash import index_hash, unsigned_hash
+from mqframe.log import get_logger
 from mqframe.store.index_file import IndexFile
 from mqframe.store.log_file import Allocate
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 _HEADS_MAX: Final = 20_000
 _SHARED_CHARACTERS: Final = 24
 

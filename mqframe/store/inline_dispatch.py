@@ -6,16 +6,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-import structlog
-
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
+from mqframe.log import get_logger
 from mqframe.store.appender import Appended
 from mqframe.store.consume_queue import ConsumeQueue
 from mqframe.store.index import KeyIndex
 from mqframe.store.queue_table import QueueTable
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 OnArrival = Callable[[str, int, int, list[int]], None]
 """Told of new messages in a queue: topic, queue id, the queue's end after them, their tags codes."""
 

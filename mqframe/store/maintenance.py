@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Final, Protocol
 
-import structlog
-
 from mqframe.core.clock import Clock
+from mqframe.log import get_logger
 from mqframe.store.checkpoint import Checkpoint
 from mqframe.store.cleaner import Cleaner
 from mqframe.store.commit_log import CommitLog
@@ -20,7 +19,7 @@ from mqframe.store.queue_table import QueueTable
 from mqframe.store.settings import StoreSettings
 from mqframe.store.threads import Threads
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
 _EXPIRY_SECONDS: Final = 0.5
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import Final
 
-import structlog
-
+from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal, StoreError
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
+from mqframe.log import get_logger
 from mqframe.replication.confirmed import flushed_as_configured
 from mqframe.store.appender import Appender
 from mqframe.store.checkpoint import Checkpoint
@@ -30,7 +30,7 @@ from mqframe.store.recovery import Recovery, encode_ends
 from mqframe.store.settings import StoreSettings
 from mqframe.store.threads import Threads
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 
 
 class MessageStore:
@@ -79,7 +79,7 @@ class MessageStore:
         self._followers: dict[str, Follower] = {}
         self._maintenance = Maintenance(
             settings, clock, self._threads, self._checkpoint, self._log, self._queues, self._index,
-            self._flusher, self._cleaner, self._dispatch, self._tick, self._follower_cursors,
+            self._flusher, self._cleaner, self._dispatch, self.dispatch, self._follower_cursors,
         )  # fmt: skip
         self._lookup = Lookup(self._log, self._queues, self._index, settings.scan_entries_max)
         self._closed = False
@@ -133,18 +133,28 @@ class MessageStore:
         for follower in self._followers.values():
             if follower.is_alive():
                 await self._threads.run_and_wait(follower.join)
-        await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
-        self._log.flushed = self._log.end
-        self.dispatch()
-        self._flusher.settle()
-        self._flusher.give_up()
-        complete = not self._appender.waiting
-        await self._threads.run_and_wait(self._maintenance.sync_files)
+        complete = await self._flush_all()
         self._threads.close()
         self._log.drop_ahead()
         if complete:
             self._note_ends()
         self._close(complete)
+
+    async def _flush_all(self) -> bool:
+        """Bring everything to disk; False when that failed, so that the next start has to recover."""
+        try:
+            if self._flusher.failure is None:
+                await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
+                self._log.flushed = self._log.end
+            self.dispatch()
+            self._flusher.settle()
+            self._flusher.give_up()
+            await self._threads.run_and_wait(self._maintenance.sync_files)
+        except OSError as problem:
+            log.error("not everything is on disk; the next start recovers", problem=str(problem))
+            self._flusher.give_up()
+            return False
+        return not self._appender.waiting and self._flusher.failure is None
 
     def _note_ends(self) -> None:
         self._checkpoint.log = self._checkpoint.queues = self._dispatch.done_timestamp
@@ -182,7 +192,7 @@ class MessageStore:
         Raises `Refusal`: 13 for a message that is too large, 14 when the disk is full or the store stopped.
         Consumers see it after `dispatch`, once it is confirmed.
         """
-        if self._cleaner.refusal is not None or self._dispatch.failure is not None:
+        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
             self._refuse()
         return self._appender.put(incoming)
 
@@ -194,7 +204,7 @@ class MessageStore:
         `extra_properties`, in text form, go behind those of each message. Raises as `put`, and `BodyError`
         for a malformed batch.
         """
-        if self._cleaner.refusal is not None or self._dispatch.failure is not None:
+        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
             self._refuse()
         return self._appender.put_batch(head, memoryview(batch), extra_properties)
 
@@ -206,7 +216,9 @@ class MessageStore:
 
     def refusal(self) -> Refusal | None:
         """Why messages are refused at the moment; `None` when they are not."""
-        return self._cleaner.refusal or self._dispatch.failure
+        if self._closed:
+            return Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "the store has stopped")
+        return self._flusher.failure or self._cleaner.refusal or self._dispatch.failure
 
     def dispatch(self) -> None:
         """Bring queues and index up to the confirmed offset; tell about arrivals. Once a turn of the loop."""
@@ -363,9 +375,6 @@ class MessageStore:
 
     def _follower_cursors(self) -> dict[str, int]:
         return {name: follower.cursor for name, follower in self._followers.items()}
-
-    def _tick(self) -> None:
-        self.dispatch()
 
     def clean(self) -> list[Path]:
         """One clean-up pass now; the paths of the commit-log files that went."""

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import structlog
 
 from mqframe.core.errors import StoreError
+from mqframe.log import get_logger
 from mqframe.store.consume_queue import ENTRY, ConsumeQueue
 from mqframe.store.descriptors import Descriptors
 from mqframe.store.incoming import ENTRY_BYTES
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 _CHUNK_BYTES: Final = 4000 * ENTRY_BYTES
 _FILES_CHECKED_AFTER_CRASH: Final = 3
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import msgspec
-import structlog
 
 from mqframe.core.delay_levels import parse_levels
 from mqframe.core.dispatch_facts import index_keys, queue_code
 from mqframe.core.log_scan import LogRecord, is_blank, read_record, scan
 from mqframe.core.recovering import start_after_crash
+from mqframe.log import get_logger
 from mqframe.store.checkpoint import Checkpoint
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.consume_queue import ENTRY
@@ -19,7 +19,7 @@ from mqframe.store.layout import Layout
 from mqframe.store.queue_table import QueueEnds, QueueTable
 from mqframe.store.settings import StoreSettings
 
-log: Final = structlog.get_logger("mqframe.store")
+log: Final = get_logger("store")
 _ends_decoder: Final = msgspec.msgpack.Decoder(QueueEnds)
 
 

@@ -1,0 +1,70 @@
+"""Servers as child processes, the way users start them."""
+
+from __future__ import annotations
+
+import re
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import attrs
+import pytest
+
+READY_SECONDS_MAX = 30
+
+
+@attrs.define
+class RunningServer:
+    """A child process that printed `ready`."""
+
+    process: subprocess.Popen[str]
+    ready: str
+
+    def address(self, name: str) -> str:
+        found = re.search(rf"\b{name}=(\S+)", self.ready)
+        assert found, self.ready
+        return found[1]
+
+
+@pytest.fixture(scope="session")
+def start() -> Iterator[Callable[..., RunningServer]]:
+    """Starts `mqframe` with the given words and waits for its first line; ends what still runs at the end."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(*words: str) -> RunningServer:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mqframe", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        assert process.stdout is not None
+        readable, _, _ = select.select([process.stdout], [], [], READY_SECONDS_MAX)
+        assert readable, f"no line within {READY_SECONDS_MAX} s"
+        return RunningServer(process, process.stdout.readline())
+
+    yield run
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+        process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def server(start: Callable[..., RunningServer], tmp_path_factory: pytest.TempPathFactory) -> RunningServer:
+    """One server for all tests that only need one; each uses topics of its own."""
+    data = tmp_path_factory.mktemp("server")
+    running = start(*FREE_PORTS, "--data", str(data), "--set", "store.disk_limits=false")
+    assert running.ready.startswith("ready ")
+    return running
+
+
+FREE_PORTS = ("server", "--nameserver-port", "0", "--broker-port", "0")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"

@@ -1,0 +1,115 @@
+"""`mqframe server`, `nameserver` and `broker` as processes."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqframe import Message, Producer, StoreReader
+
+SERVER = ("server", "--nameserver-port", "0", "--broker-port", "0")
+Start = Callable[..., Any]
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mqframe", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_ready_names_two_addresses_that_answer(server: Any) -> None:
+    assert re.fullmatch(r"ready nameserver=127\.0\.0\.1:\d+ broker=127\.0\.0\.1:\d+\n", server.ready)
+    for name in ("nameserver", "broker"):
+        host, port = server.address(name).split(":")
+        socket.create_connection((host, int(port)), timeout=5).close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_in_good_order_and_everything_is_kept(start: Start, data: Path, number: int) -> None:
+    running = start(*SERVER, "--data", str(data), "--set", "store.disk_limits=false")
+    with Producer(group="cli", nameserver=running.address("nameserver")) as producer:
+        sent = producer.send(Message("kept", b"body", keys=["k-1"]))
+    running.process.send_signal(number)
+    assert running.process.wait(30) == 0
+    assert not (data / "store" / "abort").exists()
+    messages = StoreReader(data / "store").records("kept", sent.queue.queue_id, 0, 10)
+    assert [(m.body, m.keys) for m in messages] == [(b"body", ["k-1"])]
+
+
+def test_a_directory_in_use_is_refused(start: Start, data: Path) -> None:
+    first = start(*SERVER, "--data", str(data))
+    assert first.ready.startswith("ready ")
+    second = run(*SERVER, "--data", str(data))
+    assert second.returncode == 1
+    assert str(data / "store") in second.stderr
+    assert "Traceback" not in second.stderr
+    assert first.process.poll() is None
+
+
+def test_a_port_in_use_is_a_setting_to_change(server: Any, data: Path) -> None:
+    port = server.address("nameserver").split(":")[1]
+    result = run("server", "--nameserver-port", port, "--broker-port", "0", "--data", str(data))
+    assert result.returncode == 2
+    assert port in result.stderr
+    assert "nameserver cannot start" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--set", "store.fluhs=SYNC_FLUSH"], "store.fluhs"),
+        (["--set", "store.flush=SOMETIMES"], "store.flush"),
+        (["--set", "nonsense"], "key=value"),
+        (["--broker-port", "70000"], "broker.port"),
+        (["--config", "/nowhere/server.toml"], "/nowhere/server.toml"),
+        (["--log-level", "loud"], "--log-level loud"),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_and_is_named(data: Path, words: list[str], said: str) -> None:
+    result = run("server", "--data", str(data), *words)
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_broker_conf_is_taken_and_its_other_keys_are_listed(start: Start, tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("brokerName=broker-x\nlistenPort=0\nflushDiskType=SYNC_FLUSH\nbrokerRole=ASYNC_MASTER\n")
+    running = start("server", "--nameserver-port", "0", "--data", str(tmp_path), "--config", str(conf))
+    with Producer(group="cli", nameserver=running.address("nameserver")) as producer:
+        assert producer.send(Message("named", b"body")).queue.broker_name == "broker-x"
+    running.process.terminate()
+    _, errors = running.process.communicate(timeout=30)
+    assert running.process.returncode == 0
+    assert "without effect" in errors
+    assert "brokerRole" in errors
+    assert errors.count("\n") == 1
+
+
+def test_name_server_and_broker_apart(start: Start, data: Path) -> None:
+    nameserver = start("nameserver", "--port", "0", "--data", str(data))
+    address = nameserver.address("nameserver")
+    broker = start("broker", "--port", "0", "--nameserver", address, "--data", str(data), "--name", "broker-b")
+    assert broker.ready.startswith("ready broker=127.0.0.1:")
+    with Producer(group="cli", nameserver=address) as producer:
+        assert producer.send(Message("apart", b"body")).queue.broker_name == "broker-b"
+
+
+def test_the_server_does_not_import_what_it_does_not_need() -> None:
+    code = (
+        "import sys, mqframe.cli.app, mqframe.cli.server, mqframe.cli.serving, mqframe.cli.configuration\n"
+        "import mqframe.nameserver.server, mqframe.broker.broker\n"
+        "print([m for m in ('pyspark', 'pyarrow', 'numpy', 'rich', 'structlog', 'mqframe.client')"
+        " if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
