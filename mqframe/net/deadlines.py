@@ -40,6 +40,11 @@ class Deadlines:
         if deadline < self._armed_at:
             self._arm(deadline)
 
+    @property
+    def entries(self) -> int:
+        """How many entries are held, those of answered calls included."""
+        return len(self._heap)
+
     def stop(self) -> None:
         """Forget all."""
         self._heap.clear()
