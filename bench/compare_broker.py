@@ -143,7 +143,16 @@ def measure(jars: str, nameserver: str, mode: str, round_number: int) -> tuple[f
     """Messages a second (0 when any failed), p99 in ms, and the line that the Java program printed."""
     what, *rest = MODES[mode]
     group = [f"g{round_number}_{time.time_ns()}"] if what == "consume" else []
-    command = ["java", "-Drocketmq.client.logLevel=ERROR", "-cp", jars, "Bench", what, nameserver, "BenchTopic"]
+    command = [
+        "java",
+        "-Drocketmq.client.logLevel=ERROR",
+        "-cp",
+        jars,
+        "Bench",
+        what,
+        nameserver,
+        "BenchTopic",
+    ]
     done = subprocess.run([*command, *group, *rest], capture_output=True, text=True, timeout=300)
     line = next((x for x in done.stdout.splitlines() if " msg/s" in x), (done.stdout + done.stderr)[-300:])
     rate = re.search(r"(\d+) msg/s", line)
@@ -153,7 +162,9 @@ def measure(jars: str, nameserver: str, mode: str, round_number: int) -> tuple[f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--modes", default=",".join(MODES))
     arguments = parser.parse_args()

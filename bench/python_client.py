@@ -93,11 +93,10 @@ def consume(nameserver: str, topic: str, batch: int, count: int = 1_000_000) -> 
     consumer = PushConsumer(
         group=f"bench{batch}_{time.time_ns()}",
         nameserver=nameserver,
-        consume_from_where="first",
-        consume_message_batch_max_size=batch,
+        consume_from="first",
     )
 
-    @consumer.on(topic)
+    @consumer.on(topic, batch_max=batch)
     def handle(messages, context):  # type: ignore[no-untyped-def]
         nonlocal seen, first
         with both:
@@ -114,9 +113,13 @@ def consume(nameserver: str, topic: str, batch: int, count: int = 1_000_000) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--nameserver")
-    parser.add_argument("--only", default="awaited,blocking,concurrent,submit,submit_blocking,consume32,consume1")
+    parser.add_argument(
+        "--only", default="awaited,blocking,concurrent,submit,submit_blocking,consume32,consume1"
+    )
     arguments = parser.parse_args()
     topic = f"bench{time.time_ns()}"
     server, data = None, tempfile.mkdtemp(prefix="mqframe-bench")

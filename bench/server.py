@@ -82,7 +82,10 @@ def start(work: pathlib.Path) -> None:
     for n in range(5):
         with server(work / f"start{n}") as (_, _, took):
             seconds.append(took)
-    print(f"start on an empty directory: median {statistics.median(seconds):.2f} s of {len(seconds)}", flush=True)
+    print(
+        f"start on an empty directory: median {statistics.median(seconds):.2f} s of {len(seconds)}",
+        flush=True,
+    )
 
 
 def full(work: pathlib.Path) -> None:
@@ -144,7 +147,9 @@ def cold(work: pathlib.Path) -> None:
 
 def main() -> None:
     runs = {"start": start, "full": full, "memory": memory, "topics": topics, "cold": cold}
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default=",".join(runs))
     arguments = parser.parse_args()
     work = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))

@@ -1,1 +1,24 @@
 """What tests of mqframe, of its plugins and of applications are built on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqframe.testing.cluster import AsyncCluster, Cluster
+    from mqframe.testing.manual_clock import ManualClock
+
+__all__ = ["AsyncCluster", "Cluster", "ManualClock"]
+
+
+def __getattr__(name: str) -> Any:
+    # Late, so that a test which only wants the manual clock does not load a broker.
+    if name in ("AsyncCluster", "Cluster"):
+        from mqframe.testing import cluster
+
+        return getattr(cluster, name)
+    if name == "ManualClock":
+        from mqframe.testing.manual_clock import ManualClock
+
+        return ManualClock
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

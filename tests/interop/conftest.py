@@ -19,7 +19,12 @@ CACHE = Path.home() / ".cache" / "mqframe-interop"
 SECONDS_MAX = 60.0
 
 # The one class that moved between the two versions.
-MOVED = {"4.9.7": ("org.apache.rocketmq.remoting.protocol.heartbeat", "org.apache.rocketmq.common.protocol.heartbeat")}
+MOVED = {
+    "4.9.7": (
+        "org.apache.rocketmq.remoting.protocol.heartbeat",
+        "org.apache.rocketmq.common.protocol.heartbeat",
+    )
+}
 
 
 def need(*tools: str) -> None:
@@ -56,7 +61,12 @@ class JavaClient:
     """A running test client; its lines come as lists of words."""
 
     def __init__(self, class_path: str, arguments: list[str], home: Path) -> None:
-        flags = ["-Xmx256m", "-XX:TieredStopAtLevel=1", f"-Duser.home={home}", "-Drocketmq.client.logLevel=ERROR"]
+        flags = [
+            "-Xmx256m",
+            "-XX:TieredStopAtLevel=1",
+            f"-Duser.home={home}",
+            "-Drocketmq.client.logLevel=ERROR",
+        ]
         self.process = subprocess.Popen(
             ["java", *flags, "-cp", class_path, "Interop", *arguments],
             stdin=subprocess.PIPE,
@@ -68,13 +78,16 @@ class JavaClient:
         )
         self._lines: Queue[list[str] | None] = Queue()
         self._errors: list[str] = []
-        Thread(target=self._read, daemon=True).start()
-        Thread(target=self._read_errors, daemon=True).start()
+        self._readers = [Thread(target=self._read), Thread(target=self._read_errors)]
+        for reader in self._readers:
+            reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout
         for line in self.process.stdout:
-            self._lines.put(line.rstrip("\n").split("\t"))
+            # The client's log framework writes to standard output too.
+            if line.startswith("fact\t"):
+                self._lines.put(line.rstrip("\n").split("\t")[1:])
         self._lines.put(None)
 
     def _read_errors(self) -> None:
@@ -94,7 +107,20 @@ class JavaClient:
         while len(found) < count:
             line = self.next_line()
             if line is None:
-                pytest.fail(f"the Java client ended after {len(found)} of {count} {word!r}: {''.join(self._errors)[-2000:]}")
+                pytest.fail(
+                    f"the Java client ended after {len(found)} of {count} {word!r}: {''.join(self._errors)[-2000:]}"
+                )
+            if line[0] == word:
+                found.append(line)
+        return found
+
+    def waiting(self, word: str) -> list[list[str]]:
+        """The lines that are there by now and start with `word`."""
+        found = []
+        while not self._lines.empty():
+            line = self._lines.get()
+            if line is None:
+                pytest.fail(f"the Java client ended: {''.join(self._errors)[-2000:]}")
             if line[0] == word:
                 found.append(line)
         return found
@@ -109,10 +135,16 @@ class JavaClient:
         assert self.process.wait(SECONDS_MAX) == 0, "".join(self._errors)[-2000:]
         return lines
 
-    def kill(self) -> None:
-        """End it at once."""
-        self.process.kill()
+    def end(self) -> None:
+        """End it, unless it has ended, and let go of its pipes."""
+        if self.process.poll() is None:
+            self.process.kill()
         self.process.wait(SECONDS_MAX)
+        for reader in self._readers:
+            reader.join()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert pipe
+            pipe.close()
 
 
 StartJava = Callable[..., JavaClient]
@@ -136,8 +168,7 @@ def java(class_path: str, tmp_path: Path) -> Iterator[StartJava]:
 
     yield start
     for client in running:
-        if client.process.poll() is None:
-            client.kill()
+        client.end()
 
 
 @pytest.fixture

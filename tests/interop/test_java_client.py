@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
+from collections.abc import Callable
 
 from mqframe import ConsumeResult, Message, Producer, PushConsumer
 from mqframe.testing import Cluster
 
+SECONDS_MAX = 60.0
 BIG = "-" + "0123456789" * 2000
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what other processes do; fails the test when it does not come."""
+    end = time.monotonic() + SECONDS_MAX
+    while not true():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
 
 
 def read_all(java, cluster: Cluster, topic: str) -> list[list[str]]:
@@ -78,9 +89,17 @@ def test_java_push_consumer_gets_what_python_sends(java, cluster: Cluster) -> No
     with Producer(group="python_producer", nameserver=cluster.nameserver) as producer:
         results = {}
         for n in range(30):
-            message = Message("to_java", f"body-{n}".encode(), tag=f"tag{n % 3}", keys=[f"key{n}"], properties={"number": str(n)})
+            message = Message(
+                "to_java",
+                f"body-{n}".encode(),
+                tag=f"tag{n % 3}",
+                keys=[f"key{n}"],
+                properties={"number": str(n)},
+            )
             results[n] = producer.send(message)
-        big = producer.send(Message("to_java", ("x" * 9000).encode(), tag="tag0", properties={"number": "big"}))
+        big = producer.send(
+            Message("to_java", ("x" * 9000).encode(), tag="tag0", properties={"number": "big"})
+        )
     wanted = [n for n in range(30) if n % 3 != 1]
     got = consumer.take("got", len(wanted) + 1)
     by_number = {line[6]: line for line in got}
@@ -103,7 +122,7 @@ def test_java_and_python_members_share_a_group(java, cluster: Cluster) -> None:
     cluster.create_topic("shared", queues=4)
     by_python: list[tuple[int, str]] = []
     both = threading.Lock()
-    consumer = PushConsumer(group="mixed", nameserver=cluster.nameserver, consume_from_where="first")
+    consumer = PushConsumer(group="mixed", nameserver=cluster.nameserver, consume_from="first")
 
     @consumer.on("shared")
     def handle(messages, context):
@@ -114,18 +133,18 @@ def test_java_and_python_members_share_a_group(java, cluster: Cluster) -> None:
     with consumer:
         other = java("consume", cluster.nameserver, "shared", "mixed", "*", "clustering")
         other.take("started", 1)
-        cluster.wait_for_assignment("mixed", "shared", members=2)
+        until(lambda: len([queue for queue in consumer.queues if queue.topic == "shared"]) == 2)
         with Producer(group="python_producer", nameserver=cluster.nameserver) as producer:
             for n in range(200):
                 producer.send(Message("shared", b"x", properties={"number": str(n)}))
         by_java: list[tuple[int, str]] = []
-        while True:
+
+        def complete() -> bool:
+            by_java.extend((int(line[2]), line[6]) for line in other.waiting("got"))
             with both:
-                seen = {number for _, number in by_java} | {number for _, number in by_python}
-            if len(seen) == 200:
-                break
-            [line] = other.take("got", 1)
-            by_java.append((int(line[2]), line[6]))
+                return len(by_java) + len(by_python) >= 200
+
+        until(complete)
         by_java += [(int(line[2]), line[6]) for line in other.finish() if line[0] == "got"]
     assert Counter(number for _, number in by_java + by_python) == Counter(str(n) for n in range(200))
     python_queues, java_queues = {q for q, _ in by_python}, {q for q, _ in by_java}

@@ -42,8 +42,8 @@ public class Interop {
     }
 
     static synchronized void say(Object... words) {
-        StringBuilder line = new StringBuilder();
-        for (Object word : words) line.append(line.length() == 0 ? "" : "\t").append(word);
+        StringBuilder line = new StringBuilder("fact");
+        for (Object word : words) line.append("\t").append(word);
         System.out.println(line);
         System.out.flush();
     }
