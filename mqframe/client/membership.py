@@ -15,7 +15,7 @@ from mqframe.client.pull_service import PullService
 from mqframe.client.rebalance_service import RebalanceService
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consume_rules import ConsumeFrom, MessageModel
-from mqframe.core.errors import AnswerError, RouteError
+from mqframe.core.errors import AnswerError, MqframeError, RouteError
 from mqframe.core.message import MessageQueue
 from mqframe.core.process_queue import ProcessQueue
 from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook, OffsetStore, ReadFrom
@@ -73,6 +73,7 @@ class Membership:
             plan.settings.rebalance_seconds,
         )
         self._persist: Every | None = None
+        self._persisting: asyncio.Task[None] | None = None
         self._telling: asyncio.Task[None] | None = None
 
     async def join(self, member: Member) -> None:
@@ -96,7 +97,10 @@ class Membership:
             log.warning("listeners still run after the time for stopping", group=self._plan.group)
         if self._persist is not None:
             self._persist.stop()
-        await self._persist_now()
+        try:
+            await self._persist_now()
+        except MqframeError as problem:
+            log.error("progress was not committed", group=self._plan.group, reason=str(problem))
         for queue in self.pulls.queues:
             self.pulls.give_up(queue)
         if self._telling is not None:
@@ -153,10 +157,17 @@ class Membership:
         """Tell brokers what the group wants, and return once they know."""
         await self.instance.heartbeat_now()
 
+    async def persist(self, queues: Sequence[MessageQueue]) -> None:
+        """Make durable how far we are in `queues`. One at a time, and never broken off half-way."""
+        while self._persisting is not None and not self._persisting.done():
+            await asyncio.wait({self._persisting})
+        self._persisting = asyncio.ensure_future(self._store.persist(queues))
+        await asyncio.shield(self._persisting)
+
     async def _persist_now(self) -> None:
         queues = self.pulls.queues
         if queues:
-            await self._store.persist(queues)
+            await self.persist(queues)
 
     async def _look_up(self, topic: str) -> None:
         try:

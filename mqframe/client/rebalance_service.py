@@ -38,6 +38,10 @@ class Balance(Protocol):
         """Tell brokers what the group wants, and return once they know."""
         ...
 
+    async def persist(self, queues: Sequence[MessageQueue]) -> None:
+        """Make durable how far we are in `queues`."""
+        ...
+
 
 class RebalanceService:
     """Decides by the strategy, then drops and adds. One round at a time; notices meanwhile cause another.
@@ -100,7 +104,7 @@ class RebalanceService:
         owned = self._pulls.queues
         for queue in queues:
             self._pulls.give_up(queue)
-        await self._store.persist(owned)
+        await self._balance.persist(owned)
         for queue in queues:
             self._store.forget(queue)
 

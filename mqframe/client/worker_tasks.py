@@ -50,8 +50,7 @@ class WorkerTasks:
     def put(self, calls: list[ConsumeCall]) -> None:
         """Have `calls` carried out, begun in their order."""
         self._work.extend(calls)
-        busy = len(self._tasks) - len(self._idle)
-        self._rouse((0 if busy else 1) if self._pace.quick else len(calls))
+        self._rouse(1 if self._pace.quick else len(calls))
         if self._look is None and self._work:
             self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_after)
 

@@ -23,8 +23,8 @@ LOOK_SECONDS: Final = 0.005
 """How often the loop looks after calls under way: for results, and for a quick listener that turned slow.
 Real seconds: nothing that a user could count on depends on them."""
 UNTOLD_MESSAGES_MAX: Final = 256
-"""Messages done by a quick listener that the loop is not woken for. It takes them with the next calls, or when it
-looks: waking it for every few would cost more than calling the listener."""
+"""Messages done by a quick listener that the loop is not woken for. It takes them with the next calls, or
+when it looks: waking it for every few would cost more than calling the listener."""
 
 
 class WorkerThreads:
