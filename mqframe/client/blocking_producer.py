@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Final
 
 from mqframe.client.blocking_port import BlockingPort, run_blocking
-from mqframe.client.identity import SameProcess, nameserver_text
+from mqframe.client.identity import SameProcess, nameserver_text, with_nameserver
 from mqframe.client.instance import ClientInstance
 from mqframe.client.loop_thread import LoopThread
-from mqframe.client.producer_parts import ProducerParts, with_nameserver
+from mqframe.client.producer_parts import ProducerParts
 from mqframe.client.result_futures import Item, ThreadResults
 from mqframe.client.room import BlockingRoom
 from mqframe.client.send_port import AsyncPort

@@ -6,6 +6,9 @@ import ipaddress
 import os
 import socket
 import time
+from typing import Any
+
+import attrs
 
 from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import ClosedError
@@ -15,6 +18,15 @@ from mqframe.core.name_servers import parse_addresses
 def nameserver_text(settings: ClientSettings) -> str:
     """The name servers that `settings` give; else the variable NAMESRV_ADDR, as Java clients read it."""
     return settings.nameserver or os.environ.get("NAMESRV_ADDR", "")
+
+
+def with_nameserver(client: ClientSettings | None, nameserver: str) -> ClientSettings:
+    """`client` with `nameserver` in the place of its own, unless that is empty."""
+    settings = client or ClientSettings()
+    if not nameserver:
+        return settings
+    values: dict[str, Any] = {a.name: getattr(settings, a.name) for a in attrs.fields(ClientSettings)}  # type: ignore[arg-type]
+    return ClientSettings(**{**values, "nameserver": nameserver})
 
 
 def local_ip(settings: ClientSettings) -> str:

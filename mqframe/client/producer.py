@@ -7,9 +7,9 @@ import random
 from collections.abc import Sequence
 from types import TracebackType
 
-from mqframe.client.identity import nameserver_text
+from mqframe.client.identity import nameserver_text, with_nameserver
 from mqframe.client.instance import ClientInstance
-from mqframe.client.producer_parts import ProducerParts, with_nameserver
+from mqframe.client.producer_parts import ProducerParts
 from mqframe.client.result_futures import Item, LoopResults
 from mqframe.client.room import AsyncRoom
 from mqframe.client.send import Randomness

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
-
-import attrs
 
 from mqframe.client.identity import packed_ip
 from mqframe.client.load import Loader
 from mqframe.client.send import Randomness, Sender
 from mqframe.client.send_port import SendPort
-from mqframe.client.settings import ClientSettings, ProducerSettings
+from mqframe.client.settings import ProducerSettings
 from mqframe.core.clock import Clock
 from mqframe.core.compression import Compression, compress
 from mqframe.core.errors import MessageError
@@ -26,15 +23,6 @@ from mqframe.hooks.interfaces import ForbiddenHook, QueueSelector, RpcHook, Send
 from mqframe.hooks.manager import PluginManager, default_manager
 
 DEFAULT_SELECTOR = "hash"
-
-
-def with_nameserver(client: ClientSettings | None, nameserver: str) -> ClientSettings:
-    """`client` with `nameserver` in the place of its own, unless that is empty."""
-    settings = client or ClientSettings()
-    if not nameserver:
-        return settings
-    values: dict[str, Any] = {a.name: getattr(settings, a.name) for a in attrs.fields(ClientSettings)}  # type: ignore[arg-type]
-    return ClientSettings(**{**values, "nameserver": nameserver})
 
 
 class ProducerParts:

@@ -55,6 +55,11 @@ class RouteCache:
         """Addresses of all brokers in the routes, by name and id; those that left the routes are gone."""
         return self._brokers
 
+    @property
+    def nameservers(self) -> tuple[str, ...]:
+        """Addresses of all name servers."""
+        return self._servers.addresses
+
     async def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
         """The route of `topic`. Raises `RouteError` when no name server knows the topic or none answers."""
         found = self._routes.get(topic)

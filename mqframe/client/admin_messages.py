@@ -1,0 +1,64 @@
+"""Looking messages up."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqframe.client.admin_calls import AdminCalls
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerError
+from mqframe.core.ids import parse_offset_id
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.record import decode_record, decode_records
+from mqframe.core.requests.messages import QueryMessage, ViewMessageById
+
+_END_OF_TIME: Final = 2**63 - 1
+_UNIQUE_KEY_MESSAGES_MAX: Final = 32
+
+
+class MessageAdmin(AdminCalls):
+    """Messages by id and key."""
+
+    async def message_by_id(self, offset_message_id: str, topic: str | None = None) -> ReceivedMessage:
+        """The message with a broker's id (`SendResult.offset_message_id`), which names broker and place.
+
+        Raises `FixError` for what is no such id, `AnswerError` when there is no message.
+        """
+        address, offset = parse_offset_id(offset_message_id)
+        answer = await self._instance.call(address, ViewMessageById(offset, topic))
+        return decode_record(bytes(answer.body))
+
+    async def message_by_unique_key(self, topic: str, unique_key: str) -> ReceivedMessage | None:
+        """The message with a sender's id (`SendResult.message_id`); `None` when there is none.
+
+        Of several copies, such as retries make, the newest.
+        """
+        found = await self._query(topic, unique_key, _UNIQUE_KEY_MESSAGES_MAX, 0, _END_OF_TIME, unique=True)
+        return found[0] if found else None
+
+    async def query_messages(
+        self, topic: str, key: str, *, max_count: int = 64, begin_ms: int = 0, end_ms: int = _END_OF_TIME
+    ) -> list[ReceivedMessage]:
+        """Messages of `topic` with `key`, stored between two times (ms), newest first, of all brokers."""
+        found = await self._query(topic, key, max_count, begin_ms, end_ms, unique=False)
+        return found[:max_count]
+
+    async def _query(
+        self, topic: str, key: str, max_count: int, begin_ms: int, end_ms: int, *, unique: bool
+    ) -> list[ReceivedMessage]:
+        request = QueryMessage(topic, key, max_count, begin_ms, end_ms, "true" if unique else "false")
+        found: list[ReceivedMessage] = []
+        for name, address in (await self._topic_masters(topic)).items():
+            try:
+                answer = await self._instance.call(address, request)
+            except AnswerError as problem:
+                if problem.code != ResponseCode.QUERY_NOT_FOUND:
+                    raise
+                continue
+            # The index knows hashes only: what merely has the same hash is left out.
+            found += [
+                message
+                for message in decode_records(bytes(answer.body), name)
+                if (message.message_id == key if unique else key in message.keys)
+            ]
+        return sorted(found, key=lambda message: message.store_timestamp, reverse=True)

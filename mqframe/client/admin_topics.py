@@ -1,0 +1,107 @@
+"""Administration of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqframe.client.admin_calls import AdminCalls, body_of
+from mqframe.core.bodies import (
+    GroupList,
+    TopicConfig,
+    TopicList,
+    TopicOffset,
+    TopicRouteData,
+    TopicStatsTable,
+)
+from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
+from mqframe.core.errors import AnswerError, MessageError
+from mqframe.core.message import MessageQueue
+from mqframe.core.requests.admin import (
+    DeleteTopicInBroker,
+    GetTopicConfig,
+    GetTopicStatsInfo,
+    QueryTopicConsumeByWho,
+    UpdateAndCreateTopic,
+)
+from mqframe.core.requests.nameserver import DeleteTopicInNamesrv, GetAllTopicList, GetRouteinfoByTopic
+from mqframe.core.topics import DEFAULT_TOPIC, check_topic
+
+
+class TopicAdmin(AdminCalls):
+    """Topics."""
+
+    async def create_topic(
+        self,
+        topic: str,
+        *,
+        queues: int = 8,
+        read_queues: int | None = None,
+        write_queues: int | None = None,
+        perm: int = PERM_READ | PERM_WRITE,
+        order: bool = False,
+        attributes: Mapping[str, str] | None = None,
+        cluster: str | None = None,
+        broker: str | None = None,
+    ) -> None:
+        """Create `topic`, or change it, on all masters, on those of `cluster`, or on `broker`.
+
+        `queues` on each broker; `read_queues` is what consumers see of them, `write_queues` what producers
+        see. `perm`: 4 read, 2 write. Raises `MessageError` for an illegal name, `AnswerError`.
+        """
+        check_topic(topic)
+        if min(queues, queues if read_queues is None else read_queues) < 1:
+            raise MessageError(f"topic {topic} needs at least one queue")
+        request = UpdateAndCreateTopic(
+            topic,
+            queues if read_queues is None else read_queues,
+            queues if write_queues is None else write_queues,
+            perm,
+            default_topic=DEFAULT_TOPIC,
+            topic_sys_flag=0,
+            order=order,
+            attributes=",".join(f"+{key}={value}" for key, value in (attributes or {}).items()) or None,
+        )
+        masters = await self.masters(cluster=cluster, broker=broker)
+        await self._call_all(list(masters.values()), request)
+
+    async def delete_topic(self, topic: str, *, cluster: str | None = None) -> None:
+        """Delete `topic` and its messages on all masters, or those of `cluster`, and from name servers."""
+        masters = await self.masters(cluster=cluster)
+        await self._call_all(list(masters.values()), DeleteTopicInBroker(topic))
+        await self._tell_nameservers(DeleteTopicInNamesrv(topic, cluster))
+
+    async def list_topics(self) -> list[str]:
+        """All topics that brokers told of, sorted."""
+        answer = await self._instance.call_nameserver(GetAllTopicList())
+        return sorted(body_of(answer, TopicList).topic_list)
+
+    async def topic_config(self, topic: str) -> dict[str, TopicConfig]:
+        """The configuration of `topic` by broker name. Raises `RouteError` when nobody has it."""
+        masters = await self._topic_masters(topic)
+        answers = await self._call_all(list(masters.values()), GetTopicConfig(topic))
+        return {name: body_of(answer, TopicConfig) for name, answer in zip(masters, answers, strict=True)}
+
+    async def topic_route(self, topic: str) -> TopicRouteData:
+        """Brokers and queues of `topic`. Raises `AnswerError` (17) when it does not exist."""
+        return body_of(await self._instance.call_nameserver(GetRouteinfoByTopic(topic, True)), TopicRouteData)
+
+    async def topic_stats(self, topic: str) -> dict[MessageQueue, TopicOffset]:
+        """Offsets of each queue of `topic`, and when something was stored there last."""
+        masters = await self._topic_masters(topic)
+        stats: dict[MessageQueue, TopicOffset] = {}
+        for answer in await self._call_all(list(masters.values()), GetTopicStatsInfo(topic)):
+            stats.update(body_of(answer, TopicStatsTable).offset_table)
+        return dict(sorted(stats.items()))
+
+    async def groups_of_topic(self, topic: str) -> list[str]:
+        """Consumer groups that subscribe `topic` or have offsets in it, sorted."""
+        groups: set[str] = set()
+        for address in (await self._topic_masters(topic)).values():
+            try:
+                answer = await self._instance.call(address, QueryTopicConsumeByWho(topic))
+            except AnswerError as problem:
+                if problem.code not in (ResponseCode.TOPIC_NOT_EXIST, ResponseCode.QUERY_NOT_FOUND):
+                    raise
+                continue
+            groups.update(body_of(answer, GroupList).group_list)
+        return sorted(groups)
