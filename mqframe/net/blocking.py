@@ -189,6 +189,10 @@ class BlockingClient:
         if peer is not None and not peer.closed:
             return peer
         with self._lock:
+            # Again, now that no attempt can end meanwhile: two at once would leave one connection behind.
+            peer = self._peers.get(address)
+            if peer is not None and not peer.closed:
+                return peer
             opening = self._opening.get(address)
             mine = opening is None
             if opening is None:
