@@ -1,0 +1,70 @@
+import pytest
+
+from mqframe.core.errors import MessageError
+from mqframe.core.message import Message
+from mqframe.core.message_checks import check_batch, check_message, check_properties_size
+
+MAX = 100
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message("t", b"x"),
+        Message("t" * 127, b"x" * MAX, tag="a || b", keys=("k1", "k2"), properties={"a": "ü"}, flag=-(2**31)),
+        Message("%RETRY%" + "t" * 200, b"x"),
+    ],
+)
+def test_good_messages(message):
+    check_message(message, MAX)
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (Message("", b"x"), "topic name is empty"),
+        (Message("t" * 128, b"x"), "127 are allowed"),
+        (Message("a b", b"x"), "may hold only"),
+        (Message(None, b"x"), "not text"),
+        (Message("SCHEDULE_TOPIC_XXXX", b"x"), "broker's own"),
+        (Message("t", b""), "empty"),
+        (Message("t", "text"), "not bytes"),
+        (Message("t", b"x" * (MAX + 1)), "101 bytes, 100 are allowed"),
+        (Message("t", b"x", tag="a\x01"), "tag"),
+        (Message("t", b"x", keys="key"), "pass a list"),
+        (Message("t", b"x", keys=["a b"]), "space"),
+        (Message("t", b"x", keys=[""]), "empty"),
+        (Message("t", b"x", keys=[3]), "not text"),
+        (Message("t", b"x", properties={"TAGS": "a"}), "belongs to the system"),
+        (Message("t", b"x", properties={"a": ""}), "empty"),
+        (Message("t", b"x", properties={"a": "b\x02c"}), "value of property a"),
+        (Message("t", b"x", properties={"a": 1}), "not text"),
+        (Message("t", b"x", flag=2**31), "32 bits"),
+    ],
+)
+def test_bad_messages_say_what_is_wrong(message, says):
+    with pytest.raises(MessageError, match=says):
+        check_message(message, MAX)
+
+
+@pytest.mark.parametrize(
+    ("messages", "says"),
+    [
+        ([], "at least one"),
+        ([Message("a", b"x"), Message("b", b"x")], "one topic"),
+        ([Message("a", b"x"), Message("a", b"x", wait_store_ok=False)], "wait_store_ok"),
+        ([Message("%RETRY%g", b"x")], "cannot go in a batch"),
+        ([Message("a", b"x"), Message("a", b"")], "empty"),
+    ],
+)
+def test_bad_batches(messages, says):
+    with pytest.raises(MessageError, match=says):
+        check_batch(messages, MAX)
+
+
+def test_properties_are_counted_in_bytes():
+    check_properties_size("x" * 32767, "t")
+    with pytest.raises(MessageError, match="32768 bytes"):
+        check_properties_size("x" * 32768, "t")
+    with pytest.raises(MessageError, match="40000 bytes"):
+        check_properties_size("ü" * 20000, "t")
