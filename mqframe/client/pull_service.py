@@ -193,6 +193,9 @@ class PullService:
             return seconds_after(problem)
         if owned.held.dropped:
             return 0.0
+        if self._ports.find(owned.held.queue.topic) is not subscription:
+            # It was asked by another expression, so what is wanted now may be among what was passed over.
+            return 0.0
         owned.broker_id = result.broker_id
         if result.status is PullStatus.OFFSET_ILLEGAL:
             await self._correct(owned, result)

@@ -1,0 +1,261 @@
+"""Consumers of one group on a real broker in this process, on a clock that only the tests move."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from mqframe.client.consumer_settings import ConsumerSettings
+from mqframe.client.instance import ClientInstance
+from mqframe.client.producer import AsyncProducer
+from mqframe.client.pull import Puller
+from mqframe.client.push_consumer import AsyncPushConsumer
+from mqframe.client.settings import ClientSettings
+from mqframe.core.consume_result import ConsumeResult
+from mqframe.core.message import Message, MessageQueue
+from mqframe.core.pull import PullStatus
+from mqframe.testing.cluster import AsyncCluster
+from mqframe.testing.manual_clock import ManualClock
+
+GROUP = "billing"
+
+
+class Member:
+    """A consumer, and what it got."""
+
+    def __init__(self, scene: Scene, name: str, topic: str, expression: str, options) -> None:
+        self.got: list[tuple[int, int, bytes]] = []
+        self.consumer = AsyncPushConsumer(
+            GROUP,
+            clock=scene.clock,
+            client=ClientSettings(nameserver=scene.cluster.nameserver, instance_name=name),
+            **{"consume_from": "first", **options},
+        )
+        self.consumer.subscribe(topic, expression, self.take, batch_max=8)
+
+    async def take(self, messages, context):
+        self.got += [(m.queue_id, m.queue_offset, m.body) for m in messages]
+        return ConsumeResult.SUCCESS
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [body for _, _, body in self.got]
+
+    @property
+    def queues(self) -> list[int]:
+        return [queue.queue_id for queue in self.consumer.queues]
+
+
+class Scene:
+    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.members: list[Member] = []
+        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
+        self.sent: list[bytes] = []
+
+    async def join(self, name: str, topic: str = "orders", expression: str = "*", **options) -> Member:
+        member = Member(self, name, topic, expression, options)
+        await member.consumer.start()
+        self.members.append(member)
+        return member
+
+    async def leave(self, member: Member) -> None:
+        self.members.remove(member)
+        await self.end(member.consumer.stop())
+
+    async def end(self, work):
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.clock.aadvance(0.1)
+        return await task
+
+    async def send(self, *bodies: bytes, topic: str = "orders", tag: str | None = None) -> None:
+        for body in bodies:
+            await self.producer.send(Message(topic, body, tag))
+        self.sent += bodies
+
+    async def until(self, condition) -> None:
+        """Let everything settle, moving time a little, until `condition` holds."""
+        for _ in range(400):
+            if condition():
+                return
+            await self.clock.aadvance(0.1)
+        raise AssertionError(f"not reached: {[(m.queues, len(m.got)) for m in self.members]}")
+
+
+def play(story, **options):
+    async def whole():
+        clock = ManualClock()
+        async with AsyncCluster(clock=clock, **options) as cluster:
+            await cluster.create_topic("orders", 4)
+            scene = Scene(cluster, clock)
+            await scene.producer.start()
+            try:
+                await story(scene)
+            finally:
+                for member in list(scene.members):
+                    await scene.leave(member)
+                await scene.end(scene.producer.stop())
+
+    asyncio.run(whole())
+
+
+def numbered(prefix: bytes, count: int) -> list[bytes]:
+    return [prefix + b"%d" % n for n in range(count)]
+
+
+def test_two_members_share_queues_and_each_message_comes_once() -> None:
+    async def story(scene):
+        one, two = await scene.join("m1"), await scene.join("m2")
+        await scene.until(lambda: (one.queues, two.queues) == ([0, 1], [2, 3]))
+        await scene.send(*numbered(b"m", 100))
+        await scene.until(lambda: len(one.got) + len(two.got) >= 100)
+        await scene.clock.aadvance(10.0)
+        assert Counter(one.bodies + two.bodies) == Counter(scene.sent)
+        assert {queue_id for queue_id, _, _ in one.got} == {0, 1}
+        assert {queue_id for queue_id, _, _ in two.got} == {2, 3}
+        for member in (one, two):
+            for queue_id in member.queues:
+                offsets = [offset for number, offset, _ in member.got if number == queue_id]
+                assert sorted(offsets) == list(range(len(offsets)))
+
+    play(story)
+
+
+def test_members_join_and_leave_and_nothing_is_lost() -> None:
+    async def story(scene):
+        one = await scene.join("m1")
+        await scene.until(lambda: one.queues == [0, 1, 2, 3])
+        await scene.send(*numbered(b"a", 40))
+        two = await scene.join("m2")
+        await scene.send(*numbered(b"b", 40))
+        await scene.until(lambda: (one.queues, two.queues) == ([0, 1], [2, 3]))
+        await scene.send(*numbered(b"c", 40))
+        await scene.leave(one)
+        await scene.send(*numbered(b"d", 40))
+        await scene.until(lambda: two.queues == [0, 1, 2, 3])
+        await scene.until(lambda: set(one.bodies + two.bodies) >= set(scene.sent))
+
+    play(story)
+
+
+def test_offsets_go_on_after_a_restart_of_consumer_and_broker() -> None:
+    async def story(scene):
+        one = await scene.join("m1")
+        await scene.send(*numbered(b"a", 20))
+        await scene.until(lambda: len(one.got) == 20)
+        await scene.leave(one)
+        await scene.cluster.restart_broker()
+        await scene.send(*numbered(b"b", 20))
+        again = await scene.join("m1")
+        await scene.until(lambda: len(again.got) >= 20)
+        await scene.clock.aadvance(10.0)
+        assert Counter(again.bodies) == Counter(numbered(b"b", 20))
+
+    play(story)
+
+
+def test_broker_that_was_away_is_consumed_again() -> None:
+    async def story(scene):
+        one = await scene.join("m1")
+        await scene.send(*numbered(b"a", 8))
+        await scene.until(lambda: len(one.got) == 8)
+        await scene.cluster.stop_broker()
+        await scene.clock.aadvance(10.0)
+        await scene.cluster.start_broker()
+        await scene.clock.aadvance(40.0)
+        await scene.send(*numbered(b"b", 8))
+        await scene.until(lambda: set(one.bodies) >= set(scene.sent))
+
+    play(story)
+
+
+def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
+    async def story(scene):
+        options = {"broadcasting": True, "settings": ConsumerSettings(offset_directory=tmp_path)}
+        one, two = await scene.join("m1", **options), await scene.join("m2", **options)
+        await scene.send(*numbered(b"m", 30))
+        await scene.until(lambda: len(one.got) >= 30 and len(two.got) >= 30)
+        assert one.queues == two.queues == [0, 1, 2, 3]
+        assert Counter(one.bodies) == Counter(two.bodies) == Counter(scene.sent)
+        await scene.leave(one)
+        await scene.send(b"later")
+        again = await scene.join("m1", **options)
+        await scene.until(lambda: again.got)
+        await scene.clock.aadvance(10.0)
+        assert again.bodies == [b"later"]
+
+    play(story)
+
+
+def test_tags() -> None:
+    async def story(scene):
+        one = await scene.join("m1", expression="Aa || paid")
+        await scene.send(*numbered(b"paid", 5), tag="paid")
+        await scene.send(*numbered(b"hash", 5), tag="BB")
+        await scene.send(*numbered(b"none", 5))
+        await scene.send(*numbered(b"Aa", 5), tag="Aa")
+        await scene.until(lambda: len(one.got) >= 10)
+        await scene.clock.aadvance(6.0)
+        assert Counter(one.bodies) == Counter(numbered(b"paid", 5) + numbered(b"Aa", 5))
+        one.consumer.subscribe("orders", "BB", one.take)
+        await scene.clock.aadvance(6.0)
+        await scene.send(*numbered(b"paid again", 5), tag="paid")
+        await scene.send(*numbered(b"BB", 5), tag="BB")
+        await scene.until(lambda: len(one.got) >= 15)
+        await scene.clock.aadvance(6.0)
+        assert Counter(one.bodies[10:]) == Counter(numbered(b"BB", 5))
+
+    play(story)
+
+
+def test_plain_pulls() -> None:
+    async def story(scene):
+        await scene.send(*numbered(b"m", 8), tag="a")
+        await scene.send(*numbered(b"n", 8), tag="b")
+        instance = ClientInstance.connect(ClientSettings(nameserver=scene.cluster.nameserver), scene.clock)
+        await instance.start()
+        puller = Puller(instance)
+        queues = await puller.queues("orders")
+        assert queues == [MessageQueue("orders", "broker-a", n) for n in range(4)]
+        found = []
+        for queue in queues:
+            assert (await puller.min_offset(queue), await puller.max_offset(queue)) == (0, 4)
+            assert await puller.offset_at(queue, scene.clock.now_ms() + 1000) == 4
+            result = await puller.pull(queue, 1, 2)
+            assert result.status is PullStatus.FOUND
+            assert [m.queue_offset for m in result.messages] == [1, 2]
+            assert result[2:5] == (3, 0, 4)
+            only = await puller.pull(queue, 0, 32, "b")
+            found += [m.body for m in only.messages]
+            none = await puller.pull(queue, 0, 32, "c")
+            assert (none.status, none.next_offset) == (PullStatus.NO_MATCHED_MSG, 4)
+            end = await puller.pull(queue, 4)
+            assert (end.status, end.next_offset) == (PullStatus.NO_NEW_MSG, 4)
+            beyond = await puller.pull(queue, 99)
+            assert (beyond.status, beyond.next_offset) == (PullStatus.OFFSET_ILLEGAL, 4)
+        assert Counter(found) == Counter(numbered(b"n", 8))
+        waiting = asyncio.ensure_future(puller.pull(queues[0], 4, wait=15.0))
+        await scene.clock.aadvance(1.0)
+        assert not waiting.done()
+        await scene.producer.send(Message("orders", b"at last"), queue=queues[0])
+        await scene.clock.aadvance(0.0)
+        assert [m.body for m in (await waiting).messages] == [b"at last"]
+        await scene.end(instance.stop())
+
+    play(story)
+
+
+@pytest.mark.parametrize("strategy", ["averagely", "averagely_by_circle", "consistent_hash"])
+def test_every_strategy_gives_each_queue_to_one_member(strategy) -> None:
+    async def story(scene):
+        members = [await scene.join(f"m{n}", allocate=strategy) for n in range(3)]
+        await scene.until(lambda: sorted(q for m in members for q in m.queues) == [0, 1, 2, 3])
+        await scene.send(*numbered(b"m", 30))
+        await scene.until(lambda: sum(len(m.got) for m in members) >= 30)
+        assert Counter(body for m in members for body in m.bodies) == Counter(scene.sent)
+
+    play(story)
