@@ -6,13 +6,10 @@ from pathlib import Path
 
 from mqframe.core import loosejson
 from mqframe.core.bodies import Body
-from mqframe.core.errors import BodyError
-from mqframe.log import get_logger
+from mqframe.store.config_file import ConfigFile
 
 ORDER_TOPIC_NAMESPACE = "ORDER_TOPIC_CONFIG"
 """Holds, by topic, the fixed queue lists of ordered topics, such as "broker-a:4;broker-b:4"."""
-
-log = get_logger("nameserver")
 
 
 class _File(Body):
@@ -23,21 +20,14 @@ class KvConfig:
     """The table, written through to `directory`/kvConfig.json when a directory is given."""
 
     def __init__(self, directory: Path | None) -> None:
-        self._path = None if directory is None else directory / "kvConfig.json"
+        self._file = None if directory is None else ConfigFile(directory / "kvConfig.json")
         self._table: dict[str, dict[str, str]] = {}
 
     def load(self) -> None:
         """Read the file, or, where it cannot be read, the copy of the version before it."""
-        if self._path is None:
-            return
-        for path in (self._path, self._path.with_name("kvConfig.json.bak")):
-            try:
-                self._table = loosejson.decode(path.read_bytes(), _File).config_table
-                return
-            except FileNotFoundError:
-                continue
-            except (OSError, BodyError) as problem:
-                log.warning("key-value configuration cannot be read", path=str(path), problem=str(problem))
+        kept = self._file and self._file.load(lambda raw: loosejson.decode(raw, _File))
+        if kept:
+            self._table = kept.config_table
 
     def put(self, namespace: str, key: str, value: str) -> None:
         """Store one value. Raises `OSError` when it cannot be kept."""
@@ -58,11 +48,5 @@ class KvConfig:
         return self._table.get(namespace)
 
     def _save(self) -> None:
-        if self._path is None:
-            return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_name("kvConfig.json.tmp")
-        fresh.write_bytes(loosejson.dumps(_File(self._table)))
-        if self._path.exists():
-            self._path.replace(self._path.with_name("kvConfig.json.bak"))
-        fresh.replace(self._path)
+        if self._file is not None:
+            self._file.save(loosejson.dumps(_File(self._table)))
