@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 
 from mqframe.core.errors import ConnectError, FixError, RetryError
@@ -16,15 +17,22 @@ log = get_logger("spark")
 
 
 class Planner:
-    """Asks for routes and offsets. Used on the driver only; `close` when done."""
+    """Asks for routes and offsets. Used on the driver only; `close` when done. Tests hand in the rest."""
 
-    def __init__(self, options: SourceOptions, wire: Wire | None = None) -> None:
+    def __init__(
+        self,
+        options: SourceOptions,
+        wire: Wire | None = None,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._sleep = sleep
         self._options = options
         self._wire = wire or connect(options.nameserver, options.group)
 
     def route(self) -> TopicRoute:
         """Where the topic lives now. Raises `FixError` when it does not exist or has no queue to read."""
-        route = retrying(lambda: self._wire.route(self._options.topic))
+        route = retrying(lambda: self._wire.route(self._options.topic), sleep=self._sleep)
         if not route.read_queues():
             raise FixError(
                 f"option topic = {self._options.topic!r}: no broker lets its queues be read; check its "
@@ -73,4 +81,4 @@ class Planner:
         self._wire.close()
 
     def _ask(self, call: Callable[[MessageQueue], int], queue: MessageQueue) -> int:
-        return retrying(lambda: call(queue))
+        return retrying(lambda: call(queue), sleep=self._sleep)
