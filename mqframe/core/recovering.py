@@ -12,7 +12,7 @@ CHECKPOINT_MARGIN_MS: Final = 3000
 def start_after_crash(
     first_timestamps: Sequence[int | None], log_flushed_ms: int, queues_flushed_ms: int
 ) -> int:
-    """The number of the file to check and dispatch from: the newest that the checkpoint covers, else the first.
+    """The number of the file to check and dispatch from: the newest that the checkpoint covers, or the first.
 
     `first_timestamps`: of each file, oldest first, the store time in ms of its first record, `None` when that
     is no valid record. The other two: the checkpoint's times, ms.

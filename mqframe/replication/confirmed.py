@@ -1,7 +1,7 @@
 """The confirmed-offset port: up to where the log holds what the configured durability promises.
 
-Consumers never see a record at or past the confirmed offset, so they cannot commit past one that a crash would
-take back. Until a replica exists it is "what is flushed as configured" (store.md §3).
+Consumers never see a record at or past the confirmed offset, so they cannot commit past one that a crash
+would take back. Until a replica exists it is "what is flushed as configured" (store.md §3).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from mmap import mmap
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -13,7 +13,7 @@ from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.delay_levels import parse_levels
 from mqframe.core.dispatch_facts import index_keys, queue_code
 from mqframe.core.errors import BodyError, Refusal
-from mqframe.core.properties import PROPERTIES_BYTES_MAX, UNIQUE_KEY, find_property
+from mqframe.core.properties import PROPERTIES_BYTES_MAX
 from mqframe.core.record import BLANK_BYTES, HEAD, HEADS, topic_part
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.consume_queue import ENTRY, ConsumeQueue
@@ -63,7 +63,7 @@ class Appender:
         self.waiting: deque[Appended] = deque()
 
     def put(self, incoming: Incoming) -> Stored:
-        """Append one message. Raises `Refusal` (13: too large; 14: the disk is full); nothing is stored then."""
+        """Append one message. Raises `Refusal` (13: too large; 14: disk full); nothing is stored then."""
         topic, queue_id, body = incoming.topic, incoming.queue_id, incoming.body
         text = incoming.properties
         properties = text.encode()
@@ -91,8 +91,8 @@ class Appender:
         self.store_time = now
         target = file.map
         head.pack_into(
-            target, at, size, magic, crc32(body) & 0x7FFFFFFF, queue_id, incoming.flag, queue_offset, physical,
-            sys_flag, incoming.born_timestamp, born_host, now, store_host, incoming.reconsume_times,
+            target, at, size, magic, crc32(body) & 0x7FFFFFFF, queue_id, incoming.flag, queue_offset,
+            physical, sys_flag, incoming.born_timestamp, born_host, now, store_host, incoming.reconsume_times,
             incoming.prepared_transaction_offset, body_size,
         )  # fmt: skip
         body_end = at + start_body + body_size
@@ -135,77 +135,93 @@ class Appender:
     def _lay_batch(
         self, target: mmap, base: int, head: Incoming, batch: memoryview, extra: bytes
     ) -> list[Stored]:
-        log, topic = self._log, head.topic
-        queue = self._queues.queue(topic, head.queue_id)
-        magic, topic_bytes = topic_part(topic)
-        layout, sys_flag = _hosts(head.born_host, head.store_host, head.sys_flag)
+        queue = self._queues.queue(head.topic, head.queue_id)
         now = max(self._now_ms(), self.store_time)
-        queue_id, born_timestamp, born_host, store_host = (
-            head.queue_id, head.born_timestamp, head.born_host, head.store_host,
-        )  # fmt: skip
-        fixed, overhead = layout.size, layout.size + len(topic_bytes) + 2
-        first = log.end - base
-        limit = log.file_bytes - BLANK_BYTES
-        levels, body_max = self._levels, self._body_bytes_max
-        facts = _SharedFacts(topic, extra.decode(), now, levels)
-        pack, unpack, short, entry = layout.pack_into, _ELEMENT.unpack_from, _SHORT, ENTRY.pack
-        raw = bytes(batch)
-        position, stop_all = 0, len(raw)
-        at, queue_offset = first, queue.next_offset
+        first = self._log.end
         stored: list[Stored] = []
         entries: list[bytes] = []
         codes: list[int] = []
         indexed: list[tuple[int, tuple[str, ...]]] = []
+        shared = index_keys(extra.decode())
+        layout, sys_flag = _hosts(head.born_host, head.store_host, head.sys_flag)
+        magic, topic_bytes = topic_part(head.topic)
+        topic, queue_id, born, born_host, store_host = (
+            head.topic, head.queue_id, head.born_timestamp, head.born_host, head.store_host,
+        )  # fmt: skip
+        pack, entry, fixed, overhead = (
+            layout.pack_into,
+            ENTRY.pack,
+            layout.size,
+            layout.size + len(topic_bytes) + 2,
+        )
+        physical, queue_offset, limit = first, queue.next_offset, base + self._log.file_bytes - BLANK_BYTES
         try:
-            while position < stop_all:
-                total, _, _, flag, body_size = unpack(raw, position)
-                body_start = position + 20
-                body_end = body_start + body_size
-                stop = body_end + 2 + short.unpack_from(raw, body_end)[0]
-                if body_size < 0 or stop < body_end + 2 or stop - position != total or stop > stop_all:
-                    raise _malformed(len(stored), position, f"says {total} bytes, has {stop - position}")
-                properties = raw[body_end + 2 : stop]
-                if extra:
-                    if properties and properties[-1] != 2:
-                        properties += b"\x02"
-                    properties += extra
-                size = overhead + body_size + len(properties)
-                if len(properties) > PROPERTIES_BYTES_MAX or body_size > body_max:
-                    raise _too_large(body_size, body_max, len(properties))
-                if at + size > limit:
+            for flag, body, properties in _elements(bytes(batch), extra, self._body_bytes_max):
+                size = overhead + len(body) + len(properties)
+                if physical + size > limit:
                     raise _DoesNotFit(size)
-                body = raw[body_start:body_end]
-                physical = base + at
+                at = physical - base
                 pack(
                     target, at, size, magic, crc32(body) & 0x7FFFFFFF, queue_id, flag, queue_offset, physical,
-                    sys_flag, born_timestamp, born_host, now, store_host, 0, 0, body_size,
+                    sys_flag, born, born_host, now, store_host, 0, 0, len(body),
                 )  # fmt: skip
-                tail = at + fixed + body_size
+                tail = at + fixed + len(body)
                 target[at + fixed : tail] = body
-                target[tail : at + size] = topic_bytes + short.pack(len(properties)) + properties
-                code, keys = facts.of(properties)
-                entries.append(entry(physical, size, code))
-                codes.append(code)
+                target[tail : at + size] = topic_bytes + _SHORT.pack(len(properties)) + properties
+                text = properties.decode()
+                code = queue_code(topic, text, now, self._levels)
+                keys = shared if len(shared) == 1 and "KEYS\x01" not in text else index_keys(text)
                 if keys:
                     indexed.append((physical, keys))
+                entries.append(entry(physical, size, code))
+                codes.append(code)
                 stored.append(Stored(physical, queue_offset, size, now))
-                at += size
+                physical += size
                 queue_offset += 1
-                position = stop
-        except (BodyError, Refusal, struct.error, UnicodeDecodeError, IndexError) as problem:
-            target[first : first + 8] = _ZEROS
-            if isinstance(problem, BodyError | Refusal):
-                raise
-            raise _malformed(len(stored), position, str(problem)) from None
-        if not stored:
-            raise BodyError("the batch holds no message")
+        except (BodyError, Refusal, UnicodeDecodeError) as problem:
+            # No half of a batch may be taken for records at the next start.
+            target[first - base : first - base + 8] = _ZEROS
+            if isinstance(problem, UnicodeDecodeError):
+                raise BodyError(f"message {len(stored)} of the batch: {problem}") from None
+            raise
         self.store_time = now
-        log.end = base + at
+        self._log.end = physical
         self.waiting.append(
-            Appended(log.end, queue, queue.next_offset, b"".join(entries), codes, topic, indexed, now)
+            Appended(physical, queue, queue.next_offset, b"".join(entries), codes, topic, indexed, now)
         )
         queue.next_offset = queue_offset
         return stored
+
+
+def _elements(raw: bytes, extra: bytes, body_max: int) -> Iterator[tuple[int, bytes, bytes]]:
+    """(flag, body, properties with `extra`) of each message of a batch. Raises `BodyError`, `Refusal`."""
+    unpack, short = _ELEMENT.unpack_from, _SHORT.unpack_from
+    position, stop_all, number = 0, len(raw), 0
+    if not raw:
+        raise BodyError("the batch holds no message")
+    while position < stop_all:
+        try:
+            total, _, _, flag, body_size = unpack(raw, position)
+            body_end = position + 20 + body_size
+            (properties_size,) = short(raw, body_end) if body_size >= 0 else (-1,)
+        except struct.error as problem:
+            raise BodyError(f"message {number} of the batch, at byte {position}: {problem}") from None
+        stop = body_end + 2 + properties_size
+        if properties_size < 0 or stop - position != total or stop > stop_all:
+            raise BodyError(
+                f"message {number} of the batch, at byte {position}: says {total} bytes,"
+                f" has {stop - position}"
+            )
+        properties = raw[body_end + 2 : stop]
+        if extra:
+            if properties and properties[-1] != 2:
+                properties += b"\x02"
+            properties += extra
+        if len(properties) > PROPERTIES_BYTES_MAX or body_size > body_max:
+            raise _too_large(body_size, body_max, len(properties))
+        yield flag, raw[position + 20 : body_end], properties
+        position = stop
+        number += 1
 
 
 class _DoesNotFit(Exception):
@@ -216,34 +232,10 @@ class _DoesNotFit(Exception):
         self.size = size
 
 
-class _SharedFacts:
-    """Tags code and keys of a batch's messages, whose properties share their end."""
-
-    __slots__ = ("_levels", "_now", "_topic", "_unique")
-
-    def __init__(self, topic: str, extra: str, now: int, levels: tuple[int, ...]) -> None:
-        self._topic = topic
-        self._now = now
-        self._levels = levels
-        self._unique = find_property(extra, UNIQUE_KEY)
-
-    def of(self, properties: bytes) -> tuple[int, tuple[str, ...]]:
-        """Tags code and index keys of the message with these properties. Raises UnicodeDecodeError."""
-        text = properties.decode()
-        code = queue_code(self._topic, text, self._now, self._levels)
-        if self._unique is not None and "KEYS\x01" not in text:
-            return code, (self._unique,)
-        return code, index_keys(text)
-
-
 def _hosts(born_host: bytes, store_host: bytes, sys_flag: int) -> tuple[struct.Struct, int]:
     born_v6, store_v6 = len(born_host) == 20, len(store_host) == 20
     sys_flag = sys_flag & ~_V6 | born_v6 * SysFlag.BORN_HOST_V6 | store_v6 * SysFlag.STORE_HOST_V6
     return HEADS[born_v6, store_v6], sys_flag
-
-
-def _malformed(index: int, position: int, what: str) -> BodyError:
-    return BodyError(f"message {index} of the batch, at byte {position}: {what}")
 
 
 def _too_large(body_size: int, body_max: int, properties_size: int) -> Refusal:

@@ -12,7 +12,7 @@ _FILE_BYTES: Final = 4096
 
 
 class Checkpoint:
-    """Times in ms of the newest record that is flushed, for each part; `master_flushed` and `confirmed`: bytes."""
+    """Times (ms) of the newest record on disk, for each part; `master_flushed` and `confirmed`: bytes."""
 
     __slots__ = ("_path", "confirmed", "index", "log", "master_flushed", "queues")
 

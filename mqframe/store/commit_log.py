@@ -111,8 +111,8 @@ class CommitLog:
         except OSError as problem:
             raise Refusal(
                 ResponseCode.SERVICE_NOT_AVAILABLE,
-                f"no room for a commit-log file of {self.file_bytes} bytes in {self._directory}: {problem.strerror};"
-                " free some disk space",
+                f"no room for a commit-log file of {self.file_bytes} bytes in {self._directory}:"
+                f" {problem.strerror}; free some disk space",
             ) from problem
 
     def allocate_ahead(self) -> None:

@@ -28,8 +28,8 @@ class _Waiter(NamedTuple):
 class LogFlusher:
     """One flush is under way at a time; what is appended meanwhile shares the next.
 
-    `on_flushed`: called on the loop whenever `log.flushed` grew. `failure`: why nothing can be stored any more,
-    once the disk has failed; `None` normally.
+    `on_flushed`: called on the loop whenever `log.flushed` grew. `failure`: why nothing can be stored any
+    more, once the disk has failed; `None` normally.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class LogFlusher:
             log.error("the commit log could not be flushed; no more is taken", problem=str(problem))
             self.failure = Refusal(
                 ResponseCode.SERVICE_NOT_AVAILABLE,
-                f"the commit log could not be flushed: {problem.strerror}; check the disk and restart the broker",
+                f"the commit log could not be flushed: {problem.strerror}; check the disk and restart",
             )
             self.give_up()
         elif end > self._log.flushed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,10 @@ from mqframe.store.log_file import Allocate
 
 log: Final = get_logger("store")
 _HEADS_MAX: Final = 20_000
-_SHARED_CHARACTERS: Final = 24
+_SHIFT_4: Final = 31**4
+_SHIFT_8: Final = 31**8
+_MASK: Final = 0xFFFFFFFF
+_part = lru_cache(maxsize=1 << 17)(unsigned_hash)
 
 
 class KeyIndex:
@@ -37,7 +41,7 @@ class KeyIndex:
         self.noted = 0
         """Log offset up to which appends have been handed over; a repeated one is passed over."""
         self._writing: IndexFile | None = None
-        self._heads: dict[tuple[str, str], int] = {}
+        self._heads: dict[str, dict[str, int]] = {}
         self._repeat_from = 0
 
     def load(self) -> None:
@@ -81,16 +85,30 @@ class KeyIndex:
 
     def add(self, topic: str, indexed: Sequence[tuple[int, Sequence[str]]], timestamp: int) -> None:
         """Note records of `topic`, all stored at `timestamp` (ms), as (log offset, keys). Raises OSError."""
-        repeat_from, hash_of = self._repeat_from, self._hash
-        last_key, last_hash = None, 0
+        repeat_from = self._repeat_from
+        heads = self._heads.get(topic) or self._new_heads(topic)
+        last_key, value = None, 0
         pairs = []
         for offset, keys in indexed:
-            if offset >= repeat_from:
-                for key in keys:
-                    # All messages of a batch may share one key.
-                    if key != last_key:
-                        last_key, last_hash = key, hash_of(topic, key)
-                    pairs.append((last_hash, offset))
+            if offset < repeat_from:
+                continue
+            for key in keys:
+                # All messages of a batch may share one key.
+                if key != last_key:
+                    last_key = key
+                    if len(key) == 32 and key.isascii():
+                        head = key[:24]
+                        start = heads.get(head)
+                        if start is None:
+                            if len(heads) >= _HEADS_MAX:
+                                heads = self._new_heads(topic)
+                            start = heads[head] = unsigned_hash(head, heads[""])
+                        value = (start * _SHIFT_8 + _part(key[24:28]) * _SHIFT_4 + _part(key[28:])) & _MASK
+                    else:
+                        value = unsigned_hash(key, heads[""])
+                    if value >= 0x80000000:
+                        value = (0x100000000 - value) & 0x7FFFFFFF
+                pairs.append((value, offset))
         while pairs:
             file = self._writing or self._writable()
             taken = file.add(pairs, timestamp)
@@ -99,16 +117,12 @@ class KeyIndex:
             del pairs[:taken]
             self._writable()
 
-    def _hash(self, topic: str, key: str) -> int:
+    def _new_heads(self, topic: str) -> dict[str, int]:
         # Unique ids of one process begin alike for a minute: 24 of their 32 characters are hashed once.
-        head = key[:_SHARED_CHARACTERS] if len(key) == 32 else ""
-        start = self._heads.get((topic, head))
-        if start is None:
-            if len(self._heads) >= _HEADS_MAX:
-                self._heads.clear()
-            start = self._heads[topic, head] = unsigned_hash(f"{topic}#{head}")
-        value = unsigned_hash(key[_SHARED_CHARACTERS:] if head else key, start)
-        return value if value < 0x80000000 else (0x100000000 - value) & 0x7FFFFFFF
+        if len(self._heads) >= _HEADS_MAX:
+            self._heads.clear()
+        heads = self._heads[topic] = {"": unsigned_hash(f"{topic}#")}
+        return heads
 
     def _writable(self) -> IndexFile:
         last = self.files[-1] if self.files else None

@@ -116,7 +116,7 @@ class IndexFile:
         return len(fit)
 
     def write(self) -> None:
-        """Put noted entries into the file: entries, then slots, then header. Raises OSError; may be repeated."""
+        """Put noted entries into the file: entries, slots, header. Raises OSError; may be repeated."""
         if not self._new_entries or self._map is None:
             return
         first = self.count - len(self._new_entries)

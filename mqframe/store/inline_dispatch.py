@@ -22,8 +22,8 @@ OnArrival = Callable[[str, int, int, list[int]], None]
 class InlineDispatch:
     """Takes appends from `waiting` up to the confirmed offset into the queues and the index.
 
-    `done`: log offset up to which all is dispatched; `failure`: what refuses writes while queue or index files
-    cannot be written, `None` normally. What could not be written is kept and written again.
+    `done`: log offset up to which all is dispatched; `failure`: what refuses writes while queue or index
+    files cannot be written, `None` normally. What could not be written is kept and written again.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ def numbered_files(directory: Path, file_bytes: int) -> list[tuple[int, Path]]:
         size = path.stat().st_size
         if size != file_bytes:
             raise StoreError(
-                f"{path} has {size} bytes, the setting says {file_bytes}: set the file size that the store was"
-                " written with, or move the damaged file away"
+                f"{path} has {size} bytes, the setting says {file_bytes}: set the file size that the store"
+                " was written with, or move the damaged file away"
             )
     return files

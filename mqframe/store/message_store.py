@@ -98,8 +98,8 @@ class MessageStore:
     ) -> MessageStore:
         """Lock the directory, recover what is in it.
 
-        Raises `StoreError` when another broker holds it, when files have another size than configured, or when
-        the disk is full or not readable; the message names the path and what to do.
+        Raises `StoreError` when another broker holds it, when files have another size than configured, or
+        when the disk is full or not readable; the message names the path and what to do.
         """
         ownership = Ownership(Layout(settings.directory))
         try:

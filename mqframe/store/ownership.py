@@ -25,8 +25,8 @@ class Ownership:
         except OSError:
             os.close(self._descriptor)
             raise StoreError(
-                f"{layout.root} is in use by another broker (it holds {layout.lock}): stop that one, or give this"
-                " one a directory of its own"
+                f"{layout.root} is in use by another broker (it holds {layout.lock}): stop that one, or give"
+                " this one a directory of its own"
             ) from None
         os.pwrite(self._descriptor, b"lock", 0)
         self.was_killed = layout.abort.exists()

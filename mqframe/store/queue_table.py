@@ -69,19 +69,19 @@ class QueueTable:
                     self._load_queue(topic.name, int(name.name), name.path, after_crash)
 
     def _load_queue(self, topic: str, queue_id: int, path: str, after_crash: bool) -> None:
-        sizes = []
         with os.scandir(path) as entries:
-            for entry in entries:
-                if len(entry.name) == 20 and entry.name.isdecimal():
-                    sizes.append((int(entry.name), entry.stat().st_size))
-        sizes.sort()
+            sizes = sorted(
+                (int(entry.name), entry.stat().st_size)
+                for entry in entries
+                if len(entry.name) == 20 and entry.name.isdecimal()
+            )
         if sizes and sizes[-1][1] == 0:
             os.unlink(f"{path}/{sizes.pop()[0]:020d}")
         for base, size in sizes:
             if size != self._file_bytes:
                 raise StoreError(
-                    f"{path}/{base:020d} has {size} bytes, the setting says {self._file_bytes}: set the file size"
-                    " that the store was written with, or delete the damaged queue (it is built again)"
+                    f"{path}/{base:020d} has {size} bytes, the setting says {self._file_bytes}: set the file"
+                    " size that the store was written with, or delete the damaged queue (it is built again)"
                 )
         queue = self.queue(topic, queue_id)
         queue.bases = [base for base, _ in sizes]
@@ -92,7 +92,7 @@ class QueueTable:
                 queue.cut(end, covered)
 
     def _searched_end(self, queue: ConsumeQueue) -> tuple[int, int]:
-        # Stopped in good order: entries fill the last file without a gap, so halving finds the first free one.
+        # Stopped in good order: entries fill the last file without a gap, so halving finds its end.
         descriptor = self.descriptors.get(queue.path(queue.bases[-1]))
         low, high = 0, self._file_bytes // ENTRY_BYTES
         while low < high:

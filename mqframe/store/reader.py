@@ -1,7 +1,7 @@
 """Reading a store directory from outside: of a running or stopped broker, mqframe's or Apache's.
 
-Read-only, without the broker's knowledge; nothing is locked, written or repaired. What a running broker has not
-dispatched to its queues yet is not seen.
+Read-only, without the broker's knowledge; nothing is locked, written or repaired. What a running broker has
+not dispatched to its queues yet is not seen.
 
     reader = StoreReader("~/store")
     low, high = reader.queue_range("orders", 0)
@@ -31,8 +31,8 @@ _FILLER_SIZE: Final = 0x7FFFFFFF
 class StoreReader:
     """The store in `directory`. Holds no open files: may be pickled and used from several threads.
 
-    `broker_name` is put into the messages. File sizes are taken from the files. Raises `StoreError` when there
-    is no store.
+    `broker_name` is put into the messages. File sizes are taken from the files. Raises `StoreError` when
+    there is no store.
     """
 
     def __init__(self, directory: str | Path, broker_name: str = "") -> None:
@@ -144,10 +144,9 @@ class StoreReader:
         given whole. Raises `RecordError` for a damaged record, `StoreError` when `start` is no longer kept.
         """
         files = _files(self._layout.commit_log)
-        if start < end and (not files or start < files[0][0]):
-            raise StoreError(
-                f"commit-log offset {start} is no longer kept, the log starts at {files[0][0] if files else 0}"
-            )
+        oldest = files[0][0] if files else end
+        if start < min(end, oldest):
+            raise StoreError(f"commit-log offset {start} is not kept any more, the log starts at {oldest}")
         for base, path, size in files:
             if base + size > start and base < end:
                 yield from self._file_records(path, base, size, max(start, base), end)

@@ -84,10 +84,8 @@ class Recovery:
         # Another broker (Apache's) may have used the directory since: then log files or checkpoint differ.
         same = ends.log_files == [file.base for file in self._log.files]
         file = self._log.file_at(ends.log_end)
-        inside = (
-            file is not None
-            or (bool(self._log.files)
-            and ends.log_end == self._log.files[-1].base + self._log.file_bytes)
+        inside = file is not None or (
+            bool(self._log.files) and ends.log_end == self._log.files[-1].base + self._log.file_bytes
         )
         return ends if same and inside and ends.checkpoint == self._checkpoint.encode() else None
 

@@ -134,7 +134,7 @@ class StoreSettings:
     )
     hot_bytes: int = setting(
         256 << 20,
-        doc="distance from the end of the log up to which reads happen at once, bytes; older ones in a thread",
+        doc="distance from the end of the log up to which reads happen at once, bytes; others in a thread",
         check=at_least(0),
     )
     scan_entries_max: int = setting(800, doc="queue entries looked at for one pull", check=at_least(1))

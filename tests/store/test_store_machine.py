@@ -52,7 +52,12 @@ class StoreLife(RuleBasedStateMachine):
         self.number += 1
         return b"%d " % self.number + b"." * size
 
-    @rule(place=st.sampled_from(QUEUES), size=st.integers(0, 1500), dispatch=st.booleans(), key=st.integers(0, 3))
+    @rule(
+        place=st.sampled_from(QUEUES),
+        size=st.integers(0, 1500),
+        dispatch=st.booleans(),
+        key=st.integers(0, 3),
+    )
     def put(self, place, size, dispatch, key):
         body = self.next_body(size)
         stored = self.store.put(Incoming(*place, body, f"KEYS\x01k{key}\x02", 1, HOST, HOST))
@@ -126,7 +131,10 @@ class StoreLife(RuleBasedStateMachine):
                         (message,) = decode_records(self.store.get(*place, offset, 1).parts[0])
                         if "k0" in message.keys:
                             wanted.add(message.commit_log_offset)
-            found = [next(iter(decode_records(r))).commit_log_offset for r in self.store.query(topic, "k0", 64).records]
+            found = [
+                next(iter(decode_records(r))).commit_log_offset
+                for r in self.store.query(topic, "k0", 64).records
+            ]
             assert found == sorted(wanted, reverse=True)[:64]
 
     def teardown(self):
