@@ -1,0 +1,75 @@
+"""Plain pulls from plain threads, on a real broker in this process."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from mqframe.client.blocking_producer import Producer
+from mqframe.client.blocking_pull import BlockingPuller
+from mqframe.core.errors import RouteError, SettingError
+from mqframe.core.message import Message, MessageQueue
+from mqframe.core.pull import PullStatus
+from mqframe.testing.cluster import Cluster
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster() as running:
+        running.create_topic("facts", 2)
+        with Producer("shop", nameserver=running.nameserver) as producer:
+            for n in range(20):
+                queue = MessageQueue("facts", "broker-a", n % 2)
+                producer.send(Message("facts", b"%d" % n, "even" if n % 4 == 0 else "odd"), queue=queue)
+        yield running
+
+
+def test_reads_every_queue_from_many_threads(cluster) -> None:
+    found: dict[int, list[bytes]] = {}
+
+    def read(puller: BlockingPuller, queue: MessageQueue) -> None:
+        offset, end, bodies = puller.min_offset(queue), puller.max_offset(queue), []
+        while offset < end:
+            result = puller.pull(queue, offset, 3)
+            bodies += [message.body for message in result.messages]
+            offset = result.next_offset
+        found[queue.queue_id] = bodies
+
+    with BlockingPuller(cluster.nameserver) as puller:
+        queues = puller.queues("facts")
+        assert queues == [MessageQueue("facts", "broker-a", n) for n in range(2)]
+        threads = [threading.Thread(target=read, args=(puller, queue)) for queue in queues]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == {q: [b"%d" % n for n in range(q, 20, 2)] for q in range(2)}
+
+
+def test_outcomes(cluster) -> None:
+    queue = MessageQueue("facts", "broker-a", 0)
+    with BlockingPuller(cluster.nameserver, "readers") as puller:
+        even = puller.pull(queue, 0, 32, "even")
+        assert [m.body for m in even.messages] == [b"0", b"4", b"8", b"12", b"16"]
+        assert puller.pull(queue, 0, 32, "neither").status is PullStatus.NO_MATCHED_MSG
+        assert puller.pull(queue, 10).status is PullStatus.NO_NEW_MSG
+        assert puller.pull(queue, 10, wait=0.05).status is PullStatus.NO_NEW_MSG
+        beyond = puller.pull(queue, 11)
+        assert (beyond.status, beyond.next_offset) == (PullStatus.OFFSET_ILLEGAL, 10)
+        first = puller.pull(queue, 0, 1).messages[0]
+        assert puller.offset_at(queue, first.store_timestamp) == 0
+        assert puller.offset_at(queue, first.store_timestamp + 3_600_000) == 10
+
+
+def test_errors_say_what_is_wrong(cluster, monkeypatch) -> None:
+    with BlockingPuller(cluster.nameserver) as puller:
+        with pytest.raises(RouteError, match="no route to topic nowhere"):
+            puller.queues("nowhere")
+        with pytest.raises(RouteError, match="names no broker broker-z"):
+            puller.max_offset(MessageQueue("facts", "broker-z", 0))
+    with BlockingPuller("127.0.0.1:1") as puller, pytest.raises(RouteError, match="no name server answered"):
+        puller.queues("facts")
+    monkeypatch.delenv("NAMESRV_ADDR", raising=False)
+    with pytest.raises(SettingError, match="name server"):
+        BlockingPuller()
