@@ -1,0 +1,272 @@
+import pytest
+
+from mqframe.core.batch import encode_element
+from mqframe.core.bodies import TopicConfig
+from mqframe.core.ids import parse_offset_id
+from mqframe.core.loosejson import decode, dumps
+from mqframe.core.record import decode_records
+from mqframe.core.requests import Request
+from mqframe.core.requests.admin import GetTopicConfig, UpdateAndCreateSubscriptionGroup
+from mqframe.core.requests.consumers import LockBatchMq
+from mqframe.core.requests.messages import SendBatchMessage, SendMessage
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+
+
+async def stored(world, topic="t", queue_id=0):
+    answer = await world.talker.pull(topic, queue_id=queue_id)
+    return list(decode_records(answer.body))
+
+
+def fields_of(topic, **more):
+    values = {
+        "producer_group": "p",
+        "topic": topic,
+        "default_topic": "TBW102",
+        "default_topic_queue_nums": 4,
+        "queue_id": 0,
+        "sys_flag": 0,
+        "born_timestamp": 5,
+        "flag": 7,
+    }
+    return values | more
+
+
+def test_an_answer_says_where_the_message_lies(run):
+    async def scenario(world):
+        await world.talker.send("t", properties=KEY)
+        answer = await world.talker.send("t", properties=KEY, queue_id=1)
+        address, offset = parse_offset_id(answer.ext.pop("msgId"))
+        assert address == world.cluster.broker.address
+        assert answer.ext == {
+            "queueId": "1",
+            "queueOffset": "0",
+            "transactionId": "FD00AA",
+            "MSG_REGION": "DefaultRegion",
+            "TRACE_ON": "true",
+        }
+        assert (answer.code, answer.remark) == (0, None)
+        (message,) = await stored(world, queue_id=1)
+        assert message.commit_log_offset == offset
+
+    run(scenario)
+
+
+def test_the_broker_adds_its_properties_and_takes_the_pop_handle_away(run):
+    async def scenario(world):
+        await world.talker.send("t", properties=f"KEYS\x01k\x02{KEY}WAIT\x01true")
+        await world.talker.send("t", properties=f"POP_CK\x01x\x02{KEY}CLUSTER\x01other\x02")
+        first, second = await stored(world)
+        own = {"CLUSTER": "DefaultCluster", "MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+        assert first.properties == {"KEYS": "k", "UNIQ_KEY": "FD00AA", "WAIT": "true"} | own
+        assert second.properties == {"UNIQ_KEY": "FD00AA"} | own
+        assert second.raw_properties.count("CLUSTER") == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("properties", ["", "a\x01b\x02", "MY_UNIQ_KEY\x01x\x02", None])
+def test_a_message_without_unique_key_gets_one(run, properties):
+    async def scenario(world):
+        answer = await world.talker.send("t", properties=properties)
+        (message,) = await stored(world)
+        key = message.properties["UNIQ_KEY"]
+        assert len(key) == 32
+        assert answer.ext["transactionId"] == key
+
+    run(scenario)
+
+
+def test_the_first_form_of_the_header_is_served_as_well(run):
+    async def scenario(world):
+        request = SendMessage(**fields_of("t", properties=KEY, reconsume_times=2, sys_flag=1))
+        await world.talker.ok(request, b"body")
+        (message,) = await stored(world)
+        assert (message.stored_body, message.flag, message.reconsume_times) == (b"body", 7, 2)
+        assert (message.born_timestamp, message.sys_flag & 1) == (5, 1)
+        assert message.store_timestamp == world.clock.now_ms()
+
+    run(scenario)
+
+
+def test_a_batch_becomes_messages_in_one_queue(run):
+    async def scenario(world):
+        elements = [
+            encode_element(f"m{n}".encode(), f"TAGS\x01x{n}\x02UNIQ_KEY\x01K{n}\x02".encode())
+            for n in range(3)
+        ]
+        request = SendBatchMessage(**fields_of("t", batch=True, properties="WAIT\x01true"))
+        await world.talker.send("t", properties=KEY)
+        answer = await world.talker.ok(request, b"".join(elements))
+        messages = (await stored(world))[1:]
+        assert [m.stored_body for m in messages] == [b"m0", b"m1", b"m2"]
+        assert [m.queue_offset for m in messages] == [1, 2, 3]
+        assert [m.properties["UNIQ_KEY"] for m in messages] == ["K0", "K1", "K2"]
+        assert all(m.properties["CLUSTER"] == "DefaultCluster" for m in messages)
+        ids = answer.ext["msgId"].split(",")
+        assert [parse_offset_id(one)[1] for one in ids] == [m.commit_log_offset for m in messages]
+        assert answer.ext["queueOffset"] == "1"
+        assert "transactionId" not in answer.ext
+
+    run(scenario)
+
+
+def test_the_key_of_a_batch_becomes_the_key_of_its_messages(run):
+    async def scenario(world):
+        request = SendBatchMessage(**fields_of("t", batch=True, properties=KEY))
+        answer = await world.talker.ok(request, encode_element(b"m", b"UNIQ_KEY\x01own\x02"))
+        assert answer.ext["transactionId"] == "FD00AA"
+        (message,) = await stored(world)
+        assert message.properties["UNIQ_KEY"] == "FD00AA"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("body", [b"\x00\x00\x00\x10garbage", encode_element(b"m", b"")[:-1]])
+def test_a_malformed_batch_is_refused_and_nothing_is_stored(run, body):
+    async def scenario(world):
+        answer = await world.talker.invoke(SendBatchMessage(**fields_of("t", batch=True)), body)
+        assert answer.code == 13
+        assert world.store.queue_max("t", 0) == 0
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "code"),
+    [
+        ({"topic": "t", "queue_id": 2}, b"x", 29),
+        ({"topic": "no such/topic"}, b"x", 29),
+        ({"topic": "x" * 128}, b"x", 29),
+        ({"topic": ""}, b"x", 29),
+        ({"topic": "SCHEDULE_TOPIC_XXXX"}, b"x", 16),
+        ({"topic": "RMQ_SYS_TRANS_HALF_TOPIC"}, b"x", 16),
+        ({"topic": "absent", "default_topic": "nothing"}, b"x", 17),
+        ({"topic": "t"}, b"", 13),
+        ({"topic": "t"}, bytes(4 * 1024 * 1024 + 1), 13),
+        ({"topic": "t", "properties": "a\x01" + "b" * 32767}, b"x", 13),
+        ({"topic": "t", "properties": f"{KEY}DELAY\x013\x02"}, b"x", 13),
+        ({"topic": "t", "properties": f"{KEY}TIMER_DELIVER_MS\x01123\x02"}, b"x", 13),
+        ({"topic": "t", "properties": f"{KEY}TIMER_DELAY_SEC\x013\x02"}, b"x", 13),
+        ({"topic": "t", "properties": f"TRAN_MSG\x01true\x02{KEY}"}, b"x", 13),
+    ],
+)
+def test_bad_sends_are_refused_and_nothing_is_stored(run, fields, body, code):
+    async def scenario(world):
+        before = world.store.max_offset
+        answer = await world.talker.send(body=body, **fields)
+        assert (answer.code, bool(answer.remark)) == (code, True)
+        assert answer.ext == {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+        assert world.store.max_offset == before
+
+    run(scenario, store={"commit_log_file_bytes": 1 << 24})
+
+
+def test_words_that_only_look_like_a_delay_are_stored(run):
+    async def scenario(world):
+        await world.talker.ok_send("t", f"{KEY}NOTE\x01DELAY, TRAN_MSG and POP_CK\x02DELAY\x010\x02")
+        (message,) = await stored(world)
+        assert message.properties["NOTE"] == "DELAY, TRAN_MSG and POP_CK"
+
+    run(scenario)
+
+
+class Stripped(Request):
+    """A send that lacks nearly all its fields."""
+
+    CODE = 310
+    b: str
+
+
+def test_missing_header_fields_are_named(run):
+    async def scenario(world):
+        answer = await world.talker.invoke(Stripped(b="t"), b"x")
+        assert answer.code == 1
+        assert "`a`" in answer.remark
+
+    run(scenario)
+
+
+def test_a_topic_is_made_after_the_default_one_and_registered(run):
+    async def scenario(world):
+        await world.talker.ok_send("fresh", KEY, default_topic_queue_nums=3, queue_id=2)
+        answer = await world.talker.ok(GetTopicConfig(topic="fresh"))
+        topic = decode(answer.body, TopicConfig)
+        assert (topic.read_queue_nums, topic.write_queue_nums, topic.perm) == (3, 3, 6)
+        await world.settle()
+        request = GetRouteinfoByTopic(topic="fresh")
+        answer = await world.talker.client.invoke(world.cluster.nameserver, request)
+        assert answer.code == 0
+
+    run(scenario)
+
+
+def test_without_auto_creation_an_unknown_topic_is_refused(run):
+    async def scenario(world):
+        assert (await world.talker.send("fresh", properties=KEY)).code == 17
+        assert (await world.talker.send("%RETRY%g", properties=KEY)).code == 26
+
+    run(scenario, broker={"auto_create_topics": False})
+
+
+def test_a_queue_is_chosen_where_none_is_named(run):
+    async def scenario(world):
+        answer = await world.talker.send("t", properties=KEY, queue_id=-1)
+        assert answer.ext["queueId"] in ("0", "1")
+
+    run(scenario)
+
+
+def test_write_permission_is_the_clients_business(run):
+    async def scenario(world):
+        await world.cluster.create_topic("readonly", 1, perm=4)
+        assert (await world.talker.send("readonly", properties=KEY)).code == 0
+
+    run(scenario)
+
+
+def test_a_message_that_came_back_too_often_is_a_dead_letter(run):
+    async def scenario(world):
+        group = dumps({"groupName": "g", "retryMaxTimes": 2})
+        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), group)
+        await world.talker.ok_send("%RETRY%g", KEY, reconsume_times=2)
+        await world.talker.ok_send("%RETRY%g", KEY, reconsume_times=3)
+        await world.talker.ok_send("%RETRY%g", KEY, reconsume_times=3, max_reconsume_times=5)
+        assert len(await stored(world, "%RETRY%g")) == 2
+        assert [m.topic for m in await stored(world, "%DLQ%g")] == ["%DLQ%g"]
+
+    run(scenario)
+
+
+def test_failures_of_an_ordered_group_are_dead_letters_at_once(run):
+    async def scenario(world):
+        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g"}))
+        queue = {"topic": "t", "brokerName": "broker-a", "queueId": 0}
+        body = dumps({"clientId": "c", "consumerGroup": "g", "mqSet": [queue]})
+        await world.talker.ok(LockBatchMq(), body)
+        await world.talker.ok_send("%RETRY%g", KEY)
+        assert [m.topic for m in await stored(world, "%DLQ%g")] == ["%DLQ%g"]
+
+    run(scenario)
+
+
+def test_retry_topics_take_no_batches(run):
+    async def scenario(world):
+        request = SendBatchMessage(**fields_of("%RETRY%g", batch=True))
+        assert (await world.talker.invoke(request, encode_element(b"m", b""))).code == 13
+
+    run(scenario)
+
+
+def test_with_synchronous_flush_the_answer_waits_for_the_disk(run):
+    async def scenario(world):
+        answer = await world.talker.send("t", properties=KEY)
+        assert answer.code == 0
+        assert world.store.flushed_offset == world.store.max_offset
+        pulled = await world.talker.pull("t")
+        assert pulled.remark == "FOUND"
+        answer = await world.talker.send("t", properties=f"{KEY}WAIT\x01false\x02")
+        assert answer.code == 0
+
+    run(scenario, store={"flush": "SYNC_FLUSH"})
