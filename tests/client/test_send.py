@@ -1,0 +1,398 @@
+"""The send template over a scripted remoting: what is tried where, how often, when, and what hooks see."""
+
+import asyncio
+import random
+import zlib
+from collections import deque
+
+import pytest
+
+from mqframe.client.blocking_port import run_blocking
+from mqframe.client.load import Loader
+from mqframe.client.send import Sender
+from mqframe.core.bodies import BrokerData, QueueData, TopicRouteData
+from mqframe.core.compression import Compression
+from mqframe.core.errors import (
+    AnswerError,
+    CallTimeout,
+    ConnectError,
+    ConnectionLost,
+    FixError,
+    MqframeError,
+    RouteError,
+    TooMuchInFlight,
+)
+from mqframe.core.fault_latency import FaultLatency
+from mqframe.core.frame import Frame
+from mqframe.core.ids import UniqueIds
+from mqframe.core.message import Message, MessageQueue, SendStatus
+from mqframe.core.properties import decode_properties
+from mqframe.core.route import TopicRoute
+from mqframe.core.send_rules import NEVER, awaited_rules, submitted_rules
+from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, QueueSelector, SendHook
+from mqframe.testing.manual_clock import ManualClock
+
+OK = {"msgId": "OFF", "queueId": "0", "queueOffset": "5"}
+
+
+def answer(code=0, remark=None):
+    return Frame(code, remark=remark, ext=OK)
+
+
+class ScriptedPort:
+    """Answers with what it was given, in order; each answer takes `seconds`."""
+
+    def __init__(self, clock, *script, brokers="ab", seconds=0.0):
+        self.clock = clock
+        self.script = deque(script)
+        self.seconds = seconds
+        self.asked = []
+        self.slept = []
+        self.route = TopicRoute(
+            "t",
+            TopicRouteData(
+                broker_datas=[BrokerData(name, {0: f"{name}:10911"}, "x") for name in brokers],
+                queue_datas=[QueueData(name, 6, 1, 1) for name in brokers],
+            ),
+        )
+        self.routes_asked = 0
+
+    def known_route(self, topic):
+        return self.route
+
+    async def find_route(self, topic, seconds):
+        self.routes_asked += 1
+        return self.route
+
+    async def invoke(self, address, request, body=b"", *, timeout):
+        self.asked.append((address, request, body, timeout))
+        self.clock.advance(self.seconds)
+        outcome = self.script.popleft() if self.script else answer()
+        if isinstance(outcome, BaseException):
+            if isinstance(outcome, CallTimeout):
+                self.clock.advance(timeout)
+            raise outcome
+        return outcome
+
+    async def oneway(self, address, request, body=b"", *, timeout):
+        self.asked.append((address, request, body, timeout))
+        if self.script:
+            raise self.script.popleft()
+
+    async def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.clock.advance(seconds)
+
+    @property
+    def brokers(self):
+        return [address[0] for address, *_ in self.asked]
+
+
+def sender_over(port, **options):
+    clock = port.clock
+    loader = Loader(
+        "group",
+        UniqueIds(clock, b"\x7f\0\0\1", 7, 9, lambda now: 0),
+        default_topic="TBW102",
+        default_topic_queues=4,
+        body_bytes_max=10_000,
+        compress_over_bytes=4096,
+        compression=Compression.ZLIB,
+        compression_level=5,
+    )
+    return Sender("group", port, clock, random.Random(4), loader, **options)
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+def deliver(port, rules=None, message=None, seconds=3.0, mode="sync", fixed=None, **options):
+    sender = sender_over(port, **options)
+    load = sender.loader.one(message or Message("t", b"x"))
+    return run_blocking(
+        sender.deliver(
+            load,
+            rules or awaited_rules(2),
+            port.route,
+            port.clock.monotonic() + seconds,
+            fixed=fixed,
+            mode=mode,
+        )
+    )
+
+
+def test_the_request(clock):
+    port = ScriptedPort(clock, brokers="a")
+    result = deliver(port, message=Message("t", b"body", tag="T", keys=["k"], properties={"p": "q"}, flag=3))
+    ((address, request, body, timeout),) = port.asked
+    assert (address, body, timeout) == ("a:10911", b"body", 3.0)
+    assert (request.CODE, request.producer_group, request.topic, request.queue_id) == (310, "group", "t", 0)
+    assert (request.default_topic, request.default_topic_queue_nums) == ("TBW102", 4)
+    assert (request.flag, request.sys_flag, request.batch, request.broker_name) == (3, 0, False, "a")
+    assert request.born_timestamp == clock.now_ms()
+    assert decode_properties(request.properties) == {
+        "UNIQ_KEY": result.message_id,
+        "WAIT": "true",
+        "TAGS": "T",
+        "KEYS": "k",
+        "p": "q",
+    }
+    assert (result.queue, result.queue_offset) == (MessageQueue("t", "a", 0), 5)
+    assert result.offset_message_id == "OFF"
+
+
+def test_large_bodies_are_compressed_with_zlib(clock):
+    port = ScriptedPort(clock)
+    body = b"abc" * 2000
+    deliver(port, message=Message("t", body))
+    _, request, sent, _ = port.asked[0]
+    assert request.sys_flag == 0x301
+    assert sent[:2] == b"\x78\x5e"
+    assert zlib.decompress(sent) == body
+    deliver(port, message=Message("t", b"x" * 4095))
+    assert port.asked[1][1].sys_flag == 0
+
+
+@pytest.mark.parametrize("code", [1, 14, 16, 17, 204, 205, 1500])
+def test_these_answers_are_tried_again_at_another_broker_at_once(clock, code):
+    port = ScriptedPort(clock, answer(code), answer(code))
+    assert deliver(port).status is SendStatus.SEND_OK
+    assert len(port.asked) == 3
+    assert port.brokers[0] != port.brokers[1] != port.brokers[2]
+    assert port.slept == []
+
+
+def test_a_retry_keeps_the_unique_key(clock):
+    port = ScriptedPort(clock, answer(1))
+    result = deliver(port)
+    keys = {decode_properties(request.properties)["UNIQ_KEY"] for _, request, *_ in port.asked}
+    assert keys == {result.message_id}
+
+
+@pytest.mark.parametrize("code", [3, 13, 15, 26, 29, 215])
+def test_other_answers_are_final(clock, code):
+    port = ScriptedPort(clock, answer(code, "no"))
+    with pytest.raises(AnswerError, match="no") as caught:
+        deliver(port)
+    assert caught.value.code == code
+    assert len(port.asked) == 1
+
+
+def test_flow_control_backs_off_within_the_time(clock):
+    port = ScriptedPort(clock, answer(2), answer(2), answer(2))
+    with pytest.raises(AnswerError) as caught:
+        deliver(port, seconds=10.0)
+    assert caught.value.code == 2
+    assert len(port.slept) == 2
+    assert 0.8 <= port.slept[0] <= 1.2
+    assert 1.28 <= port.slept[1] <= 1.92
+
+
+def test_flow_control_without_time_left_fails_at_once(clock):
+    port = ScriptedPort(clock, answer(2))
+    with pytest.raises(AnswerError):
+        deliver(port, seconds=0.5)
+    assert port.slept == []
+
+
+@pytest.mark.parametrize("problem", [ConnectError, ConnectionLost, TooMuchInFlight])
+def test_failures_on_the_way_are_tried_again(clock, problem):
+    port = ScriptedPort(clock, problem("x"), problem("x"))
+    assert deliver(port).status is SendStatus.SEND_OK
+    assert len(port.asked) == 3
+
+
+def test_the_last_error_comes_out_and_says_what_is_uncertain(clock):
+    port = ScriptedPort(clock, *[ConnectionLost("gone")] * 3)
+    with pytest.raises(ConnectionLost, match=r"gone; the message may or may not be stored; tried 3 times"):
+        deliver(port)
+
+
+def test_a_time_out_uses_up_the_time_so_nothing_follows(clock):
+    port = ScriptedPort(clock, CallTimeout("late"))
+    with pytest.raises(CallTimeout, match="may or may not be stored"):
+        deliver(port)
+    assert len(port.asked) == 1
+
+
+def test_a_limit_for_each_try_leaves_time_for_others(clock):
+    port = ScriptedPort(clock, CallTimeout("late"), CallTimeout("late"))
+    assert deliver(port, try_timeout_seconds=1.0).status is SendStatus.SEND_OK
+    assert [timeout for *_, timeout in port.asked] == [1.0, 1.0, 1.0]
+
+
+def test_the_total_time_is_bounded(clock):
+    port = ScriptedPort(clock, *[answer(1)] * 9, seconds=1.2)
+    with pytest.raises(AnswerError):
+        deliver(port, awaited_rules(8))
+    assert [round(timeout, 1) for *_, timeout in port.asked] == [3.0, 1.8, 0.6]
+
+
+def test_sends_bound_to_a_queue_are_never_repeated(clock):
+    for outcome in (answer(1), ConnectError("x"), ConnectionLost("x"), answer(2)):
+        port = ScriptedPort(clock, outcome)
+        with pytest.raises(MqframeError):
+            deliver(port, NEVER, fixed=MessageQueue("t", "b", 0))
+        assert port.brokers == ["b"]
+
+
+def test_submitted_messages_are_not_repeated_after_an_answer(clock):
+    port = ScriptedPort(clock, answer(1))
+    with pytest.raises(AnswerError):
+        deliver(port, submitted_rules(2), mode="async")
+    assert len(port.asked) == 1
+
+
+@pytest.mark.parametrize(("code", "status"), [(10, "FLUSH_DISK_TIMEOUT"), (11, "SLAVE_NOT_AVAILABLE")])
+def test_stored_but_late_is_a_result(clock, code, status):
+    port = ScriptedPort(clock, answer(code))
+    assert deliver(port).status is SendStatus[status]
+    assert len(port.asked) == 1
+
+
+def test_stored_but_late_may_be_tried_at_another_broker(clock):
+    rules = awaited_rules(2, not_store_ok=True)
+    port = ScriptedPort(clock, answer(10))
+    assert deliver(port, rules).status is SendStatus.SEND_OK
+    assert port.brokers[0] != port.brokers[1]
+    port = ScriptedPort(clock, answer(10), answer(13))
+    assert deliver(port, rules).status is SendStatus.FLUSH_DISK_TIMEOUT
+
+
+def test_a_broker_without_address_is_looked_up_again(clock):
+    port = ScriptedPort(clock, brokers="a")
+    with pytest.raises(RouteError, match="broker gone of topic t has no master"):
+        deliver(port, NEVER, fixed=MessageQueue("t", "gone", 0))
+    assert port.routes_asked == 1
+
+
+def test_the_vip_port(clock):
+    port = ScriptedPort(clock, brokers="a")
+    deliver(port, vip=True)
+    assert port.asked[0][0] == "a:10909"
+
+
+def test_latency_faults_are_noted(clock):
+    faults = FaultLatency(clock)
+    port = ScriptedPort(clock, answer(1), seconds=0.6)
+    deliver(port, faults=faults)
+    failed, slow = port.brokers
+    assert not faults.reachable(failed)
+    assert faults.reachable(slow)
+    assert not faults.available(failed)
+    assert not faults.available(slow)
+    clock.advance(2.0)
+    assert faults.available(slow)
+
+
+class Watch(SendHook):
+    def __init__(self, name, seen, fail=False):
+        self.name = name
+        self.seen = seen
+        self.fail = fail
+
+    def before(self, context):
+        self.seen.append((self.name, "before"))
+        context.extras[self.name] = len(self.seen)
+        if self.fail:
+            raise ValueError("faulty hook")
+
+    def after(self, context):
+        outcome = context.result.status.name if context.result else type(context.error).__name__
+        self.seen.append((self.name, outcome))
+        assert self.name in context.extras
+
+
+def test_hooks_run_in_order_and_back_for_each_try_and_are_isolated(clock):
+    seen = []
+    port = ScriptedPort(clock, answer(1))
+    deliver(port, hooks=(Watch("one", seen, fail=True), Watch("two", seen)))
+    assert seen == [
+        ("one", "before"),
+        ("two", "before"),
+        ("two", "AnswerRetry"),
+        ("one", "AnswerRetry"),
+        ("one", "before"),
+        ("two", "before"),
+        ("two", "SEND_OK"),
+        ("one", "SEND_OK"),
+    ]
+
+
+class Guard(ForbiddenHook):
+    def __init__(self, problem):
+        self.problem = problem
+
+    def check(self, context):
+        assert (context.group, context.mode, context.broker_address[1:]) == ("group", "sync", ":10911")
+        raise self.problem
+
+
+def test_a_forbidden_hook_stops_the_send_for_good(clock):
+    port = ScriptedPort(clock)
+    with pytest.raises(Forbidden, match="not today"):
+        deliver(port, forbidden=(Guard(Forbidden("not today")),))
+    assert port.asked == []
+
+
+def test_other_errors_of_a_forbidden_hook_do_not_stop_it(clock):
+    port = ScriptedPort(clock)
+    deliver(port, forbidden=(Guard(KeyError("bug")),))
+    assert len(port.asked) == 1
+
+
+def test_oneway_is_sent_once_with_hooks(clock):
+    seen = []
+    port = ScriptedPort(clock, ConnectError("x"))
+    sender = sender_over(port, hooks=(Watch("h", seen),))
+    load = sender.loader.one(Message("t", b"x"))
+    with pytest.raises(ConnectError):
+        run_blocking(sender.oneway(load, port.route, MessageQueue("t", "a", 0), clock.monotonic() + 1))
+    assert seen == [("h", "before"), ("h", "ConnectError")]
+    assert len(port.asked) == 1
+
+
+class Fixed(QueueSelector):
+    def __init__(self, outcome):
+        self.outcome = outcome
+
+    def select(self, queues, message, key):
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+def test_what_a_selector_may_give(clock):
+    route = ScriptedPort(clock).route
+    message = Message("t", b"x")
+    queue = MessageQueue("t", "a", 0)
+    assert Sender.select(route, message, Fixed(queue), 1) == queue
+    with pytest.raises(FixError, match="no queue of the route"):
+        Sender.select(route, message, Fixed(MessageQueue("t", "z", 0)), 1)
+    with pytest.raises(FixError, match="selector Fixed failed"):
+        Sender.select(route, message, Fixed(KeyError("bug")), 1)
+
+
+def test_a_cancelled_send_says_that_it_may_be_stored(clock):
+    port = ScriptedPort(clock)
+
+    async def scene():
+        started = asyncio.Event()
+
+        async def hang(address, request, body=b"", *, timeout):
+            started.set()
+            await asyncio.Event().wait()
+
+        port.invoke = hang
+        sender = sender_over(port)
+        load = sender.loader.one(Message("t", b"x"))
+        task = asyncio.ensure_future(sender.deliver(load, awaited_rules(2), port.route, 3.0))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await task
+        assert any("may or may not be stored" in note for note in caught.value.__notes__)
+
+    asyncio.run(scene())

@@ -1,0 +1,312 @@
+"""Submitted messages: packed by queue, in order, one batch under way, results to each (scripted remoting)."""
+
+import asyncio
+
+import pytest
+
+from mqframe.client.instance import ClientInstance
+from mqframe.client.producer import AsyncProducer
+from mqframe.client.settings import ClientSettings, ProducerSettings
+from mqframe.core.batch import decode_batch
+from mqframe.core.errors import AnswerError, ConnectError, ConnectionLost, MessageError, TooMuchInFlight
+from mqframe.core.frame import Frame
+from mqframe.core.message import Message, MessageQueue
+from mqframe.core.properties import decode_properties
+from mqframe.core.requests.messages import SendBatchMessage, SendMessageV2
+from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, SendHook
+from mqframe.testing.manual_clock import ManualClock
+from mqframe.testing.scripted_broker import ScriptedBroker
+
+
+class StoringBroker(ScriptedBroker):
+    """Keeps what is sent, queue by queue; `gate` holds answers back."""
+
+    def __init__(self, clock, topics):
+        super().__init__(clock, topics)
+        self.stored = {}
+        self.requests_of_queue = {}
+        self.under_way = 0
+        self.under_way_most = {}
+        self.gate = None
+
+    async def invoke(self, address, request, body=b"", *, timeout=3.0):
+        if not isinstance(request, SendMessageV2 | SendBatchMessage) or self._scripts[request.CODE]:
+            return await super().invoke(address, request, body, timeout=timeout)
+        self.requests.append(request)
+        queue = request.queue_id
+        log = self.stored.setdefault(queue, [])
+        first = len(log)
+        if request.batch:
+            for _flag, part, text in decode_batch(body):
+                log.append((bytes(part), decode_properties(str(text, "utf-8"))["UNIQ_KEY"]))
+        else:
+            log.append((bytes(body), decode_properties(request.properties)["UNIQ_KEY"]))
+        count = len(log) - first
+        self.requests_of_queue.setdefault(queue, []).append(count)
+        self.under_way += 1
+        if self.gate is not None:
+            await self.gate.wait()
+        self.under_way -= 1
+        ids = ",".join(f"OFF{first + n}" for n in range(count))
+        return Frame(0, ext={"msgId": ids, "queueId": str(queue), "queueOffset": str(first)})
+
+
+def scene(play, *, queues=4, settings=None, **options):
+    """Run `play(producer, broker, clock)` with a producer over a scripted broker."""
+
+    async def run():
+        clock = ManualClock()
+        broker = StoringBroker(clock, {"t": queues})
+        instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
+        producer = AsyncProducer(
+            "g", instance=instance, clock=clock, settings=settings or ProducerSettings(), **options
+        )
+        async with producer:
+            await play(producer, broker, clock)
+
+    asyncio.run(run())
+
+
+def bodies(count):
+    return [b"%d" % number for number in range(count)]
+
+
+def test_messages_wait_for_others_until_the_linger_time():
+    async def play(producer, broker, clock):
+        futures = [await producer.submit(Message("t", body)) for body in bodies(3)]
+        await asyncio.sleep(0)
+        assert broker.stored == {}
+        await clock.aadvance(0.002)
+        results = [await future for future in futures]
+        ((queue, log),) = broker.stored.items()
+        assert [body for body, _ in log] == bodies(3)
+        assert [result.message_id for result in results] == [key for _, key in log]
+        assert [result.queue_offset for result in results] == [0, 1, 2]
+        assert [result.offset_message_id for result in results] == ["OFF0", "OFF1", "OFF2"]
+        assert {result.queue for result in results} == {broker.queue("t", queue)}
+        (request,) = broker.sent(SendBatchMessage)
+        assert (request.batch, request.properties) == (True, "WAIT\x01true\x02")
+
+    scene(play)
+
+
+def test_one_message_goes_as_a_plain_send():
+    async def play(producer, broker, clock):
+        future = await producer.submit(Message("t", b"x"))
+        await producer.flush()
+        assert (await future).queue_offset == 0
+        assert len(broker.sent(SendMessageV2)) == 1
+        assert broker.sent(SendBatchMessage) == []
+
+    scene(play)
+
+
+def test_full_batches_go_round_the_queues():
+    async def play(producer, broker, clock):
+        for body in bodies(12):
+            await producer.submit(Message("t", body))
+        await producer.flush()
+        assert sorted(broker.requests_of_queue) == [0, 1, 2, 3]
+        assert all(counts == [3] for counts in broker.requests_of_queue.values())
+
+    scene(play, settings=ProducerSettings(batch_messages_max=3))
+
+
+def test_a_queue_keeps_order_with_one_batch_under_way():
+    async def play(producer, broker, clock):
+        broker.gate = asyncio.Event()
+        queue = MessageQueue("t", "broker-a", 2)
+        futures = [await producer.submit(Message("t", body), queue=queue) for body in bodies(10)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert broker.under_way == 1
+        assert broker.requests_of_queue == {2: [3]}
+        broker.gate.set()
+        await producer.flush()
+        assert [body for body, _ in broker.stored[2]] == bodies(10)
+        assert [future.result().queue_offset for future in futures] == list(range(10))
+
+    scene(play, settings=ProducerSettings(batch_messages_max=3))
+
+
+def test_large_and_unusual_messages_go_alone_in_their_place():
+    async def play(producer, broker, clock):
+        queue = MessageQueue("t", "broker-a", 0)
+        large = b"z" * 5000
+        for message in (
+            Message("t", b"a"),
+            Message("t", b"b"),
+            Message("t", large),
+            Message("t", b"c"),
+            Message("t", b"d", wait_store_ok=False),
+            Message("t", b"e"),
+        ):
+            await producer.submit(message, queue=queue)
+        await producer.flush()
+        assert broker.requests_of_queue == {0: [2, 1, 1, 1, 1]}
+        assert [len(body) for body, _ in broker.stored[0]][:2] == [1, 1]
+        compressed = broker.sent(SendMessageV2)[0]
+        assert compressed.sys_flag == 0x301
+        assert [body for body, _ in broker.stored[0]][3:] == [b"c", b"d", b"e"]
+
+    scene(play)
+
+
+def test_bytes_bound_a_batch():
+    async def play(producer, broker, clock):
+        for _ in range(6):
+            await producer.submit(Message("t", b"x" * 400))
+        await producer.flush()
+        assert sum(map(sum, broker.requests_of_queue.values())) == 6
+        assert all(count <= 2 for counts in broker.requests_of_queue.values() for count in counts)
+
+    scene(play, settings=ProducerSettings(batch_bytes_max=1200))
+
+
+def test_limits_hold_submit_back_and_let_it_go_on():
+    async def play(producer, broker, clock):
+        broker.gate = asyncio.Event()
+        for body in bodies(4):
+            await producer.submit(Message("t", body))
+        fifth = asyncio.ensure_future(producer.submit(Message("t", b"4")))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not fifth.done()
+        broker.gate.set()
+        future = await fifth
+        await producer.flush()
+        assert future.result().queue_offset >= 0
+
+    scene(play, settings=ProducerSettings(waiting_messages_max=4, batch_messages_max=2))
+
+
+def test_no_room_in_time_says_so():
+    async def play(producer, broker, clock):
+        broker.gate = asyncio.Event()
+        await producer.submit(Message("t", b"x" * 10))
+        waiting = asyncio.ensure_future(producer.submit(Message("t", b"x" * 10)))
+        await asyncio.sleep(0)
+        await clock.aadvance(1.5)
+        with pytest.raises(TooMuchInFlight, match="nothing was sent"):
+            await waiting
+        broker.gate.set()
+
+    scene(play, settings=ProducerSettings(waiting_bytes_max=15, submit_wait_seconds=1.0))
+
+
+def test_free_messages_are_tried_again_and_bound_ones_are_not():
+    async def play(producer, broker, clock):
+        queue = MessageQueue("t", "broker-a", 0)
+        broker.script(SendBatchMessage, ConnectionLost("gone"))
+        bound = await producer.submit(Message("t", b"bound"), queue=queue)
+        free = await producer.submit(Message("t", b"free"))
+        more = await producer.submit(Message("t", b"more"))
+        await producer.flush()
+        with pytest.raises(ConnectionLost, match="may or may not be stored"):
+            await bound
+        assert (await free).queue == (await more).queue == queue
+        assert [body for body, _ in broker.stored[0]] == [b"free", b"more"]
+
+    scene(play, queues=1)
+
+
+def test_an_answer_is_final_for_all_of_the_batch():
+    async def play(producer, broker, clock):
+        broker.script(SendBatchMessage, AnswerError(1, "full", broker.address))
+        futures = [await producer.submit(Message("t", body)) for body in bodies(2)]
+        await producer.flush()
+        for future in futures:
+            with pytest.raises(AnswerError, match="full"):
+                await future
+
+    scene(play)
+
+
+def test_a_failed_batch_does_not_stop_the_next_one():
+    async def play(producer, broker, clock):
+        queue = MessageQueue("t", "broker-a", 0)
+        broker.script(SendMessageV2, ConnectError("x"))
+        first = await producer.submit(Message("t", b"a"), queue=queue)
+        await producer.flush()
+        second = await producer.submit(Message("t", b"b"), queue=queue)
+        await producer.flush()
+        assert isinstance(first.exception(), ConnectError)
+        assert second.result().queue_offset == 0
+
+    scene(play)
+
+
+class Watch(SendHook):
+    def __init__(self):
+        self.seen = []
+
+    def before(self, context):
+        self.seen.append(("before", [m.body for m in context.messages], context.mode))
+
+    def after(self, context):
+        self.seen.append(
+            ("after", context.result.message_id == context.message_ids[0], context.result.queue_offset)
+        )
+
+
+def test_hooks_see_each_message_by_itself():
+    watch = Watch()
+
+    async def play(producer, broker, clock):
+        for body in bodies(2):
+            await producer.submit(Message("t", body))
+        await producer.flush()
+
+    scene(play, send_hooks=(watch,))
+    assert watch.seen == [
+        ("before", [b"0"], "async"),
+        ("before", [b"1"], "async"),
+        ("after", True, 0),
+        ("after", True, 1),
+    ]
+
+
+class Guard(ForbiddenHook):
+    def check(self, context):
+        if context.message.body == b"1":
+            raise Forbidden("not this one")
+
+
+def test_a_forbidden_message_leaves_the_others_alone():
+    async def play(producer, broker, clock):
+        futures = [await producer.submit(Message("t", body)) for body in bodies(3)]
+        await producer.flush()
+        assert [future.exception() is None for future in futures] == [True, False, True]
+        ((_, log),) = broker.stored.items()
+        assert [body for body, _ in log] == [b"0", b"2"]
+
+    scene(play, forbidden_hooks=(Guard(),))
+
+
+def test_bad_messages_are_refused_at_once():
+    async def play(producer, broker, clock):
+        for bad in (
+            Message("t", b""),
+            Message("t", b"x", properties={"a": "x" * 33000}),
+            Message("a b", b"x"),
+        ):
+            with pytest.raises(MessageError):
+                await producer.submit(bad)
+        with pytest.raises(MessageError, match="not of topic"):
+            await producer.submit(Message("t", b"x"), queue=MessageQueue("u", "broker-a", 0))
+        await producer.flush()
+        assert broker.stored == {}
+
+    scene(play)
+
+
+def test_stop_sends_what_waits():
+    stored = {}
+
+    async def play(producer, broker, clock):
+        stored["broker"] = broker
+        stored["future"] = await producer.submit(Message("t", b"last"))
+
+    scene(play)
+    assert stored["future"].result().queue_offset == 0
+    assert next(iter(stored["broker"].stored.values()))[0][0] == b"last"
