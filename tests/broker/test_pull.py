@@ -1,0 +1,180 @@
+"""Pulls that are answered at once."""
+
+import pytest
+
+from mqframe.core.bodies import SubscriptionData
+from mqframe.core.codes import PullFlag
+from mqframe.core.loosejson import dumps
+from mqframe.core.record import decode_records
+from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
+from mqframe.core.requests.consumers import QueryConsumerOffset
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+
+
+async def send(world, count, body=b"body", **fields):
+    for _ in range(count):
+        await world.talker.ok_send("t", KEY, body=body, **fields)
+
+
+def test_messages_come_in_order_from_the_offset_on(run):
+    async def scenario(world):
+        for number in range(5):
+            await send(world, 1, b"%d" % number)
+        answer = await world.talker.pull("t", 2, max_msg_nums=2)
+        assert [m.stored_body for m in decode_records(answer.body)] == [b"2", b"3"]
+        assert answer.ext == {
+            "suggestWhichBrokerId": "0",
+            "nextBeginOffset": "4",
+            "minOffset": "0",
+            "maxOffset": "5",
+            "topicSysFlag": "0",
+            "groupSysFlag": "0",
+        }
+
+    run(scenario)
+
+
+def test_a_pull_gets_no_more_than_the_broker_allows(run):
+    async def scenario(world):
+        await send(world, 40)
+        answer = await world.talker.pull("t", max_msg_nums=1000)
+        assert len(list(decode_records(answer.body))) == 32
+        answer = await world.talker.pull("t", max_msg_nums=1000, max_msg_bytes=500)
+        assert 1 <= len(list(decode_records(answer.body))) < 5
+        await world.talker.ok(UpdateBrokerConfig(), b"maxTransferCountOnMessageInMemory=3")
+        answer = await world.talker.pull("t")
+        assert answer.ext["nextBeginOffset"] == "3"
+
+    run(scenario)
+
+
+def test_a_message_larger_than_the_allowance_comes_alone(run):
+    async def scenario(world):
+        await send(world, 2, bytes(300 * 1024))
+        answer = await world.talker.pull("t")
+        assert len(list(decode_records(answer.body))) == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("offset", "code", "status", "following"),
+    [(0, 0, "FOUND", "2"), (2, 19, "OFFSET_OVERFLOW_ONE", "2"), (3, 21, "OFFSET_OVERFLOW_BADLY", "2")],
+)
+def test_the_offset_decides(run, offset, code, status, following):
+    async def scenario(world):
+        await send(world, 2)
+        answer = await world.talker.pull("t", offset)
+        assert (answer.code, answer.remark, answer.ext["nextBeginOffset"]) == (code, status, following)
+
+    run(scenario)
+
+
+def test_an_offset_of_a_queue_without_messages_is_corrected(run):
+    async def scenario(world):
+        answer = await world.talker.pull("t", 7)
+        assert (answer.code, answer.ext["nextBeginOffset"]) == (21, "0")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"topic": "absent"}, 17),
+        ({"topic": "t", "queue_id": 2}, 29),
+        ({"topic": "t", "queue_id": -1}, 29),
+        ({"topic": "t", "consumer_group": "bad group"}, 26),
+        ({"topic": "t", "consumer_group": "stopped"}, 16),
+        ({"topic": "writeonly"}, 16),
+        ({"topic": "t", "subscription": "||"}, 23),
+        ({"topic": "t", "expression_type": "SQL92", "subscription": "a > 1"}, 1),
+        ({"topic": "t", "sys_flag": 0, "subscription": None}, 24),
+    ],
+)
+def test_pulls_that_cannot_be_served_are_refused(run, fields, code):
+    async def scenario(world):
+        await world.cluster.create_topic("writeonly", 1, perm=2)
+        stopped = dumps({"groupName": "stopped", "consumeEnable": False})
+        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), stopped)
+        answer = await world.talker.pull(**fields)
+        assert (answer.code, bool(answer.remark), not answer.ext) == (code, True, True)
+
+    run(scenario)
+
+
+def test_a_broker_may_be_closed_to_readers(run):
+    async def scenario(world):
+        await world.talker.ok(UpdateBrokerConfig(), b"brokerPermission=2")
+        assert (await world.talker.pull("t")).code == 16
+
+    run(scenario)
+
+
+def test_groups_are_made_only_where_that_is_allowed(run):
+    async def scenario(world):
+        assert (await world.talker.pull("t")).code == 26
+
+    run(scenario, broker={"auto_create_groups": False})
+
+
+def test_the_heartbeats_subscription_counts_when_the_pull_brings_none(run):
+    async def scenario(world):
+        await world.talker.ok_send("t", f"TAGS\x01a\x02{KEY}")
+        await world.talker.ok_send("t", f"TAGS\x01b\x02{KEY}")
+
+        async def pull(version=5):
+            return await world.talker.pull("t", sys_flag=0, subscription=None, sub_version=version)
+
+        assert (await pull()).code == 24
+        await world.talker.beat("g", SubscriptionData(topic="u", sub_version=5))
+        assert (await pull()).code == 24
+        await world.talker.beat("g", SubscriptionData(topic="t", sub_string="b", sub_version=5))
+        answer = await pull()
+        assert [m.queue_offset for m in decode_records(answer.body)] == [1]
+        answer = await pull(6)
+        assert (answer.code, not answer.ext) == (25, True)
+
+    run(scenario)
+
+
+def test_a_group_may_be_kept_from_broadcasting(run):
+    async def scenario(world):
+        group = dumps({"groupName": "g", "consumeBroadcastEnable": False})
+        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), group)
+        await world.talker.beat("g", SubscriptionData(topic="t"), message_model="BROADCASTING")
+        assert (await world.talker.pull("t", sys_flag=0, subscription=None)).code == 16
+
+    run(scenario)
+
+
+def test_a_subscription_by_expression_is_told_that_it_is_not_enabled(run):
+    async def scenario(world):
+        await world.talker.beat("g", SubscriptionData(topic="t", expression_type="SQL92", sub_string="a > 1"))
+        answer = await world.talker.pull("t", sys_flag=0, subscription=None)
+        assert (answer.code, "SQL92" in answer.remark) == (1, True)
+
+    run(scenario)
+
+
+def test_far_behind_the_end_pulls_are_small_and_read_elsewhere(run):
+    async def scenario(world):
+        await send(world, 40, bytes(1000))
+        answer = await world.talker.pull("t")
+        assert len(list(decode_records(answer.body))) == 8
+        assert answer.ext["nextBeginOffset"] == "8"
+        answer = await world.talker.pull("t", 36)
+        assert [m.queue_offset for m in decode_records(answer.body)] == [36, 37, 38, 39]
+
+    run(scenario, store={"hot_bytes": 8000})
+
+
+def test_a_pull_may_commit(run):
+    async def scenario(world):
+        await send(world, 3)
+        await world.talker.pull("t", 2, sys_flag=4 | PullFlag.COMMIT_OFFSET, commit_offset=2)
+        request = QueryConsumerOffset(consumer_group="g", topic="t", queue_id=0)
+        assert (await world.talker.ok(request)).ext == {"offset": "2"}
+
+    run(scenario)
