@@ -1,0 +1,91 @@
+import asyncio
+import concurrent.futures
+import threading
+
+import pytest
+
+from mqframe.client.result_futures import Item, LoopResults, ThreadResults
+from mqframe.core.errors import ConnectionLost
+from mqframe.core.message import Message, MessageQueue, SendResult, SendStatus
+
+RESULT = SendResult(SendStatus.SEND_OK, "ID", MessageQueue("t", "b", 0), 1)
+
+
+def item(future):
+    return Item(Message("t", b"x"), future, 1, None)
+
+
+def test_a_result_reaches_a_thread_that_waits():
+    results = ThreadResults()
+    future, other = results.new(), results.new()
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(future.result(10)))
+    thread.start()
+    results.resolve([item(other)], [RESULT])
+    results.resolve([item(future)], [RESULT])
+    thread.join()
+    assert seen == [RESULT]
+    assert future.done()
+    assert not future.cancelled()
+    assert future.exception() is None
+
+
+def test_an_error_is_raised():
+    results = ThreadResults()
+    future = results.new()
+    results.fail([item(future)], ConnectionLost("gone"))
+    with pytest.raises(ConnectionLost, match="gone"):
+        future.result()
+
+
+def test_no_result_in_time():
+    future = ThreadResults().new()
+    with pytest.raises(concurrent.futures.TimeoutError):
+        future.result(0)
+    with pytest.raises(concurrent.futures.TimeoutError):
+        future.exception(0.001)
+
+
+def test_it_cannot_be_cancelled():
+    future = ThreadResults().new()
+    assert not future.cancel()
+    assert not future.cancelled()
+
+
+def test_callbacks_run_before_and_after_the_end():
+    results = ThreadResults()
+    future = results.new()
+    seen = []
+    future.add_done_callback(seen.append)
+    results.resolve([item(future)], [RESULT])
+    future.add_done_callback(seen.append)
+    assert seen == [future, future]
+
+
+def test_it_stands_in_every_list_of_concurrent_futures():
+    results = ThreadResults()
+    futures = [results.new() for _ in range(3)]
+    timer = threading.Timer(0, lambda: results.resolve([item(each) for each in futures], [RESULT] * 3))
+    timer.start()
+    done, pending = concurrent.futures.wait(futures, timeout=10)
+    timer.join()
+    assert done == set(futures)
+    assert not pending
+
+
+def test_unknown_attributes_are_unknown():
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = ThreadResults().new().nothing
+
+
+def test_cancelled_futures_of_a_loop_are_passed_over():
+    async def scene():
+        loop = asyncio.get_running_loop()
+        first, second, third = (loop.create_future() for _ in range(3))
+        first.cancel()
+        LoopResults().resolve([item(first), item(second)], [RESULT, RESULT])
+        assert second.result() is RESULT
+        LoopResults().fail([item(second), item(third)], ConnectionLost("gone"))
+        assert isinstance(third.exception(), ConnectionLost)
+
+    asyncio.run(scene())
