@@ -34,7 +34,7 @@ BUILT_IN: Final = {
     "group": "group:app",
     "message": "message:app",
     "offset": "offset:app",
-    "cluster": "cluster:app",
+    "cluster": "cluster:cluster",
     "consume": "consume:consume",
     "bench": "bench:app",
     "config": "config:app",

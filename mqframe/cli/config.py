@@ -39,14 +39,19 @@ def show_settings(
     for warning in resolved.warnings:
         typer.echo(f"mqframe: {warning}", err=True)
     rows = [
-        {"setting": entry.path, "value": _plain(entry.value, json), "origin": entry.origin, "meaning": entry.doc}
+        {
+            "setting": entry.path,
+            "value": _plain(entry.value, json),
+            "origin": entry.origin,
+            "meaning": entry.doc,
+        }
         for entry in resolved.entries
         if not (changed and entry.origin == DEFAULT)
     ]
     rows += [
         {
             "setting": f"plugins.{name}.{key}",
-            "value": _plain(value),
+            "value": _plain(value, json),
             "origin": given.origins[key],
             "meaning": "",
         }

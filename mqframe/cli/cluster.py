@@ -1,0 +1,39 @@
+"""`mqframe cluster`: which brokers there are and how they do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqframe.cli.output import Json, NameServer, show, show_one
+
+
+def cluster(
+    runtime: Annotated[str, typer.Option(help="Counters and rates of this broker (name).")] = "",
+    settings: Annotated[str, typer.Option(help="Settings of this broker (name).")] = "",
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """List brokers, or show the counters or the settings of one."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        if runtime or settings:
+            address = admin.masters(broker=runtime or settings)[runtime or settings]
+            ask = admin.broker_runtime if runtime else admin.broker_config
+            show_one(dict(sorted(ask(address).items())), as_json=json)
+            return
+        info = admin.cluster_info()
+    rows = [
+        {
+            "cluster": data.cluster,
+            "broker": name,
+            "id": int(number),
+            "role": "master" if number == 0 else "slave",
+            "address": address,
+        }
+        for name, data in sorted(info.broker_addr_table.items())
+        for number, address in sorted(data.broker_addrs.items())
+    ]
+    show(rows, as_json=json, empty="no broker is registered")

@@ -1,0 +1,82 @@
+"""`mqframe consume`: write what a group gets to standard output."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mqframe.cli.output import Json, NameServer, time_text, write_json
+
+if TYPE_CHECKING:
+    from mqframe.core.message import ReceivedMessage
+
+
+def consume(
+    topic: Annotated[str, typer.Argument(help="Name of the topic.")],
+    group: Annotated[str, typer.Option(help="Consumer group; its progress is kept.")],
+    tag: Annotated[str, typer.Option(help="Only these tags: a || b.")] = "*",
+    consume_from: Annotated[
+        str, typer.Option("--from", help="Where a new group begins: first or last.")
+    ] = "last",
+    allocate: Annotated[str, typer.Option(help="Allocation strategy.")] = "averagely",
+    count: Annotated[int | None, typer.Option(help="Stop after so many messages.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Consume a topic as a member of a group, one line for each message, until Ctrl-C.
+
+    Messages that were written are consumed: the group does not get them again.
+    """
+    from mqframe import ConsumeResult, PushConsumer
+
+    ended = threading.Event()
+    written = threading.Lock()
+    left = count
+
+    def handle(messages: Any, context: Any) -> ConsumeResult:
+        nonlocal left
+        with written:
+            for place, message in enumerate(messages):
+                if left == 0:
+                    context.ack_index = place - 1
+                    return ConsumeResult.SUCCESS if place else ConsumeResult.RECONSUME_LATER
+                _write(message, json)
+                if left is not None:
+                    left -= 1
+            if left == 0:
+                ended.set()
+        return ConsumeResult.SUCCESS
+
+    consumer = PushConsumer(group=group, nameserver=nameserver, consume_from=consume_from, allocate=allocate)
+    consumer.subscribe(topic, tag, handle)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    with consumer:
+        ended.wait(seconds)
+
+
+def _write(message: ReceivedMessage, as_json: bool) -> None:
+    body = message.body.decode("utf-8", "backslashreplace")
+    if as_json:
+        write_json(
+            {
+                "message_id": message.message_id,
+                "topic": message.topic,
+                "broker": message.broker_name,
+                "queue": message.queue_id,
+                "offset": message.queue_offset,
+                "tag": message.tag,
+                "keys": message.keys,
+                "stored": time_text(message.store_timestamp),
+                "properties": message.properties,
+                "body": body,
+            }
+        )
+    else:
+        typer.echo(f"{message.queue_id}@{message.queue_offset}\t{message.tag or ''}\t{body}")
+    sys.stdout.flush()

@@ -1,0 +1,177 @@
+"""`mqframe message`: send messages and look at stored ones."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mqframe.cli.commands import FAILED, new_app
+from mqframe.cli.output import Json, NameServer, show, show_one, time_text
+from mqframe.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from mqframe.core.message import ReceivedMessage
+
+app = new_app(help="Send messages and look at stored ones.")
+Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
+BODY_SHOWN_MAX = 60
+
+
+@app.command()
+def send(
+    topic: Topic,
+    body: Annotated[str, typer.Argument(help="Text of the message; - reads standard input.")],
+    tag: Annotated[str | None, typer.Option(help="Tag that consumers filter by.")] = None,
+    key: Annotated[list[str] | None, typer.Option(help="Key to find it by; may be given often.")] = None,
+    prop: Annotated[
+        list[str] | None, typer.Option("--property", help="name=value; may be given often.")
+    ] = None,
+    sharding_key: Annotated[
+        str | None, typer.Option(help="Messages with the same one go to one queue.")
+    ] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="One message for each line.")] = False,
+    group: Annotated[str, typer.Option(help="Producer group.")] = "mqframe-cli",
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Send a message, or one for each line of standard input."""
+    from mqframe import Message, Producer
+
+    properties = dict(map(_pair, prop or ()))
+    data = sys.stdin.buffer.read() if body == "-" else body.encode()
+    bodies = [line for line in data.splitlines() if line] if lines else [data]
+    with Producer(group=group, nameserver=nameserver) as producer:
+        futures = [
+            producer.submit(Message(topic, each, tag, key or (), properties), sharding_key=sharding_key)
+            for each in bodies
+        ]
+        results = [future.result() for future in futures]
+    rows = [
+        {
+            "status": result.status.name,
+            "message_id": result.message_id,
+            "offset_message_id": result.offset_message_id,
+            "broker": result.queue.broker_name,
+            "queue": result.queue.queue_id,
+            "offset": result.queue_offset,
+        }
+        for result in results
+    ]
+    if len(rows) == 1:
+        show_one(rows[0], as_json=json)
+    else:
+        show(rows, as_json=json, empty="nothing to send")
+
+
+@app.command("show")
+def show_message(
+    topic: Topic,
+    message_id: Annotated[str, typer.Argument(help="Message id, or the broker's offset id.")],
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show one message with all that is known of it."""
+    from mqframe import Admin
+    from mqframe.core.errors import FixError
+
+    with Admin(nameserver=nameserver) as admin:
+        found = admin.message_by_unique_key(topic, message_id)
+        if found is None:
+            try:
+                found = admin.message_by_id(message_id, topic)
+            except FixError:
+                typer.echo(f"mqframe: topic {topic} has no message {message_id}", err=True)
+                raise typer.Exit(FAILED) from None
+    row = _row(found)
+    row["body"] = _text(found.body)
+    row |= {
+        "born": time_text(found.born_timestamp),
+        "born_host": found.born_host,
+        "store_host": found.store_host,
+        "commit_log_offset": found.commit_log_offset,
+        "stored_bytes": found.store_size,
+        "reconsume_times": found.reconsume_times,
+        "offset_message_id": found.offset_message_id,
+        "properties": found.properties,
+    }
+    show_one(row, as_json=json)
+
+
+@app.command()
+def query(
+    topic: Topic,
+    key: Annotated[str, typer.Argument(help="Key that the sender gave.")],
+    limit: Annotated[int, typer.Option(help="At most so many.")] = 64,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Find messages by key, newest first."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        found = admin.query_messages(topic, key, max_count=limit)
+    show([_listed(each, json) for each in found], as_json=json, empty=f"no message has the key {key}")
+
+
+@app.command()
+def read(
+    topic: Topic,
+    queue: Annotated[int | None, typer.Option(help="Only this queue id.")] = None,
+    offset: Annotated[
+        int | None, typer.Option(help="From this offset on; negative counts from the end.")
+    ] = None,
+    tag: Annotated[str, typer.Option(help="Only these tags: a || b.")] = "*",
+    limit: Annotated[int, typer.Option(help="At most so many of each queue.")] = 10,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Read messages by offset, without any group and without moving anybody's offsets."""
+    from mqframe.client.blocking_pull import BlockingPuller
+
+    rows = []
+    with BlockingPuller(nameserver=nameserver) as puller:
+        for each in puller.queues(topic):
+            if queue is None or each.queue_id == queue:
+                end, at = puller.max_offset(each), puller.min_offset(each)
+                if offset is not None:
+                    at = max(at, end + offset if offset < 0 else offset)
+                left = limit
+                while at < end and left > 0:
+                    result = puller.pull(each, at, min(left, 32), tag)
+                    rows += [_listed(message, json) for message in result.messages]
+                    left -= len(result.messages)
+                    at = max(result.next_offset, at + 1)
+    show(rows, as_json=json, empty="nothing there")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SettingError(f"--property {text}: must be written name=value")
+    return name, value
+
+
+def _row(message: ReceivedMessage) -> dict[str, Any]:
+    return {
+        "message_id": message.message_id,
+        "broker": message.broker_name,
+        "queue": message.queue_id,
+        "offset": message.queue_offset,
+        "tag": message.tag,
+        "keys": message.keys,
+        "stored": time_text(message.store_timestamp),
+        "body": "",
+    }
+
+
+def _listed(message: ReceivedMessage, as_json: bool) -> dict[str, Any]:
+    row = _row(message)
+    body = _text(message.body)
+    row["body"] = body if as_json or len(body) <= BODY_SHOWN_MAX else f"{body[:BODY_SHOWN_MAX]}…"
+    return row
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "backslashreplace")

@@ -1,0 +1,116 @@
+"""`mqframe topic`: make, look at and delete topics."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqframe.cli.commands import new_app
+from mqframe.cli.output import Json, NameServer, show, show_one, time_text
+
+app = new_app(help="Make, look at and delete topics.")
+Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
+Cluster = Annotated[str | None, typer.Option("--cluster", help="Only the brokers of this cluster.")]
+
+
+@app.command("list")
+def list_topics(
+    nameserver: NameServer = "",
+    all_: Annotated[bool, typer.Option("--all", help="Topics of the system too.")] = False,
+    json: Json = False,
+) -> None:
+    """List topics."""
+    from mqframe import Admin
+    from mqframe.core.topics import is_system_topic
+
+    with Admin(nameserver=nameserver) as admin:
+        names = admin.list_topics()
+        info = admin.cluster_info()
+    # Brokers and clusters are topics too, for clients that ask for their routes.
+    hidden = {*info.broker_addr_table, *info.cluster_addr_table}
+    rows = [{"topic": name} for name in names if all_ or not (is_system_topic(name) or name in hidden)]
+    show(rows, as_json=json, empty="there is no topic yet")
+
+
+@app.command()
+def create(
+    topic: Topic,
+    queues: Annotated[int, typer.Option(help="Queues on each broker.")] = 8,
+    perm: Annotated[int, typer.Option(help="4 read, 2 write, 6 both.")] = 6,
+    order: Annotated[bool, typer.Option(help="Mark the topic as ordered.")] = False,
+    cluster: Cluster = None,
+    broker: Annotated[str | None, typer.Option(help="Only this broker.")] = None,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Create a topic, or change it."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        admin.create_topic(topic, queues=queues, perm=perm, order=order, cluster=cluster, broker=broker)
+    show_one({"topic": topic, "queues": queues, "perm": perm, "order": order}, as_json=json)
+
+
+@app.command()
+def delete(topic: Topic, cluster: Cluster = None, nameserver: NameServer = "", json: Json = False) -> None:
+    """Delete a topic with its messages."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        admin.delete_topic(topic, cluster=cluster)
+    show_one({"topic": topic, "deleted": True}, as_json=json)
+
+
+@app.command("show")
+def show_topic(topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+    """Show where a topic lives and how it is configured, broker by broker."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        route = admin.topic_route(topic)
+        configs = admin.topic_config(topic)
+    addresses = {broker.broker_name: broker.broker_addrs for broker in route.broker_datas}
+    rows = [
+        {
+            "broker": queues.broker_name,
+            "addresses": {str(number): text for number, text in addresses[queues.broker_name].items()},
+            "read_queues": queues.read_queue_nums,
+            "write_queues": queues.write_queue_nums,
+            "perm": queues.perm,
+            "order": queues.broker_name in configs and configs[queues.broker_name].order,
+        }
+        for queues in route.queue_datas
+    ]
+    show(rows, as_json=json)
+
+
+@app.command()
+def stats(topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+    """Show what each queue of a topic holds."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        found = admin.topic_stats(topic)
+    rows = [
+        {
+            "broker": queue.broker_name,
+            "queue": queue.queue_id,
+            "min_offset": each.min_offset,
+            "max_offset": each.max_offset,
+            "messages": each.max_offset - each.min_offset,
+            "last": time_text(each.last_update_timestamp),
+        }
+        for queue, each in found.items()
+    ]
+    show(rows, as_json=json)
+
+
+@app.command()
+def groups(topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+    """List the consumer groups of a topic."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        names = admin.groups_of_topic(topic)
+    show([{"group": name} for name in names], as_json=json, empty="nobody consumes it")
