@@ -98,6 +98,8 @@ class Follower(threading.Thread):
         self._pause = threading.Event()
         self._ending = False
         self.cursor = cursors.get(dispatcher.name) or 0
+        # How far stretches were handed over: ahead of the cursor while the dispatcher gathers what it took.
+        self._handed = self.cursor
 
     @property
     def lag_bytes(self) -> int:
@@ -124,11 +126,13 @@ class Follower(threading.Thread):
             return
         if own is not None:
             self._keep(own)
+        self._handed = self.cursor
         while not self._ending:
             try:
                 busy = self._step()
             except Exception:
-                # At least once: the same stretch is handed over again, later.
+                # At least once: what is not durable is handed over again, later.
+                self._handed = self.cursor
                 log.exception("dispatcher failed; the stretch comes again", dispatcher=self._dispatcher.name)
                 self._pause.wait(_RETRY_SECONDS)
                 continue
@@ -138,7 +142,7 @@ class Follower(threading.Thread):
         self._dispatcher.stop()
 
     def _step(self) -> bool:
-        start = self.cursor
+        start = max(self._handed, self.cursor)
         oldest = self._oldest()
         if start < oldest:
             log.warning(
@@ -155,7 +159,8 @@ class Follower(threading.Thread):
                 self._keep(newer)
             return False
         self._keep(self._dispatcher.dispatch(stretch))
-        return self.cursor > start
+        self._handed = stretch.end
+        return True
 
     def _stretch(self, start: int, limit: int) -> FileRange | None:
         if limit <= start:

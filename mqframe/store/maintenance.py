@@ -22,6 +22,7 @@ from mqframe.store.threads import Threads
 log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
 _EXPIRY_SECONDS: Final = 0.5
+_FILES_SYNCED_ONE_BY_ONE_MAX: Final = 256
 
 
 class Timer(Protocol):
@@ -150,8 +151,7 @@ class Maintenance:
 
     def sync_files(self) -> None:
         """Sync queues and index, whatever is dirty. For a thread, at the orderly stop."""
-        for queue in tuple(self._queues.dirty):
-            sync_paths(queue.dirty_paths())
+        sync_paths([path for queue in tuple(self._queues.dirty) for path in queue.dirty_paths()])
         self._queues.dirty.clear()
         if self._index is not None:
             for file in [*self._index.filled, *self._index.files[-1:]]:
@@ -172,6 +172,10 @@ class Maintenance:
 
 def sync_paths(paths: list[str]) -> None:
     """Wait until the disk holds these files; missing ones are passed over."""
+    if len(paths) > _FILES_SYNCED_ONE_BY_ONE_MAX:
+        # Thousands of small waits for the journal take longer than writing everything once.
+        os.sync()
+        return
     for path in paths:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)

@@ -16,7 +16,8 @@ from mqframe.store.descriptors import Descriptors
 from mqframe.store.incoming import ENTRY_BYTES
 
 log: Final = get_logger("store")
-_CHUNK_BYTES: Final = 4000 * ENTRY_BYTES
+_CHUNK_BYTES: Final = 200 * ENTRY_BYTES
+_PAGE_BYTES: Final = 4096
 _FILES_CHECKED_AFTER_CRASH: Final = 3
 
 
@@ -88,8 +89,25 @@ class QueueTable:
         if sizes:
             end, covered = self._checked_end(queue) if after_crash else self._searched_end(queue)
             queue.restore(queue.bases, 0, -1, end, covered)
-            if after_crash:
+            if after_crash and self._has_more(queue):
                 queue.cut(end, covered)
+
+    def _has_more(self, queue: ConsumeQueue) -> bool:
+        """Whether something lies behind the queue's end."""
+        at = queue.end * ENTRY_BYTES
+        if at <= queue.bases[-1]:
+            return True
+        at -= queue.bases[-1]
+        descriptor = self.descriptors.get(queue.path(queue.bases[-1]))
+        page_end = at + -at % _PAGE_BYTES
+        if any(os.pread(descriptor, page_end - at, at)):
+            return True
+        try:
+            # The files are sparse: where nothing was written there is no data to seek to.
+            os.lseek(descriptor, page_end, os.SEEK_DATA)
+        except OSError:
+            return False
+        return page_end < self._file_bytes
 
     def _searched_end(self, queue: ConsumeQueue) -> tuple[int, int]:
         # Stopped in good order: entries fill the last file without a gap, so halving finds its end.

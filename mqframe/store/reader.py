@@ -59,7 +59,8 @@ class StoreReader:
         if not files:
             return 0, 0
         end = self._queue_end(files[-1])
-        log_start = self.log_range()[0]
+        log_files = _files(self._layout.commit_log)
+        log_start = log_files[0][0] if log_files else 0
         low, high = files[0][0] // ENTRY_BYTES, end
         while low < high:
             middle = (low + high) // 2
