@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -91,6 +92,11 @@ class Caller:
         try:
             coming: Awaitable[Any] = call.subscription.function(call.messages, call.context)  # type: ignore[arg-type]
             call.result = await coming
+        except asyncio.CancelledError as problem:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            call.error = problem  # the listener let something else's cancellation out; we were not meant
         except Exception as problem:  # isolation boundary: it is the application's code
             call.error = problem
         call.elapsed = self._monotonic() - started

@@ -122,10 +122,13 @@ class ConsumeService:
         if offset is not None:
             self._progress(held, offset)
 
-    def _failed(self, held: ProcessQueue, messages: list[ReceivedMessage]) -> list[ReceivedMessage]:
+    def _failed(
+        self, held: ProcessQueue, messages: list[ReceivedMessage], *, tried: bool = True
+    ) -> list[ReceivedMessage]:
         """Sees to messages that failed; gives those that are done with nevertheless."""
-        for message in messages:
-            message.reconsume_times += 1
+        if tried:
+            for message in messages:
+                message.reconsume_times += 1
         if self._remedy is Remedy.DROP:
             return messages
         # The message stays held, so nothing past it is committed, and it counts in flow control.
@@ -154,7 +157,7 @@ class ConsumeService:
             if call.held.dropped:
                 continue
             self._log(call, Outcome.TIMEOUT)
-            self._settle(call.held, self._failed(call.held, call.messages))
+            self._settle(call.held, self._failed(call.held, call.messages, tried=call.started))
 
     def _log_failure(self, call: ConsumeCall) -> None:
         how = self._caller.outcome(call)

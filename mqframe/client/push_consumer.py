@@ -105,7 +105,7 @@ class AsyncPushConsumer:
         self._running: Membership | None = None
         self._suspended = False
         self._stopped = False
-        self._stop_wanted: asyncio.Event | None = None
+        self._stop_wanted = asyncio.Event()
 
     # Subscriptions
 
@@ -200,12 +200,14 @@ class AsyncPushConsumer:
             await running.leave(self.settings.stop_seconds)
             if self._shared is None:
                 await running.instance.stop()
-        if self._stop_wanted is not None:
-            self._stop_wanted.set()
+        self._stop_wanted.set()
+
+    def end(self) -> None:
+        """Make `run` return. What a listener calls, since `stop` would wait for it."""
+        self._stop_wanted.set()
 
     async def run(self) -> None:
-        """`start`, then work until SIGTERM, SIGINT, `stop` from elsewhere or cancellation, then `stop`."""
-        self._stop_wanted = asyncio.Event()
+        """`start`, work until SIGTERM, SIGINT, `end`, `stop` from elsewhere or cancellation, then `stop`."""
         loop = asyncio.get_running_loop()
         handled = []
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -82,7 +82,8 @@ class RebalanceService:
 
     def start(self) -> None:
         """Share the queues now, every `seconds`, and whenever asked to."""
-        self._every = Every(self._clock, self._seconds, self.soon, name="rebalance", first=0.0)
+        self.soon()
+        self._every = Every(self._clock, self._seconds, self.soon, name="rebalance")
         self._task = asyncio.ensure_future(self._run())
 
     def soon(self) -> None:

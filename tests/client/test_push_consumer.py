@@ -412,7 +412,7 @@ class TestBackPressure:
 
 
 class TestFailure:
-    @pytest.mark.parametrize("answer", [LATER, None, "yes", ValueError("no")])
+    @pytest.mark.parametrize("answer", [LATER, None, "yes", ValueError("no"), asyncio.CancelledError()])
     def test_failed_message_is_consumed_again_after_5_seconds(self, answer, caplog) -> None:
         async def story(scene):
             listener = Listener(answer, OK)
