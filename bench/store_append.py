@@ -134,10 +134,8 @@ async def main(directory: Path, count: int, topics: int) -> None:
         elapsed = time.perf_counter()
         store = MessageStore.open(StoreSettings(directory=directory / "a"), SystemClock())
         elapsed = time.perf_counter() - elapsed
-        print(
         queues, checked = len(list(store.queues())), store.recovered.records
         print(f"open after {after}: {elapsed:.3f} s, {checked} records checked, {queues} queues")
-        )
         await store.stop()
     await sync_flush(directory / "s", 64, 100)
 
