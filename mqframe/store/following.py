@@ -142,7 +142,7 @@ class Follower(threading.Thread):
         self._dispatcher.stop()
 
     def _step(self) -> bool:
-        start = max(self._handed, self.cursor)
+        start = self._handed
         oldest = self._oldest()
         if start < oldest:
             log.warning(

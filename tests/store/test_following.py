@@ -102,6 +102,37 @@ def test_slow_one_delays_nobody_and_says_so(opened, message):
     asyncio.run(scenario())
 
 
+class Gatherer(Collector):
+    """Nothing is durable before it idles; the first time it has two stretches it fails."""
+
+    def dispatch(self, stretch):
+        super().dispatch(stretch)
+        if len(self.stretches) == 2:
+            raise RuntimeError("not now")
+        return 0
+
+    def idle(self):
+        return self.stretches[-1][1] if self.stretches else None
+
+
+def test_what_is_gathered_is_handed_over_once_unless_it_fails(opened, message, monkeypatch):
+    monkeypatch.setattr("mqframe.store.following._RETRY_SECONDS", 0.01)
+
+    async def scenario():
+        store = opened(commit_log_file_bytes=4096)
+        one = Gatherer()
+        fill(store, message, 40)
+        store.follow(one)
+        store.start()
+        await until(lambda: store.lag("collector") == 0)
+        starts = [start for start, _ in one.stretches]
+        assert starts[:2] == [0, one.stretches[0][1]]
+        assert starts[2:] == [0, *(end for _, end in one.stretches[2:-1])]
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
 def test_own_durable_offset_wins(opened, message):
     async def scenario():
         store = opened()

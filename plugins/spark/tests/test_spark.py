@@ -1,5 +1,6 @@
 """The source in a real Spark, over a real broker."""
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -219,8 +220,14 @@ class Lake:
 
     @hookimpl
     def register_dispatchers(self) -> Any:
-        options = ParquetDispatcher.Options(path=self._path, roll_rows=10)
+        options = ParquetDispatcher.Options(path=self._path, roll_rows=4, roll_seconds=0.1)
         return {"lake": lambda: ParquetDispatcher(options)}
+
+
+async def caught_up(cluster: Cluster) -> None:
+    async with asyncio.timeout(30):
+        while cluster.broker.store.lag("parquet"):
+            await asyncio.sleep(0.01)
 
 
 def test_spark_reads_what_the_dispatcher_wrote(spark, tmp_path) -> None:
@@ -232,6 +239,7 @@ def test_spark_reads_what_the_dispatcher_wrote(spark, tmp_path) -> None:
         traffic.send(25)
         cluster.restart_broker()
         traffic.send(8)
+        cluster.run(caught_up(cluster))
     frame = spark.read.parquet(str(tmp_path / "lake" / "orders"))
     assert Counter(rows(frame)) == Counter(traffic.sent)
     assert all(row.day == row.store_timestamp.date() for row in frame.collect())
