@@ -1,0 +1,70 @@
+"""The documentation builds without a warning, offline, and tells everything that there is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+
+from mqframe.cli.commands import BUILT_IN
+from mqframe.cli.configuration import ALL_SECTIONS, settings_class
+from mqframe.core.requests import REQUESTS
+from mqframe.hooks.kinds import KINDS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    command += ["-d", str(target / "doctrees"), str(ROOT / "docs"), str(target / "html")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert result.returncode == 0, result.stderr
+    return target / "html"
+
+
+def test_every_setting_is_in_the_reference(site: Path) -> None:
+    text = (site / "reference/settings.html").read_text()
+    for section in ALL_SECTIONS:
+        for field in attrs.fields(settings_class(section)):
+            assert field.metadata["doc"], f"{section}.{field.name} has no doc"
+            assert f">{field.name}<" in text
+
+
+def test_every_request_kind_is_in_the_reference(site: Path) -> None:
+    text = (site / "reference/requests.html").read_text()
+    for code, kind in REQUESTS.items():
+        assert f"<p>{code}</p>" in text
+        assert kind.__name__ in text
+
+
+def test_every_command_is_in_the_reference(site: Path) -> None:
+    text = (site / "reference/cli.html").read_text()
+    for name in BUILT_IN:
+        assert f"mqframe {name}" in text
+
+
+def test_every_kind_of_plugin_has_a_page_and_an_interface(site: Path) -> None:
+    interfaces = (site / "reference/hooks.html").read_text()
+    for kind in KINDS.values():
+        page = {"allocation": "allocation", "command": "command"}.get(kind.name, kind.name)
+        assert (site / f"howto/{page}.html").exists()
+        if kind.interface is not None:
+            assert kind.interface.__name__ in interfaces
+        assert kind.hook in interfaces
+
+
+def test_links_to_files_in_the_readme_lead_somewhere() -> None:
+    import re
+
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / "README.md").read_text()):
+        assert (ROOT / target).exists(), target
+
+
+def test_ci_runs_the_command_of_the_readme() -> None:
+    command = (ROOT / ".ci/run").read_text().strip().splitlines()[-1]
+    assert command in (ROOT / "README.md").read_text()
