@@ -11,7 +11,14 @@ from mqframe.core.properties import decode_properties
 LEVELS = parse_levels(DEFAULT_LEVELS)
 names = st.sampled_from(["TAGS", "KEYS", "UNIQ_KEY", "XTAGS", "MYKEYS", "OTHER_UNIQ_KEY", "KEYS2", "a", ""])
 values = st.text("ab KEYSTAGS_é", max_size=8)
-pieces = st.lists(st.tuples(names, st.sampled_from(["\x01", "\x01", "\x01", ""]), values, st.sampled_from(["\x02", "\x02", "\x02", ""])))
+pieces = st.lists(
+    st.tuples(
+        names,
+        st.sampled_from(["\x01", "\x01", "\x01", ""]),
+        values,
+        st.sampled_from(["\x02", "\x02", "\x02", ""]),
+    )
+)
 
 
 @given(pieces)
