@@ -197,7 +197,8 @@ class Broker:
         self._polling.wake_all()
         await self._server.stop()
         await self._client.close()
-        self._save()
+        await self._save()
+        self._keeper.close()
         await self._store.stop()
         log.info("broker stopped", name=self._settings.name)
 
@@ -206,6 +207,7 @@ class Broker:
         for timer in self._timers:
             timer.stop()
         self._registration.cancel()
+        self._keeper.close()
         self._store.abandon()
         await self._server.stop()
         await self._client.close()
@@ -214,9 +216,9 @@ class Broker:
         """Tell the name servers of all topics now, and wait until they know."""
         await self._registration.announce()
 
-    def _save(self) -> None:
+    async def _save(self) -> None:
         self._keeper.save_tables()
-        self._keeper.save_offsets()
+        await self._keeper.save_offsets()
 
     def _end_turn(self) -> None:
         """Before the answers of a turn leave: what they promise is saved, what was stored is dispatched."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -36,6 +38,8 @@ class ConfigKeeper:
             "groups": ConfigFile(directory / "subscriptionGroup.json"),
             "offsets": ConfigFile(directory / "consumerOffset.json"),
         }
+        # One thread, so that an older state never replaces a newer one.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="mqframe-config")
         self._saved = {"topics": -1, "groups": -1, "offsets": 0}
 
     def load(self) -> None:
@@ -54,9 +58,19 @@ class ConfigKeeper:
         self._save("topics", self._topics)
         self._save("groups", self._groups)
 
-    def save_offsets(self) -> None:
-        """Save consumer offsets if they changed."""
-        self._save("offsets", self._offsets)
+    async def save_offsets(self) -> None:
+        """Save consumer offsets if they changed; the disk is waited for in a thread."""
+        changes = self._offsets.changes
+        if self._saved["offsets"] == changes:
+            return
+        content = dumps(self._offsets.dump())
+        loop = asyncio.get_running_loop()
+        if await loop.run_in_executor(self._thread, self._write, self._files["offsets"], content):
+            self._saved["offsets"] = changes
+
+    def close(self) -> None:
+        """Wait for what is being saved."""
+        self._thread.shutdown()
 
     def _load(self, name: str, kind: type[B], take: Callable[[B], None]) -> None:
         loaded = self._files[name].load(lambda raw: decode(raw, kind))
@@ -67,10 +81,13 @@ class ConfigKeeper:
         changes = table.changes
         if self._saved[name] == changes:
             return
-        file = self._files[name]
+        if self._write(self._files[name], dumps(table.dump())):
+            self._saved[name] = changes
+
+    def _write(self, file: ConfigFile, content: bytes) -> bool:
         try:
-            file.save(dumps(table.dump()))
+            file.save(content)
         except OSError as problem:
             log.error("configuration was not saved", file=str(file.path), problem=str(problem))
-        else:
-            self._saved[name] = changes
+            return False
+        return True

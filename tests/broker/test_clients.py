@@ -1,0 +1,155 @@
+import pytest
+
+from mqframe.core.bodies import (
+    CheckClientBody,
+    ConsumerConnection,
+    ProducerConnection,
+    ProducerTable,
+    SubscriptionData,
+)
+from mqframe.core.codes import VERSION
+from mqframe.core.loosejson import decode, dumps, loads
+from mqframe.core.requests.admin import (
+    GetAllProducerInfo,
+    GetConsumerConnectionList,
+    GetProducerConnectionList,
+    GetTopicConfig,
+    UpdateAndCreateSubscriptionGroup,
+)
+from mqframe.core.requests.consumers import (
+    CheckClientConfig,
+    GetConsumerListByGroup,
+    HeartBeat,
+    UnregisterClient,
+)
+
+SUBSCRIPTION = SubscriptionData(topic="t", sub_string="a || b", sub_version=3)
+
+
+async def members(world, group="g"):
+    answer = await world.talker.invoke(GetConsumerListByGroup(consumer_group=group))
+    return loads(answer.body)["consumerIdList"] if answer.code == 0 else answer.code
+
+
+def test_a_heartbeat_makes_member_group_and_retry_topic(run):
+    async def scenario(world):
+        assert await members(world) == 1
+        answer = await world.talker.beat("g", SUBSCRIPTION, producers=["p"])
+        assert answer.ext == {"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true"}
+        assert answer.version == VERSION
+        assert await members(world) == ["c1"]
+        retry = loads((await world.talker.ok(GetTopicConfig(topic="%RETRY%g"))).body)
+        assert (retry["readQueueNums"], retry["perm"]) == (1, 6)
+
+    run(scenario)
+
+
+def test_all_members_hear_of_a_change_and_only_then(run):
+    async def scenario(world):
+        second = world.join()
+        await world.talker.beat("g", SUBSCRIPTION)
+        await second.beat("g", SUBSCRIPTION, client_id="c2")
+        await world.settle()
+        assert (world.talker.notices, second.notices) == (["g", "g"], ["g"])
+        await second.beat("g", SUBSCRIPTION, client_id="c2")
+        await world.settle()
+        assert (world.talker.notices, second.notices) == (["g", "g"], ["g"])
+        await second.beat("g", SUBSCRIPTION, SubscriptionData(topic="u"), client_id="c2")
+        await world.settle()
+        assert (len(world.talker.notices), len(second.notices)) == (3, 2)
+        await second.ok(UnregisterClient(client_id="c2", consumer_group="g"))
+        await world.settle()
+        assert (len(world.talker.notices), len(second.notices)) == (4, 2)
+        assert await members(world) == ["c1"]
+
+    run(scenario)
+
+
+def test_broadcasting_members_and_quiet_groups_are_not_told(run):
+    async def scenario(world):
+        await world.talker.beat("b", SUBSCRIPTION, message_model="BROADCASTING")
+        quiet = dumps({"groupName": "q", "notifyConsumerIdsChangedEnable": False})
+        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), quiet)
+        await world.talker.beat("q", SUBSCRIPTION)
+        await world.settle()
+        assert world.talker.notices == []
+
+    run(scenario)
+
+
+def test_a_lost_connection_takes_its_member_along(run):
+    async def scenario(world):
+        other = world.join()
+        await world.talker.beat("g", SUBSCRIPTION)
+        await other.beat("g", SUBSCRIPTION, client_id="c2", producers=["p"])
+        await world.settle()
+        before = len(world.talker.notices)
+        await other.client.close()
+        await world.settle()
+        assert await members(world) == ["c1"]
+        assert len(world.talker.notices) == before + 1
+        assert (await world.talker.invoke(GetProducerConnectionList(producer_group="p"))).code == 1
+
+    run(scenario)
+
+
+def test_a_silent_member_is_dropped_after_two_minutes(run):
+    async def scenario(world):
+        silent = world.join()
+        await silent.beat("g", SUBSCRIPTION, client_id="c2")
+        for _ in range(5):
+            await world.clock.aadvance(28)
+            await world.talker.beat("g", SUBSCRIPTION)
+            await silent.ok(GetConsumerListByGroup(consumer_group="g"))  # talks, but its heart is still
+        assert await members(world) == ["c1"]
+
+    run(scenario)
+
+
+def test_a_fingerprint_saves_sending_the_subscriptions_again(run):
+    async def scenario(world):
+        first = await world.talker.beat("g", SUBSCRIPTION, heartbeat_fingerprint=7)
+        again = await world.talker.beat("g", heartbeat_fingerprint=7, without_sub=True)
+        assert [first.ext["IS_SUB_CHANGE"], again.ext["IS_SUB_CHANGE"]] == ["false", "false"]
+        answer = await world.talker.ok(GetConsumerConnectionList(consumer_group="g"))
+        assert list(decode(answer.body, ConsumerConnection).subscription_table) == ["t"]
+        changed = await world.talker.beat("g", SUBSCRIPTION, heartbeat_fingerprint=8)
+        assert changed.ext["IS_SUB_CHANGE"] == "true"
+
+    run(scenario)
+
+
+def test_members_are_shown_with_what_they_want(run):
+    async def scenario(world):
+        assert (await world.talker.invoke(GetConsumerConnectionList(consumer_group="g"))).code == 206
+        await world.talker.beat("g", SUBSCRIPTION, producers=["p"])
+        answer = await world.talker.ok(GetConsumerConnectionList(consumer_group="g"))
+        shown = decode(answer.body, ConsumerConnection)
+        (connection,) = shown.connection_set
+        assert (connection.client_id, connection.language, connection.version) == ("c1", "PYTHON", VERSION)
+        assert shown.subscription_table["t"].sub_string == "a || b"
+        assert (shown.consume_type, shown.message_model) == ("CONSUME_PASSIVELY", "CLUSTERING")
+        answer = await world.talker.ok(GetProducerConnectionList(producer_group="p"))
+        assert decode(answer.body, ProducerConnection).connection_set[0].client_id == "c1"
+        answer = await world.talker.ok(GetAllProducerInfo())
+        assert decode(answer.body, ProducerTable).data["p"][0].last_update_timestamp == world.clock.now_ms()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("kind", "code"), [("TAG", 0), (None, 0), ("SQL92", 1)])
+def test_a_subscription_can_be_checked_beforehand(run, kind, code):
+    async def scenario(world):
+        body = CheckClientBody(subscription_data=SubscriptionData(topic="t", expression_type=kind))
+        assert (await world.talker.invoke(CheckClientConfig(), dumps(body))).code == code
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"consumerDataSet":[]}', b"[]", b"\xff"])
+def test_a_heartbeat_that_is_none_is_refused(run, body):
+    async def scenario(world):
+        answer = await world.talker.invoke(HeartBeat(), body)
+        assert (answer.code, bool(answer.remark)) == (1, True)
+
+    run(scenario)

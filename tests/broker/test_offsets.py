@@ -1,0 +1,95 @@
+import pytest
+
+from mqframe.core.requests.consumers import (
+    GetEarliestMsgStoretime,
+    GetMaxOffset,
+    GetMinOffset,
+    QueryConsumerOffset,
+    SearchOffsetByTimestamp,
+    UpdateConsumerOffset,
+)
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+
+
+def query(topic="t", **fields):
+    return QueryConsumerOffset(consumer_group="g", topic=topic, queue_id=0, **fields)
+
+
+def update(offset, topic="t", group="g"):
+    return UpdateConsumerOffset(consumer_group=group, topic=topic, queue_id=0, commit_offset=offset)
+
+
+def test_a_new_group_begins_at_zero_of_a_short_queue(run):
+    async def scenario(world):
+        assert (await world.talker.invoke(query())).code == 22  # nothing was ever stored there
+        await world.talker.ok_send("t", KEY)
+        assert (await world.talker.ok(query())).ext == {"offset": "0"}
+        assert (await world.talker.invoke(query(set_zero_if_not_found=False))).code == 22
+        assert (await world.talker.ok(query(set_zero_if_not_found=True))).ext == {"offset": "0"}
+
+    run(scenario)
+
+
+def test_a_new_group_on_a_long_queue_has_no_offset(run):
+    async def scenario(world):
+        for _ in range(20):
+            await world.talker.ok_send("t", KEY, body=bytes(1000))
+        assert (await world.talker.invoke(query())).code == 22
+
+    run(scenario, store={"hot_bytes": 8000})
+
+
+def test_offsets_are_stored_also_backwards(run):
+    async def scenario(world):
+        await world.talker.beat("g")
+        await world.talker.ok(update(5))
+        assert (await world.talker.ok(query())).ext == {"offset": "5"}
+        await world.talker.ok(update(2))
+        assert (await world.talker.ok(query())).ext == {"offset": "2"}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("group", "topic", "code"), [("nobody", "t", 26), ("g", "absent", 17)])
+def test_offsets_of_nobody_are_refused(run, group, topic, code):
+    async def scenario(world):
+        await world.talker.beat("g")
+        assert (await world.talker.invoke(update(1, topic, group))).code == code
+
+    run(scenario)
+
+
+def test_queues_say_where_they_begin_and_end(run):
+    async def scenario(world):
+        start = world.clock.now_ms()
+        for _ in range(3):
+            await world.talker.ok_send("t", KEY)
+            await world.clock.aadvance(1)
+        fields = {"topic": "t", "queue_id": 0}
+        assert (await world.talker.ok(GetMaxOffset(**fields))).ext == {"offset": "3"}
+        assert (await world.talker.ok(GetMinOffset(**fields))).ext == {"offset": "0"}
+        earliest = await world.talker.ok(GetEarliestMsgStoretime(**fields))
+        assert earliest.ext == {"timestamp": str(start)}
+
+        async def search(timestamp, boundary=None):
+            request = SearchOffsetByTimestamp(timestamp=timestamp, boundary_type=boundary, **fields)
+            return (await world.talker.ok(request)).ext["offset"]
+
+        assert [await search(start - 1), await search(start + 1000), await search(start + 1500)] == [
+            "0", "1", "2",
+        ]  # fmt: skip
+        assert await search(start + 99_000) == "3"
+        assert await search(start + 1500, "upper") == "1"
+
+    run(scenario)
+
+
+def test_unknown_queues_are_empty(run):
+    async def scenario(world):
+        fields = {"topic": "absent", "queue_id": 3}
+        assert (await world.talker.ok(GetMaxOffset(**fields))).ext == {"offset": "0"}
+        assert (await world.talker.ok(GetMinOffset(**fields))).ext == {"offset": "0"}
+        assert (await world.talker.ok(GetEarliestMsgStoretime(**fields))).ext == {"timestamp": "-1"}
+
+    run(scenario)
