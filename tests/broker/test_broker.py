@@ -1,0 +1,210 @@
+"""Starting, stopping, restarting, flow control."""
+
+import asyncio
+import socket
+
+import pytest
+
+from mqframe.broker.broker import Broker
+from mqframe.broker.settings import BrokerSettings
+from mqframe.core.bodies import SubscriptionData
+from mqframe.core.codes import PullFlag
+from mqframe.core.errors import StoreError
+from mqframe.core.loosejson import loads
+from mqframe.core.record import decode_records
+from mqframe.core.requests.admin import GetTopicConfig
+from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.specs import hookimpl
+from mqframe.net.client import Client
+from mqframe.net.clock import SystemClock
+from mqframe.store.settings import StoreSettings
+from mqframe.testing.manual_clock import ManualClock
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+SMALL = {"commit_log_file_bytes": 1 << 20, "queue_file_bytes": 20_000, "index_enabled": False}
+
+
+async def route(world, topic="t"):
+    request = GetRouteinfoByTopic(topic=topic)
+    answer = await world.talker.client.invoke(world.cluster.nameserver, request)
+    return loads(answer.body) if answer.code == 0 else answer.code
+
+
+def test_the_name_server_knows_a_started_broker_and_forgets_a_stopped_one(run):
+    async def scenario(world):
+        found = await route(world)
+        assert found["brokerDatas"][0]["brokerAddrs"] == {"0": world.cluster.broker.address}
+        assert found["queueDatas"][0]["writeQueueNums"] == 2
+        await world.cluster.stop_broker()
+        assert await route(world) == 17
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("orderly", [True, False])
+def test_everything_promised_is_there_after_a_restart(run, orderly):
+    async def scenario(world):
+        await world.talker.beat("g", SubscriptionData(topic="t"))
+        for number in range(5):
+            await world.talker.ok_send("t", f"{KEY}n\x01{number}\x02")
+        await world.talker.ok_send("made-by-itself", KEY)
+        fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
+        await world.talker.ok(UpdateConsumerOffset(commit_offset=3, **fields))
+        if orderly:
+            await world.cluster.stop_broker()
+        else:
+            await world.clock.aadvance(5)
+            await asyncio.sleep(0.2)  # the offsets are on their way to the disk, in a thread
+            await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        answer = await world.talker.pull("t")
+        assert [m.properties["n"] for m in decode_records(answer.body)] == list("01234")
+        assert (await world.talker.ok(QueryConsumerOffset(**fields))).ext == {"offset": "3"}
+        await world.talker.ok(GetTopicConfig(topic="made-by-itself"))
+        await world.talker.ok(GetTopicConfig(topic="%RETRY%g"))
+        answer = await world.talker.ok_send("t", KEY)
+        assert answer.ext["queueOffset"] == "5"
+
+    run(scenario)
+
+
+def test_waiting_pulls_are_answered_when_the_broker_stops(run):
+    async def scenario(world):
+        waiting = world.talker.pull("t", sys_flag=PullFlag.SUSPEND | PullFlag.SUBSCRIPTION)
+        await world.settle()
+        await world.cluster.stop_broker()
+        assert (await waiting).code == 19
+
+    run(scenario)
+
+
+class Slow(RpcHook):
+    """Time passes before each request is served."""
+
+    name = "slow"
+    clock: ManualClock
+    seconds = 0.0
+
+    def before(self, address, request):
+        if self.seconds:
+            self.clock.advance(self.seconds)
+
+
+class Offer:
+    def __init__(self, hook):
+        self.hook = hook
+
+    @hookimpl
+    def register_rpc_hooks(self):
+        return {"slow": lambda: self.hook}
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "code"), [("send", 0.19, 0), ("send", 0.21, 2), ("pull", 4.9, 19), ("pull", 5.1, 2)]
+)
+def test_a_request_that_waited_too_long_is_refused_as_busy(run, kind, seconds, code):
+    hook = Slow()
+    plugins = PluginManager(list)
+    plugins.register(Offer(hook), "test")
+
+    async def scenario(world):
+        hook.clock, hook.seconds = world.clock, seconds
+        answer = await (world.talker.send("t", properties=KEY) if kind == "send" else world.talker.pull("t"))
+        assert answer.code == code
+        if code == 2:
+            assert "again later" in answer.remark
+
+    run(scenario, plugins=plugins, broker={"rpc_hooks": ("slow",)})
+
+
+def test_a_full_disk_refuses_sends_and_serves_pulls(run):
+    async def scenario(world):
+        await world.clock.aadvance(30)
+        answer = await world.talker.send("t", properties=KEY)
+        assert answer.code == 14
+        assert (await world.talker.pull("t")).code == 19
+
+    limits = {"disk_limits": True, "disk_refuse_percent": 10, "disk_force_percent": 10}
+    run(scenario, store={**limits, "disk_clean_percent": 10, "disk_enough_free_bytes": 0})
+
+
+def test_an_advertised_host_is_what_clients_are_told(run):
+    async def scenario(world):
+        host, _, port = world.cluster.broker.address.rpartition(":")
+        assert host == "localhost"
+        assert (await route(world))["brokerDatas"][0]["brokerAddrs"]["0"] == f"localhost:{port}"
+        answer = await world.talker.ok_send("t", KEY)
+        assert answer.ext["msgId"].startswith("7F000001")
+
+    run(scenario, broker={"advertise": "localhost"})
+
+
+def test_a_directory_has_one_broker(tmp_path):
+    async def scenario():
+        settings = BrokerSettings(port=0)
+        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+        first = Broker(settings, store, SystemClock())
+        await first.start()
+        try:
+            with pytest.raises(StoreError):
+                Broker(settings, store, SystemClock())
+        finally:
+            await first.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_taken_port_stops_the_start_and_frees_the_directory(tmp_path):
+    async def scenario():
+        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            broker = Broker(BrokerSettings(port=taken.getsockname()[1]), store, SystemClock())
+            with pytest.raises(OSError, match="address"):
+                await broker.start()
+        again = Broker(BrokerSettings(port=0), store, SystemClock())
+        await again.start()
+        await again.stop()
+
+    asyncio.run(scenario())
+
+
+def test_the_second_port_serves_too(tmp_path):
+    def free_pair():
+        while True:
+            with socket.create_server(("127.0.0.1", 0)) as high:
+                port = high.getsockname()[1]
+                try:
+                    with socket.create_server(("127.0.0.1", port - 2)):
+                        return port
+                except OSError:
+                    continue
+
+    async def scenario():
+        port = free_pair()
+        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+        broker = Broker(BrokerSettings(port=port), store, SystemClock())
+        await broker.start()
+        client = Client(SystemClock())
+        try:
+            for address in (broker.address, f"127.0.0.1:{port - 2}"):
+                answer = await client.invoke(address, GetTopicConfig(topic="TBW102"))
+                assert answer.code == 0
+        finally:
+            await client.close()
+            await broker.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_name_server_that_is_away_does_not_stop_the_start(tmp_path):
+    async def scenario():
+        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+        settings = BrokerSettings(port=0, nameservers=("127.0.0.1:1",))
+        broker = Broker(settings, store, SystemClock())
+        await broker.start()
+        await broker.stop()
+
+    asyncio.run(scenario())

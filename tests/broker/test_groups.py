@@ -1,0 +1,50 @@
+from mqframe.core.bodies import SubscriptionGroupConfig, SubscriptionGroupTable
+from mqframe.core.loosejson import decode, dumps
+from mqframe.core.requests.admin import (
+    DeleteSubscriptionGroup,
+    GetAllSubscriptionGroupConfig,
+    GetSubscriptionGroupConfig,
+    UpdateAndCreateSubscriptionGroup,
+    UpdateAndCreateSubscriptionGroupList,
+)
+from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
+
+
+def test_groups_are_made_changed_listed_and_deleted(run):
+    async def scenario(world):
+        group = SubscriptionGroupConfig(group_name="g", retry_max_times=3)
+        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), dumps(group))
+        more = dumps({"groupConfigList": [{"groupName": "h"}, {"groupName": "i"}]})
+        await world.talker.ok(UpdateAndCreateSubscriptionGroupList(), more)
+        answer = await world.talker.ok(GetSubscriptionGroupConfig(group="g"))
+        assert decode(answer.body, SubscriptionGroupConfig) == group
+        answer = await world.talker.ok(GetAllSubscriptionGroupConfig())
+        table = decode(answer.body, SubscriptionGroupTable).subscription_group_table
+        assert {"g", "h", "i", "TOOLS_CONSUMER"} <= table.keys()
+        assert answer.ext == {"totalGroupNum": str(len(table))}
+        await world.talker.ok(DeleteSubscriptionGroup(group_name="h"))
+        answer = await world.talker.ok(GetAllSubscriptionGroupConfig())
+        assert "h" not in decode(answer.body, SubscriptionGroupTable).subscription_group_table
+
+    run(scenario)
+
+
+def test_a_group_goes_with_its_offsets_where_that_is_asked(run):
+    async def scenario(world):
+        await world.talker.beat("g")
+        fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
+        await world.talker.ok(UpdateConsumerOffset(commit_offset=4, **fields))
+        await world.talker.ok(DeleteSubscriptionGroup(group_name="g"))
+        assert (await world.talker.ok(QueryConsumerOffset(**fields))).ext == {"offset": "4"}
+        await world.talker.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
+        assert (await world.talker.invoke(QueryConsumerOffset(**fields))).code == 22
+
+    run(scenario)
+
+
+def test_an_illegal_name_is_refused(run):
+    async def scenario(world):
+        body = dumps({"groupName": "no good"})
+        assert (await world.talker.invoke(UpdateAndCreateSubscriptionGroup(), body)).code == 29
+
+    run(scenario)

@@ -1,0 +1,113 @@
+import pytest
+
+from mqframe.core.bodies import ConsumerOffsetTable, KVTable
+from mqframe.core.loosejson import decode, loads
+from mqframe.core.requests.admin import (
+    GetAllConsumerOffset,
+    GetAllDelayOffset,
+    GetBrokerConfig,
+    GetBrokerRuntimeInfo,
+    GetTopicConfig,
+    UpdateBrokerConfig,
+)
+from mqframe.core.requests.consumers import UpdateConsumerOffset
+from mqframe.core.requests.messages import ConsumerSendMsgBack, EndTransaction
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+
+
+def test_counters_tell_what_went_in_and_out(run):
+    async def scenario(world):
+        for _ in range(20):
+            await world.talker.ok_send("t", KEY)
+        await world.talker.pull("t")
+        await world.clock.aadvance(10)
+        table = decode((await world.talker.ok(GetBrokerRuntimeInfo())).body, KVTable).table
+        assert (table["msgPutTotalTodayNow"], table["msgGetTotalTodayNow"]) == ("20", "20")
+        assert table["putTps"] == "2.00 2.00 2.00"
+        assert table["getTransferedTps"] == table["getTransferredTps"] == "2.00 2.00 2.00"
+        assert table["commitLogMaxOffset"] == str(world.store.max_offset)
+        assert table["runtime"] == "[ 0 days, 0 hours, 0 minutes, 10 seconds ]"
+
+    run(scenario)
+
+
+def test_settings_are_shown_and_changed(run):
+    async def scenario(world):
+        await world.talker.ok(UpdateBrokerConfig(), b"# comment\nautoCreateTopicEnable = false\n\n")
+        answer = await world.talker.ok(GetBrokerConfig())
+        lines = bytes(answer.body).decode().splitlines()
+        assert "autoCreateTopicEnable=false" in lines
+        assert "brokerName=broker-a" in lines
+        assert "flushDiskType=ASYNC_FLUSH" in lines
+        assert loads(answer.ext["version"])["counter"] == 1
+        assert (await world.talker.send("fresh", properties=KEY)).code == 17
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        (b"brokerName=x", 16),
+        (b"nonsense=1", 29),
+        (b"autoCreateTopicEnable=perhaps", 29),
+        (b"brokerPermission=99", 29),
+        (b"\xff", 1),
+    ],
+)
+def test_settings_that_cannot_be_changed_stay(run, lines, code):
+    async def scenario(world):
+        body = b"autoCreateTopicEnable=false\n" + lines
+        assert (await world.talker.invoke(UpdateBrokerConfig(), body)).code == code
+        await world.talker.ok_send("fresh", KEY)
+
+    run(scenario)
+
+
+def test_a_changed_permission_reaches_the_name_server(run):
+    async def scenario(world):
+        await world.talker.ok(UpdateBrokerConfig(), b"brokerPermission=4")
+        await world.settle()
+        request = GetRouteinfoByTopic(topic="t")
+        answer = await world.talker.client.invoke(world.cluster.nameserver, request)
+        assert loads(answer.body)["queueDatas"][0]["perm"] == 4
+        assert loads((await world.talker.ok(GetTopicConfig(topic="t"))).body)["perm"] == 6
+
+    run(scenario)
+
+
+def test_progress_is_given_to_a_replica(run):
+    async def scenario(world):
+        await world.talker.beat("g")
+        await world.talker.ok(
+            UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=1, commit_offset=6)
+        )
+        answer = await world.talker.ok(GetAllConsumerOffset())
+        assert decode(answer.body, ConsumerOffsetTable).offset_table == {"t@g": {1: 6}}
+        answer = await world.talker.ok(GetAllDelayOffset())
+        assert loads(answer.body)["offsetTable"] == {}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        ConsumerSendMsgBack(offset=0, group="g", delay_level=0),
+        EndTransaction(
+            producer_group="p",
+            tran_state_table_offset=0,
+            commit_log_offset=0,
+            commit_or_rollback=8,
+            msg_id="x",
+        ),
+    ],
+)
+def test_what_comes_later_is_refused_clearly(run, request_):
+    async def scenario(world):
+        answer = await world.talker.invoke(request_)
+        assert (answer.code, "not supported" in answer.remark) == (3, True)
+
+    run(scenario)

@@ -1,0 +1,109 @@
+import pytest
+
+from mqframe.core.bodies import TopicConfig, TopicConfigList, TopicConfigTable, TopicList
+from mqframe.core.loosejson import decode, dumps
+from mqframe.core.requests.admin import (
+    DeleteTopicInBroker,
+    GetAllTopicConfig,
+    GetSystemTopicListFromBroker,
+    GetTopicConfig,
+    UpdateAndCreateTopic,
+    UpdateAndCreateTopicList,
+)
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+
+
+def create(topic, read=2, write=2, perm=6, **fields):
+    return UpdateAndCreateTopic(
+        topic=topic, read_queue_nums=read, write_queue_nums=write, perm=perm, **fields
+    )
+
+
+async def show(world, topic):
+    return decode((await world.talker.ok(GetTopicConfig(topic=topic))).body, TopicConfig)
+
+
+def test_a_topic_is_made_and_changed(run):
+    async def scenario(world):
+        await world.talker.ok(create("new", 3, 1, 4, order=True, attributes="+message.type=FIFO"))
+        topic = await show(world, "new")
+        assert (topic.read_queue_nums, topic.write_queue_nums, topic.perm, topic.order) == (3, 1, 4, True)
+        assert topic.attributes == {"message.type": "FIFO"}
+        await world.talker.ok(create("new", attributes="-message.type"))
+        assert (await show(world, "new")).attributes == {}
+
+    run(scenario)
+
+
+def test_fewer_queues_refuse_what_was_taken_before(run):
+    async def scenario(world):
+        await world.talker.ok_send("t", KEY, queue_id=1)
+        await world.talker.ok(create("t", 1, 1))
+        assert (await world.talker.send("t", properties=KEY, queue_id=1)).code == 29
+        assert (await world.talker.pull("t", queue_id=1)).code == 29
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (create("no good"), 29),
+        (create("TBW102"), 29),
+        (create("DefaultCluster"), 29),
+        (create("rmq_sys_x"), 29),
+        (create("new", read=-1), 29),
+        (create("new", write=1 << 20), 29),
+        (create("new", perm=99), 29),
+        (create("new", attributes="a=b"), 1),
+        (DeleteTopicInBroker(topic=" "), 29),
+        (DeleteTopicInBroker(topic="SELF_TEST_TOPIC"), 29),
+        (GetTopicConfig(topic="absent"), 17),
+    ],
+)
+def test_what_cannot_be_is_refused(run, request_, code):
+    async def scenario(world):
+        assert (await world.talker.invoke(request_)).code == code
+
+    run(scenario)
+
+
+def test_a_deleted_topic_is_gone_with_its_messages_and_offsets(run):
+    async def scenario(world):
+        await world.talker.ok_send("t", KEY)
+        await world.talker.ok(DeleteTopicInBroker(topic="t"))
+        assert (await world.talker.pull("t")).code == 17
+        await world.talker.ok(create("t"))
+        assert (await world.talker.pull("t")).code == 19
+        answer = await world.talker.ok_send("t", KEY)
+        assert answer.ext["queueOffset"] == "0"
+
+    run(scenario)
+
+
+def test_several_topics_are_made_at_once_or_none(run):
+    async def scenario(world):
+        good = [TopicConfig(topic_name=name, read_queue_nums=1, write_queue_nums=1) for name in ("x", "y")]
+        await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topic_config_list=good)))
+        assert (await show(world, "y")).read_queue_nums == 1
+        bad = [TopicConfig(topic_name="z"), TopicConfig(topic_name="no good")]
+        body = dumps(TopicConfigList(topic_config_list=bad))
+        assert (await world.talker.invoke(UpdateAndCreateTopicList(), body)).code == 29
+        assert (await world.talker.invoke(GetTopicConfig(topic="z"))).code == 17
+
+    run(scenario)
+
+
+def test_all_topics_are_listed(run):
+    async def scenario(world):
+        answer = await world.talker.ok(GetAllTopicConfig())
+        table = decode(answer.body, TopicConfigTable)
+        assert answer.ext == {"totalTopicNum": str(len(table.topic_config_table))}
+        assert {"t", "TBW102"} <= table.topic_config_table.keys()
+        answer = await world.talker.ok(GetSystemTopicListFromBroker())
+        names = decode(answer.body, TopicList).topic_list
+        assert "TBW102" in names
+        assert "t" not in names
+
+    run(scenario)
