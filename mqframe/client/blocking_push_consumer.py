@@ -16,8 +16,9 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar, Unpack
 
+from mqframe.client.consumer_options import ConsumerOptions
 from mqframe.client.identity import SameProcess
 from mqframe.client.listener import ListenerFunction
 from mqframe.client.loop_thread import LoopThread
@@ -35,7 +36,7 @@ class PushConsumer:
     it must not block. After a fork every method raises `ClosedError`.
     """
 
-    def __init__(self, group: str, **options: Any) -> None:
+    def __init__(self, group: str, **options: Unpack[ConsumerOptions]) -> None:
         self._consumer = AsyncPushConsumer(group, **options)
         self._process = SameProcess("consumer")
         self._loop: LoopThread | None = None

@@ -202,3 +202,28 @@ def test_a_damaged_body_is_found() -> None:
     raw[88] ^= 1
     with pytest.raises(RecordError, match="commit-log offset 3"):
         check_crc(decode_record(bytes(raw)))
+
+
+@given(st.data())
+def test_records_read_together_are_those_read_one_by_one(data: st.DataObject) -> None:
+    """A pull answer takes a quicker way than a single record; damage, IPv6 and long topics included."""
+    several = data.draw(st.lists(st.tuples(topics, bodies, hosts, hosts), min_size=1, max_size=3))
+    raw = bytearray(
+        b"".join(record(topic=t, body=b, born_host=born, store_host=store) for t, b, born, store in several)
+    )
+    if data.draw(st.booleans()):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    together, one_by_one = [], []
+    with contextlib.suppress(RecordError):
+        together.extend(map(_facts, decode_records(memoryview(raw), "broker-a")))
+    with contextlib.suppress(RecordError):
+        at = 0
+        while at < len(raw):
+            message = decode_record(bytes(raw), at, "broker-a")
+            one_by_one.append(_facts(message))
+            at += message.store_size
+    assert together == one_by_one
+
+
+def _facts(message: ReceivedMessage) -> list[object]:
+    return [getattr(message, name) for name in ReceivedMessage.__slots__]
