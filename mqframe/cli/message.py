@@ -9,9 +9,10 @@ import typer
 
 from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.output import Json, NameServer, show, show_one, time_text
-from mqframe.core.errors import SettingError
+from mqframe.core.errors import FixError, SettingError
 
 if TYPE_CHECKING:
+    from mqframe import Admin
     from mqframe.core.message import ReceivedMessage
 
 app = new_app(help="Send messages and look at stored ones.")
@@ -74,16 +75,14 @@ def show_message(
 ) -> None:
     """Show one message with all that is known of it."""
     from mqframe import Admin
-    from mqframe.core.errors import FixError
 
     with Admin(nameserver=nameserver) as admin:
         found = admin.message_by_unique_key(topic, message_id)
-        if found is None:
-            try:
-                found = admin.message_by_id(message_id, topic)
-            except FixError:
-                typer.echo(f"mqframe: topic {topic} has no message {message_id}", err=True)
-                raise typer.Exit(FAILED) from None
+        if found is None and _known_broker(admin, message_id):
+            found = admin.message_by_id(message_id, topic)
+    if found is None:
+        typer.echo(f"mqframe: topic {topic} has no message {message_id}", err=True)
+        raise typer.Exit(FAILED)
     row = _row(found)
     row["body"] = _text(found.body)
     row |= {
@@ -144,6 +143,18 @@ def read(
                     left -= len(result.messages)
                     at = max(result.next_offset, at + 1)
     show(rows, as_json=json, empty="nothing there")
+
+
+def _known_broker(admin: Admin, message_id: str) -> bool:
+    """Whether `message_id` is a broker's id of one of the brokers here. Sender's ids look the same."""
+    from mqframe.core.ids import parse_offset_id
+
+    try:
+        address, _ = parse_offset_id(message_id)
+    except FixError:
+        return False
+    brokers = admin.cluster_info().broker_addr_table.values()
+    return any(address in broker.broker_addrs.values() for broker in brokers)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -98,7 +98,9 @@ def test_a_broker_conf_is_taken_and_its_other_keys_are_listed(start: Start, tmp_
 def test_name_server_and_broker_apart(start: Start, data: Path) -> None:
     nameserver = start("nameserver", "--port", "0", "--data", str(data))
     address = nameserver.address("nameserver")
-    broker = start("broker", "--port", "0", "--nameserver", address, "--data", str(data), "--name", "broker-b")
+    broker = start(
+        "broker", "--port", "0", "--nameserver", address, "--data", str(data), "--name", "broker-b"
+    )
     assert broker.ready.startswith("ready broker=127.0.0.1:")
     with Producer(group="cli", nameserver=address) as producer:
         assert producer.send(Message("apart", b"body")).queue.broker_name == "broker-b"
