@@ -102,7 +102,7 @@ class Producer:
             clock, limits = SystemClock(), self.settings
             try:
                 instance = self._thread.call(self._start_beside(clock))
-            except MqframeError:
+            except BaseException:  # re-raised: nothing is left running
                 self._thread.stop()
                 raise
             self._remoting = BlockingClient(clock, self._net, rpc_hooks=self._parts.rpc_hooks)

@@ -37,7 +37,8 @@ class AsyncProducer:
     `group`: name of the producer group. `nameserver`: "host:port;host:port", by default what the variable
     NAMESRV_ADDR holds. `selector`: the queue selector for sharding keys, a name, class or object; by default
     "hash", looked up when the first sharding key comes. `send_hooks`, `forbidden_hooks`, `rpc_hooks`: names,
-    classes or objects. `instance`: a client instance shared with others, which their owner starts and stops.
+    classes or objects. `instance`: a client instance shared with others, which their owner starts and
+    stops, and whose RPC hooks count.
 
     A send that was cancelled, timed out or lost its connection may or may not have been stored; a send to a
     given queue, by selector or by sharding key is never repeated nor moved. Belongs to one loop; after a fork

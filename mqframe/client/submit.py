@@ -102,11 +102,6 @@ class Submitter:
             self._timer.cancel()
             self._timer = None
 
-    def abandon(self) -> None:
-        """End without sending what waits; its futures fail."""
-        for task in self._tasks:
-            task.cancel()
-
     def _next_queue(self, topic: str) -> MessageQueue:
         route = self._sender.port.known_route(topic)
         if route is None or not route.write_queues():

@@ -1,15 +1,13 @@
 """Routes, heartbeats and notices of one client, over a scripted remoting and a manual clock."""
 
 import asyncio
-import os
 
 import pytest
 
-from mqframe.client.identity import SameProcess, client_id, local_ip, packed_ip
 from mqframe.client.instance import ClientInstance
 from mqframe.client.settings import ClientSettings
 from mqframe.core.bodies import ConsumerData
-from mqframe.core.errors import AnswerError, ClosedError, ConnectError, RouteError
+from mqframe.core.errors import AnswerError, ConnectError, RouteError
 from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.testing.manual_clock import ManualClock
@@ -179,29 +177,3 @@ def test_all_groups_are_left_at_the_end():
         (None, "cg"),
         ("pg", None),
     ]
-
-
-def test_the_client_id_is_like_that_of_java():
-    settings = ClientSettings(nameserver="127.0.0.1:9876")
-    assert local_ip(settings) == "127.0.0.1"
-    assert client_id(settings, "10.0.0.7").startswith(f"10.0.0.7@{os.getpid()}#")
-    assert client_id(settings, "10.0.0.7") != client_id(settings, "10.0.0.7")
-    named = ClientSettings(
-        nameserver="127.0.0.1:9876", instance_name="one", unit_name="u", client_ip="1.2.3.4"
-    )
-    assert client_id(named, local_ip(named)) == "1.2.3.4@one@u"
-    assert packed_ip("1.2.3.4") == bytes((1, 2, 3, 4))
-    assert packed_ip("no address") == bytes((127, 0, 0, 1))
-
-
-def test_another_process_is_refused():
-    same = SameProcess("producer")
-    same.check()
-    child = os.fork()
-    if child == 0:
-        try:
-            same.check()
-        except ClosedError:
-            os._exit(0)
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,53 @@
+import asyncio
+import threading
+
+import pytest
+
+from mqframe.client.loop_thread import LoopThread
+from mqframe.core.errors import CallTimeout, ClosedError
+
+
+@pytest.fixture
+def thread():
+    made = LoopThread("test")
+    yield made
+    made.stop()
+
+
+async def name():
+    return threading.current_thread().name
+
+
+async def fail():
+    raise ValueError("mine")
+
+
+async def call_itself(thread):
+    return thread.call(name())
+
+
+def test_work_runs_on_its_thread(thread):
+    assert thread.call(name()) == "test"
+
+
+def test_errors_come_back(thread):
+    with pytest.raises(ValueError, match="mine"):
+        thread.call(fail())
+
+
+def test_no_result_in_time(thread):
+    with pytest.raises(CallTimeout):
+        thread.call(asyncio.sleep(60), 0.01)
+
+
+def test_it_does_not_wait_for_itself(thread):
+    with pytest.raises(ClosedError):
+        thread.call(call_itself(thread))
+
+
+def test_after_the_end():
+    thread = LoopThread("test")
+    thread.stop()
+    thread.stop()
+    with pytest.raises(ClosedError):
+        thread.call(name())
