@@ -87,8 +87,8 @@ class WorkerTasks:
     def _look_after(self) -> None:
         self._look = None
         if self._work and not self._stopping:
+            # Whoever is roused works until nothing waits, so there is no need to look again.
             self._rouse(len(self._work))
-            self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_after)
 
     async def _work_off(self) -> None:
         loop = asyncio.get_running_loop()

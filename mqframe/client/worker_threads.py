@@ -15,13 +15,15 @@ from threading import Lock, Thread
 from typing import Final
 
 from mqframe.client.consume_call import ConsumeCall
-from mqframe.client.pace import Pace
+from mqframe.client.pace import QUICK_SECONDS, Pace
 from mqframe.core.errors import CallTimeout
 from mqframe.net.clock import LoopClock, within
 
 LOOK_SECONDS: Final = 0.005
 """How often the loop looks after calls under way: for results, and for a quick listener that turned slow.
 Real seconds: nothing that a user could count on depends on them."""
+LOOK_SECONDS_MAX: Final = 0.32
+"""It looks half as often each time that it finds nothing, down to this."""
 UNTOLD_MESSAGES_MAX: Final = 256
 """Messages done by a quick listener that the loop is not woken for. It takes them with the next calls, or
 when it looks: waking it for every few would cost more than calling the listener."""
@@ -57,6 +59,7 @@ class WorkerThreads:
         self._threads: list[Thread] = []
         self._pace = Pace()
         self._look: asyncio.TimerHandle | None = None
+        self._look_seconds = LOOK_SECONDS
         self._under_way = 0
         self._stopping = False
         self._all_idle: asyncio.Future[None] | None = None
@@ -75,7 +78,11 @@ class WorkerThreads:
         self._under_way += len(calls)
         busy = len(self._threads) - self._idle
         self._rouse((0 if busy else 1) if self._pace.quick else len(calls))
+        if self._look is not None and self._look_seconds > LOOK_SECONDS:
+            self._look.cancel()
+            self._look = None
         if self._look is None:
+            self._look_seconds = LOOK_SECONDS
             self._look = self._loop.call_later(LOOK_SECONDS, self._look_after)
 
     async def stop(self, seconds: float) -> bool:
@@ -116,12 +123,15 @@ class WorkerThreads:
 
     def _look_after(self) -> None:
         self._look = None
+        before = self._under_way
         self._drain()
         if self._stopping or not self._under_way:
             return
         self._rouse(len(self._work))
+        found = self._under_way < before
+        self._look_seconds = LOOK_SECONDS if found else min(self._look_seconds * 2, LOOK_SECONDS_MAX)
         assert self._loop is not None
-        self._look = self._loop.call_later(LOOK_SECONDS, self._look_after)
+        self._look = self._loop.call_later(self._look_seconds, self._look_after)
 
     def _work_off(self) -> None:
         work, finished, run, pace = self._work, self._finished, self._run, self._pace
@@ -133,11 +143,14 @@ class WorkerThreads:
                     return
                 continue
             run(call)
-            pace.note(call.elapsed)
+            elapsed = call.elapsed
+            pace.note(elapsed)
             finished.append(call)
             # Not exact with several threads, which does no harm.
             self._untold += len(call.messages)
-            if not self._told and (not pace.quick or self._untold > UNTOLD_MESSAGES_MAX):
+            if not self._told and (
+                elapsed > QUICK_SECONDS or not pace.quick or self._untold > UNTOLD_MESSAGES_MAX
+            ):
                 self._told = True
                 self._tell()
 
