@@ -181,7 +181,9 @@ def check_crc(message: ReceivedMessage) -> None:
         )
 
 
-def decode_records(buffer: bytes | memoryview, broker_name: str = "") -> Iterator[ReceivedMessage]:
+def decode_records(
+    buffer: bytes | bytearray | memoryview, broker_name: str = ""
+) -> Iterator[ReceivedMessage]:
     """All records of a pull answer, in order. Raises `RecordError` where the bytes stop being records."""
     # Most records (version 1, IPv4 hosts) are taken apart right here, which saves a third of the
     # time; `decode_record` does the rest, and finds the words for what is wrong.
