@@ -1,6 +1,5 @@
 """Messages without a broker, and one Spark for all tests that need it."""
 
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -125,16 +124,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One local Spark for the run: starting it takes seconds."""
     from mqframe_spark import local_session
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pyspark's own, about the pandas that happens to be installed
-        session = local_session(
-            "tests",
-            master="local[2]",
-            log_level="OFF",
-            **{
-                "spark.sql.shuffle.partitions": "2",
-                "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-            },
-        )
-        yield session
-        session.stop()
+    session = local_session(
+        "tests",
+        master="local[2]",
+        log_level="OFF",
+        **{
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        },
+    )
+    yield session
+    session.stop()

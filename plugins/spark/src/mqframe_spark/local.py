@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -37,7 +38,10 @@ def local_session(
     builder = SparkSession.builder.master(master).appName(app_name)
     for key, value in {**_DEFAULTS, **conf}.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with warnings.catch_warnings():
+        # It is only said of the pandas that happens to be installed; nothing here uses pandas.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel(log_level)
     return session
 
