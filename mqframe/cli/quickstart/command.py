@@ -73,7 +73,7 @@ def run(source: Source, system: EmbeddedSystem, allocate: str, watch: Watch) -> 
     with Consumers(system.nameserver, source.topic, allocate, watch.consumed) as consumers:
         sent = publish(system.nameserver, source.topic, source.events(), watch.sent)
         watch.total(len(sent.ids))
-        consumers.wait_for(len(sent.ids))
+        consumers.wait_for(set(sent.ids))
     watch.spark_begins()
     spark_started = time.perf_counter()
     found = spark_job.summarize(system.nameserver, source.topic, source.columns.value)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import warnings
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,9 +23,14 @@ def summarize(nameserver: str, topic: str, value: str) -> dict[str, Group]:
 
     `value`: the field of the JSON body to add up; "" counts only.
     """
-    session = _session()
+    from mqframe_spark import local_session
+
+    session = local_session("mqframe quickstart")
     try:
-        return _rows(session, nameserver, topic, value)
+        with warnings.catch_warnings():
+            # PySpark warns of versions of pandas, which nothing here uses.
+            warnings.simplefilter("ignore", FutureWarning)
+            return _rows(session, nameserver, topic, value)
     finally:
         session.stop()
 
@@ -48,11 +52,3 @@ def _rows(session: Any, nameserver: str, topic: str, value: str) -> dict[str, Gr
         row["tags"] or "": Group(row["count"], row["values"], row["total"] or 0.0)
         for row in grouped.collect()
     }
-
-
-def _session() -> Any:
-    # Spark finds Python sources with an interpreter of its own choice: it must be this one.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from mqframe_spark import local_session
-
-    return local_session("mqframe quickstart")

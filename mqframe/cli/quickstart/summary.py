@@ -38,11 +38,6 @@ class Summary:
             group.values += 1
             group.total += value
 
-    @property
-    def count(self) -> int:
-        """All rows."""
-        return sum(group.count for group in self.groups.values())
-
 
 def differences(expected: Mapping[str, Group], found: Mapping[str, Group]) -> list[str]:
     """What `found` says otherwise than `expected`, a line for each tag; empty when they agree.

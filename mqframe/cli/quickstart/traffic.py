@@ -40,13 +40,13 @@ def publish(nameserver: str, topic: str, events: Iterable[Event], progress: Prog
     waiting: deque[Any] = deque()
     started = time.perf_counter()
     with Producer(group=GROUP, nameserver=nameserver) as producer:
-        for event in events:
+        for number, event in enumerate(events, 1):
             message = Message(topic, event.body, tag=event.tag, keys=[event.key])
             waiting.append(producer.submit(message, sharding_key=event.sharding_key))
             sent.expected.add(event.tag, event.value)
             if len(waiting) >= WAITING_MAX:
                 sent.ids.append(waiting.popleft().result().message_id)
-            if sent.expected.count % REPORT_EVERY == 0:
+            if number % REPORT_EVERY == 0:
                 progress(len(sent.ids))
         while waiting:
             sent.ids.append(waiting.popleft().result().message_id)
@@ -89,15 +89,16 @@ class Consumers:
     def __exit__(self, *_: object) -> None:
         self._running.close()
 
-    def wait_for(self, count: int) -> None:
-        """Return once `count` different messages came. Raises `CallTimeout` when nothing comes for 30 s."""
+    def wait_for(self, ids: set[str]) -> None:
+        """Return once all of `ids` came. Raises `CallTimeout` when nothing new comes for 30 s."""
         with self._changed:
-            while len(self.seen) < count:
+            while len(self.seen) < len(ids) or not ids <= self.seen:
                 before = len(self.seen)
                 self._changed.wait(SILENCE_SECONDS_MAX)
                 if len(self.seen) == before:
                     raise CallTimeout(
-                        f"consumers got {before} of {count} messages, then none for {SILENCE_SECONDS_MAX:g} s"
+                        f"{len(ids - self.seen)} of {len(ids)} messages did not come to a consumer, "
+                        f"and nothing new came for {SILENCE_SECONDS_MAX:g} s"
                     )
 
     def _consumer(self, member: Member, nameserver: str, topic: str, allocate: str) -> PushConsumer:

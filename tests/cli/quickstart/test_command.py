@@ -1,0 +1,118 @@
+"""The main job, on small inputs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqframe import Message, Producer
+from mqframe.cli.quickstart import command, spark_job
+from mqframe.cli.quickstart.command import run
+from mqframe.cli.quickstart.events import open_source
+from mqframe.cli.quickstart.report import show_report
+from mqframe.cli.quickstart.summary import Group
+from mqframe.cli.quickstart.system import EmbeddedSystem
+from mqframe.cli.quickstart.watch import Watch
+
+ROWS = 500
+EXPECTED = {"even": Group(250, 250, 62250.0), "odd": Group(250, 250, 62500.0)}
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Path:
+    lines = [f"{number},{'odd' if number % 2 else 'even'},{number}.0" for number in range(ROWS)]
+    path = tmp_path / "numbers.csv"
+    path.write_text("\n".join(["id,kind,value", *lines]))
+    return path
+
+
+def start(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mqframe", "quickstart", *words]
+    environment = {**os.environ, "COLUMNS": "120"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
+
+
+@pytest.mark.skipif(find_spec("pyspark") is None, reason="Spark is not installed")
+def test_everything_agrees_on_a_file_of_ones_own(numbers: Path) -> None:
+    done = start("--input", str(numbers), "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["problems"] == []
+    assert (report["topic"], report["sent"], report["consumed"]) == ("numbers", ROWS, ROWS)
+    assert sum(member["messages"] for member in report["members"]) == ROWS + report["repeated"]
+    assert {group["tag"]: (group["count"], group["spark_count"]) for group in report["groups"]} == {
+        "even": (250, 250),
+        "odd": (250, 250),
+    }
+    assert all(group["mean"] == group["spark_mean"] for group in report["groups"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("pyspark") is None, reason="Spark is not installed")
+def test_everything_agrees_on_all_flights_of_a_year() -> None:
+    done = start("--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["topic"], report["sent"], report["consumed"]) == ("flights", 336_776, 336_776)
+    assert len(report["groups"]) == 16
+
+
+def test_both_members_get_their_queues_and_the_report_says_so(
+    numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(spark_job, "summarize", lambda nameserver, topic, value: EXPECTED)
+    with Watch(quiet=True) as watch, EmbeddedSystem(tmp_path / "data") as system:
+        source = open_source(numbers, tag="kind", sharding="id", value="value")
+        report = run(source, system, "averagely_by_circle", watch)
+    assert report.problems == []
+    queues = [set(member["queues"]) for member in report.members]
+    assert queues[0] | queues[1] == set(range(command.QUEUES))
+    show_report(report)
+    text = capsys.readouterr().out
+    assert "everything agrees" in text
+    assert "odd" in text
+
+
+def test_what_does_not_agree_is_told(numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = {**EXPECTED, "odd": Group(249, 249, 62499.0)}
+    monkeypatch.setattr(spark_job, "summarize", lambda nameserver, topic, value: wrong)
+    with Watch(quiet=True) as watch, EmbeddedSystem(tmp_path / "data") as system:
+        with Producer(group="stranger", nameserver=system.nameserver) as producer:
+            producer.send(Message("numbers", b"nobody expects this", tag="strange"))
+        source = open_source(numbers, tag="kind", value="value")
+        report = run(source, system, "averagely", watch)
+    assert report.problems[0].startswith("spark, odd: expected 250 rows")
+    assert report.problems[1:] == [
+        "1 messages were consumed that nobody sent",
+        "consumers counted other tags than the input holds",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--input", "/nowhere.csv"], "/nowhere.csv cannot be read"),
+        (["--allocate", "by_magic"], "by_magic"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_starts(words: list[str], said: str) -> None:
+    done = start(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_spark_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(name: str) -> Any:
+        return None
+
+    monkeypatch.setattr(spark_job, "find_spec", nothing)
+    with pytest.raises(spark_job.FixError, match=r'pip install "mqframe\[spark\]"'):
+        spark_job.need_spark()
