@@ -121,7 +121,7 @@ class Servers:
         command = [sys.executable, "-m", "mqframe", "server", "--host", "127.0.0.1"]
         command += ["--nameserver-port", str(name_port), "--broker-port", str(broker_port)]
         command += ["--data", str(self.work / f"mqframe-{flush}")]
-        command += ["--set", f"store.flush={'sync' if flush == 'SYNC_FLUSH' else 'async'}"]
+        command += ["--set", f"store.flush={flush}"]
         process = self._start(command)
         wait(name_port, process)
         wait(broker_port, process)

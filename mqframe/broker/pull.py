@@ -76,9 +76,12 @@ class PullProcessor:
             return self._moved_by_reset(fields, group, topic, reset)
         if fields.sys_flag & PullFlag.COMMIT_OFFSET:
             self._offsets.commit(fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
-        if self._store.is_cold(fields.topic, fields.queue_id, fields.queue_offset):
+        count, size = self._caps(fields)
+        found = self._store.get_now(
+            fields.topic, fields.queue_id, fields.queue_offset, count, codes=codes, bytes_max=size
+        )
+        if found is None:
             return self._pull_cold(fields, group, topic, codes)
-        found = self._read(fields, codes)
         reply = self._reply(fields, group, topic, found)
         if reply.code == ResponseCode.PULL_NOT_FOUND and fields.sys_flag & PullFlag.SUSPEND:
             wait_ms = fields.suspend_timeout_millis if settings.long_polling else settings.short_polling_ms
@@ -149,14 +152,14 @@ class PullProcessor:
                 ResponseCode.SYSTEM_ERROR, f"filtering by {expression_type} is not enabled on this broker"
             )
 
-    def _read(self, fields: PullFields, codes: Collection[int] | None) -> Found:
+    def _caps(self, fields: PullFields) -> tuple[int, int]:
+        """How many messages and bytes the pull gets at most; less from far behind the end of the log."""
         settings = self._live.current
-        count, size = pull_caps(
-            fields.max_msg_nums, fields.max_msg_bytes, settings.pull_messages_max, settings.pull_bytes_max
-        )
-        return self._store.get(
-            fields.topic, fields.queue_id, fields.queue_offset, count, codes=codes, bytes_max=size
-        )
+        if self._store.is_cold(fields.topic, fields.queue_id, fields.queue_offset):
+            caps = settings.cold_pull_messages_max, settings.cold_pull_bytes_max
+        else:
+            caps = settings.pull_messages_max, settings.pull_bytes_max
+        return pull_caps(fields.max_msg_nums, fields.max_msg_bytes, *caps)
 
     async def _pull_cold(
         self,
@@ -165,13 +168,7 @@ class PullProcessor:
         topic: TopicConfig,
         codes: Collection[int] | None,
     ) -> Reply:
-        settings = self._live.current
-        count, size = pull_caps(
-            fields.max_msg_nums,
-            fields.max_msg_bytes,
-            settings.cold_pull_messages_max,
-            settings.cold_pull_bytes_max,
-        )
+        count, size = self._caps(fields)
         found = await self._store.get_cold(
             fields.topic, fields.queue_id, fields.queue_offset, count, codes=codes, bytes_max=size
         )
@@ -220,7 +217,16 @@ class PullProcessor:
             if reset is not None:
                 reply = self._moved_by_reset(fields, held.group, topic, reset)
             else:
-                reply = self._reply(fields, held.group, topic, self._read(fields, held.codes))
+                count, size = self._caps(fields)
+                found = self._store.get(
+                    fields.topic,
+                    fields.queue_id,
+                    fields.queue_offset,
+                    count,
+                    codes=held.codes,
+                    bytes_max=size,
+                )
+                reply = self._reply(fields, held.group, topic, found)
         except Exception as problem:  # one pull's error must not stop the others from being woken
             failed = failure_reply(problem)
             if failed is None:

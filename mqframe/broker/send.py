@@ -24,7 +24,7 @@ from mqframe.core.ids import UniqueIds
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import SendBatchMessage, SendMessage, SendMessageV2
 from mqframe.net.call import Call, Handler, Reply
-from mqframe.store.incoming import Incoming, Stored
+from mqframe.store.incoming import Incoming, Stored, StoredBatch
 from mqframe.store.message_store import MessageStore
 
 _KEY: Final = f"{p.UNIQUE_KEY}{p.NAME_END}"
@@ -183,21 +183,19 @@ class SendProcessor:
             fields.reconsume_times or 0,
         )
         try:
-            all_stored = self._store.put_batch(
+            stored = self._store.put_batch(
                 head, memoryview(call.frame.body), text.encode() + self._suffix_bytes
             )
         except BodyError as problem:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, str(problem)) from None
-        if not all_stored:
-            raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"batch for topic {topic} holds no message")
-        count = len(all_stored)
+        count = len(stored.offsets)
         target.meter.total += count
         self._statistics.put.total += count
         prefix = self._identity.offset_id_prefix
         ext = {
-            "msgId": ",".join([f"{prefix}{stored.commit_log_offset:016X}" for stored in all_stored]),
+            "msgId": ",".join([f"{prefix}{offset:016X}" for offset in stored.offsets]),
             "queueId": str(queue_id),
-            "queueOffset": str(all_stored[0].queue_offset),
+            "queueOffset": str(stored.queue_offset),
             p.MSG_REGION: self._region,
             p.TRACE_ON: self._trace_on,
         }
@@ -205,11 +203,11 @@ class SendProcessor:
         if unique_key:
             ext["transactionId"] = unique_key
         if self._waits_for_disk and _NO_WAIT not in text:
-            self._answer_when_confirmed(call, all_stored[-1], ext)
+            self._answer_when_confirmed(call, stored, ext)
             return None
         return Reply(ext=ext)
 
-    def _answer_when_confirmed(self, call: Call, stored: Stored, ext: dict[str, str]) -> None:
+    def _answer_when_confirmed(self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str]) -> None:
         def answer(ok: bool) -> None:
             call.reply(Reply(ResponseCode.SUCCESS if ok else ResponseCode.FLUSH_DISK_TIMEOUT, ext=ext))
 

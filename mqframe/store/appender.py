@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
-from mmap import mmap
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -14,10 +13,10 @@ from mqframe.core.delay_levels import parse_levels
 from mqframe.core.dispatch_facts import index_keys, queue_code
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.properties import PROPERTIES_BYTES_MAX
-from mqframe.core.record import BLANK_BYTES, HEAD, HEADS, topic_part
+from mqframe.core.record import HEAD, HEADS, topic_part
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.consume_queue import ENTRY, ConsumeQueue
-from mqframe.store.incoming import Incoming, Stored
+from mqframe.store.incoming import Incoming, Stored, StoredBatch
 from mqframe.store.queue_table import QueueTable
 from mqframe.store.settings import StoreSettings
 
@@ -25,7 +24,6 @@ _SHORT: Final = struct.Struct(">h")
 _ELEMENT: Final = struct.Struct(">iiiii")
 _V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 _NOT_LISTED: Final = (SysFlag.TRANSACTION_PREPARED, SysFlag.TRANSACTION_ROLLBACK)
-_ZEROS: Final = bytes(8)
 
 
 class Appended(NamedTuple):
@@ -79,25 +77,23 @@ class Appender:
         head = HEAD
         if len(born_host) != 8 or len(store_host) != 8 or sys_flag & _V6:
             head, sys_flag = _hosts(born_host, store_host, sys_flag)
-        start_body = head.size
-        size = start_body + body_size + len(topic_bytes) + 2 + properties_size
+        size = head.size + body_size + len(topic_bytes) + 2 + properties_size
         log = self._log
         file = log.room(size)
         physical = log.end
-        at = physical - file.base
         now = self._now_ms()
         if now < self.store_time:
             now = self.store_time
         self.store_time = now
-        target = file.map
-        head.pack_into(
-            target, at, size, magic, crc32(body) & 0x7FFFFFFF, queue_id, incoming.flag, queue_offset,
-            physical, sys_flag, incoming.born_timestamp, born_host, now, store_host, incoming.reconsume_times,
+        fixed = head.pack(
+            size, magic, crc32(body) & 0x7FFFFFFF, queue_id, incoming.flag, queue_offset, physical, sys_flag,
+            incoming.born_timestamp, born_host, now, store_host, incoming.reconsume_times,
             incoming.prepared_transaction_offset, body_size,
         )  # fmt: skip
-        body_end = at + start_body + body_size
-        target[at + start_body : body_end] = body
-        target[body_end : at + size] = topic_bytes + _SHORT.pack(properties_size) + properties
+        file.write(
+            physical - file.base,
+            b"".join((fixed, body, topic_bytes, _SHORT.pack(properties_size), properties)),
+        )
         end = physical + size
         log.end = end
         code = queue_code(topic, text, now, self._levels)
@@ -111,90 +107,91 @@ class Appender:
             self.waiting.append(Appended(end, None, 0, b"", [], topic, indexed, now))
         return Stored(physical, queue_offset, size, now)
 
-    def put_batch(self, head: Incoming, batch: memoryview, extra: bytes) -> list[Stored]:
+    def put_batch(self, head: Incoming, batch: memoryview, extra: bytes) -> StoredBatch:
         """Append the messages of `batch` to one queue; `extra` goes behind the properties of each.
 
         Raises `BodyError` for a malformed batch, `Refusal` as `put`; nothing is stored then.
         """
         log = self._log
-        smallest = len(batch) + HEAD.size
-        file = log.room(min(smallest, log.file_bytes - BLANK_BYTES))
-        try:
-            return self._lay_batch(file.map, file.base, head, batch, extra)
-        except _DoesNotFit as problem:
-            size = problem.size
-        file = log.room(log.file_bytes - BLANK_BYTES) if log.end > file.base else file
-        try:
-            return self._lay_batch(file.map, file.base, head, batch, extra)
-        except _DoesNotFit:
-            raise Refusal(
-                ResponseCode.MESSAGE_ILLEGAL,
-                f"a batch of more than {size} bytes does not fit a commit-log file of {log.file_bytes} bytes",
-            ) from None
+        now = max(self._now_ms(), self.store_time)
+        queue = self._queues.queue(head.topic, head.queue_id)
+        elements = list(_elements(bytes(batch), extra, self._body_bytes_max))
+        laid = self._lay_batch(log.end, queue, head, elements, extra, now)
+        size = laid.end - log.end
+        file = log.room(size)
+        if laid.end != log.end + size:  # the log turned to its next file, and all offsets with it
+            laid = self._lay_batch(log.end, queue, head, elements, extra, now)
+        at = log.end - file.base
+        file.write(at, laid.records)
+        self.store_time = now
+        log.end = laid.end
+        first = queue.next_offset
+        queue.next_offset = first + len(elements)
+        self.waiting.append(
+            Appended(laid.end, queue, first, laid.entries, laid.codes, head.topic, laid.indexed, now)
+        )
+        return StoredBatch(laid.offsets, first, laid.end, now)
 
     def _lay_batch(
-        self, target: mmap, base: int, head: Incoming, batch: memoryview, extra: bytes
-    ) -> list[Stored]:
-        queue = self._queues.queue(head.topic, head.queue_id)
-        now = max(self._now_ms(), self.store_time)
-        first = self._log.end
-        stored: list[Stored] = []
-        entries: list[bytes] = []
-        codes: list[int] = []
-        indexed: list[tuple[int, tuple[str, ...]]] = []
-        shared = index_keys(extra.decode())
+        self,
+        physical: int,
+        queue: ConsumeQueue,
+        head: Incoming,
+        elements: list[tuple[int, bytes, bytes]],
+        extra: bytes,
+        now: int,
+    ) -> _Laid:
+        """What the batch's records and queue entries are when the first lies at log offset `physical`."""
         layout, sys_flag = _hosts(head.born_host, head.store_host, head.sys_flag)
         magic, topic_bytes = topic_part(head.topic)
-        topic, queue_id, born, born_host, store_host = (
-            head.topic, head.queue_id, head.born_timestamp, head.born_host, head.store_host,
+        queue_id, born, born_host, store_host = (
+            head.queue_id, head.born_timestamp, head.born_host, head.store_host,
         )  # fmt: skip
-        pack, entry, fixed, overhead = (
-            layout.pack_into,
-            ENTRY.pack,
-            layout.size,
-            layout.size + len(topic_bytes) + 2,
-        )
-        physical, queue_offset, limit = first, queue.next_offset, base + self._log.file_bytes - BLANK_BYTES
-        try:
-            for flag, body, properties in _elements(bytes(batch), extra, self._body_bytes_max):
-                size = overhead + len(body) + len(properties)
-                if physical + size > limit:
-                    raise _DoesNotFit(size)
-                at = physical - base
+        queue_offset, fixed = queue.next_offset, layout.size
+        pack, entry = layout.pack, ENTRY.pack
+        pieces: list[bytes] = []
+        entries: list[bytes] = []
+        codes: list[int] = []
+        offsets: list[int] = []
+        indexed: list[tuple[int, tuple[str, ...]]] = []
+        known: dict[bytes, tuple[bytes, int, tuple[str, ...]]] = {}
+        for flag, body, properties in elements:
+            facts = known.get(properties)
+            if facts is None:
+                try:
+                    text = (properties + extra).decode()
+                except UnicodeDecodeError as problem:
+                    raise BodyError(f"message {len(offsets)} of the batch: {problem}") from None
+                tail = topic_bytes + _SHORT.pack(len(properties) + len(extra)) + properties + extra
+                facts = tail, queue_code(head.topic, text, now, self._levels), index_keys(text)
+                known[properties] = facts
+            tail, code, keys = facts
+            body_size = len(body)
+            size = fixed + body_size + len(tail)
+            pieces += (
                 pack(
-                    target, at, size, magic, crc32(body) & 0x7FFFFFFF, queue_id, flag, queue_offset, physical,
-                    sys_flag, born, born_host, now, store_host, 0, 0, len(body),
-                )  # fmt: skip
-                tail = at + fixed + len(body)
-                target[at + fixed : tail] = body
-                target[tail : at + size] = topic_bytes + _SHORT.pack(len(properties)) + properties
-                text = properties.decode()
-                code = queue_code(topic, text, now, self._levels)
-                keys = shared if len(shared) == 1 and "KEYS\x01" not in text else index_keys(text)
-                if keys:
-                    indexed.append((physical, keys))
-                entries.append(entry(physical, size, code))
-                codes.append(code)
-                stored.append(Stored(physical, queue_offset, size, now))
-                physical += size
-                queue_offset += 1
-        except (BodyError, Refusal, UnicodeDecodeError) as problem:
-            # No half of a batch may be taken for records at the next start.
-            target[first - base : first - base + 8] = _ZEROS
-            if isinstance(problem, UnicodeDecodeError):
-                raise BodyError(f"message {len(stored)} of the batch: {problem}") from None
-            raise
-        self.store_time = now
-        self._log.end = physical
-        self.waiting.append(
-            Appended(physical, queue, queue.next_offset, b"".join(entries), codes, topic, indexed, now)
-        )
-        queue.next_offset = queue_offset
-        return stored
+                    size, magic, crc32(body) & 0x7FFFFFFF, queue_id, flag, queue_offset, physical, sys_flag,
+                    born, born_host, now, store_host, 0, 0, body_size,
+                ),
+                body,
+                tail,
+            )  # fmt: skip
+            entries.append(entry(physical, size, code))
+            codes.append(code)
+            offsets.append(physical)
+            if keys:
+                indexed.append((physical, keys))
+            physical += size
+            queue_offset += 1
+        return _Laid(b"".join(pieces), physical, b"".join(entries), codes, offsets, indexed)
 
 
 def _elements(raw: bytes, extra: bytes, body_max: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """(flag, body, properties with `extra`) of each message of a batch. Raises `BodyError`, `Refusal`."""
+    """(flag, body, properties) of each message of a batch, ready for `extra` to follow.
+
+    Raises `BodyError`, `Refusal`.
+    """
+    extra_size = len(extra) + 1 if extra else 0
     unpack, short = _ELEMENT.unpack_from, _SHORT.unpack_from
     position, stop_all, number = 0, len(raw), 0
     if not raw:
@@ -213,23 +210,24 @@ def _elements(raw: bytes, extra: bytes, body_max: int) -> Iterator[tuple[int, by
                 f" has {stop - position}"
             )
         properties = raw[body_end + 2 : stop]
-        if extra:
-            if properties and properties[-1] != 2:
-                properties += b"\x02"
-            properties += extra
-        if len(properties) > PROPERTIES_BYTES_MAX or body_size > body_max:
-            raise _too_large(body_size, body_max, len(properties))
+        if extra and properties and properties[-1] != 2:
+            properties += b"\x02"
+        if properties_size + extra_size > PROPERTIES_BYTES_MAX or body_size > body_max:
+            raise _too_large(body_size, body_max, properties_size + extra_size)
         yield flag, raw[position + 20 : body_end], properties
         position = stop
         number += 1
 
 
-class _DoesNotFit(Exception):
-    """The file has no room for a batch."""
+class _Laid(NamedTuple):
+    """A batch as it will lie in the log: its bytes, the offset behind it, what dispatch needs of it."""
 
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
-        self.size = size
+    records: bytes
+    end: int
+    entries: bytes
+    codes: list[int]
+    offsets: list[int]
+    indexed: list[tuple[int, tuple[str, ...]]]
 
 
 def _hosts(born_host: bytes, store_host: bytes, sys_flag: int) -> tuple[struct.Struct, int]:

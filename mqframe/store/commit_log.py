@@ -95,7 +95,7 @@ class CommitLog:
             file = files[-1]
             at = self.end - file.base
             if at < self.file_bytes:
-                _BLANK.pack_into(file.map, at, self.file_bytes - at, MAGIC_BLANK)
+                file.write(at, _BLANK.pack(self.file_bytes - at, MAGIC_BLANK))
         self.end = base
         files.append(following)
         if self.keep_ahead:

@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 from typing import Final
 
-from mqframe.store.descriptors import Descriptors
+from mqframe.store.descriptors import Descriptors, write_all
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.layout import file_name
 
@@ -234,11 +234,3 @@ class ConsumeQueue:
     def floor(self) -> tuple[int, int]:
         """The smallest offset, and the log start for which it was looked up."""
         return self._floor, self._floor_for
-
-
-def write_all(descriptor: int, data: bytes, at: int) -> None:
-    """Write `data` at byte `at`, however many calls it takes. Raises OSError."""
-    written = os.pwrite(descriptor, data, at)
-    while written < len(data):
-        more = os.pwrite(descriptor, data[written:], at + written)
-        written += more

@@ -53,3 +53,11 @@ def _open(path: str, size: int | None) -> int:
     if os.fstat(descriptor).st_size != size:
         os.ftruncate(descriptor, size)
     return descriptor
+
+
+def write_all(descriptor: int, data: bytes, at: int) -> None:
+    """Write `data` at byte `at`, however many calls it takes. Raises OSError."""
+    written = os.pwrite(descriptor, data, at)
+    while written < len(data):
+        more = os.pwrite(descriptor, data[written:], at + written)
+        written += more

@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from mqframe.core.frame import Body
+
 
 class Incoming(msgspec.Struct, gc=False):
     """One message to store; for a batch what all its messages share (body and properties are left empty).
@@ -17,7 +19,7 @@ class Incoming(msgspec.Struct, gc=False):
 
     topic: str
     queue_id: int
-    body: bytes | bytearray | memoryview
+    body: Body
     properties: str
     born_timestamp: int
     born_host: bytes
@@ -41,6 +43,15 @@ class Stored(NamedTuple):
     def end_offset(self) -> int:
         """The commit-log offset that must be confirmed before consumers see the message."""
         return self.commit_log_offset + self.size
+
+
+class StoredBatch(NamedTuple):
+    """Where a batch lies: `offsets`, `end_offset` in log bytes; `queue_offset` of the first."""
+
+    offsets: list[int]
+    queue_offset: int
+    end_offset: int
+    store_timestamp: int
 
 
 class GetStatus(Enum):
@@ -67,7 +78,7 @@ class Found(msgspec.Struct, frozen=True):
     next_offset: int
     min_offset: int
     max_offset: int
-    parts: list[memoryview | bytes] = []
+    parts: list[Body] = []
     count: int = 0
     size_bytes: int = 0
 

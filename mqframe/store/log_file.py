@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+from mqframe.store.descriptors import write_all
 from mqframe.store.layout import file_name
 
 Allocate = Callable[[int, int], None]
@@ -57,6 +59,28 @@ class LogFile:
     def sync(self) -> None:
         """Wait until the disk holds what was written. Releases the interpreter lock."""
         os.fdatasync(self.descriptor)
+
+    def write(self, at: int, data: bytes) -> None:
+        """Write `data` at byte `at`; the map shows it at once.
+
+        Through the descriptor: the first touch of each mapped page costs more than the call (on ext4 some
+        10 µs a page against 1 µs). Raises OSError.
+        """
+        if os.pwrite(self.descriptor, data, at) != len(data):
+            write_all(self.descriptor, data, at)
+
+    def read_now(self, at: int, size: int) -> bytearray | None:
+        """`size` bytes from byte `at` on; `None` where the disk would have to be waited for."""
+        buffer = bytearray(size)
+        try:
+            got = os.preadv(self.descriptor, [buffer], at, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return None
+        except OSError as problem:
+            if problem.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
+            return None  # a file system that cannot tell
+        return buffer if got == size else None
 
     def modified_ms(self) -> int:
         """When the file was last changed, ms."""

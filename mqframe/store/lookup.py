@@ -7,6 +7,7 @@ from collections.abc import Container
 from typing import Final
 
 from mqframe.core.dispatch_facts import index_keys
+from mqframe.core.frame import Body
 from mqframe.core.log_scan import LogRecord, read_record
 from mqframe.core.properties import UNIQUE_KEY, find_property
 from mqframe.core.record import HEAD
@@ -54,8 +55,13 @@ class Lookup:
         max_messages: int,
         codes: Container[int] | None,
         bytes_max: int,
-    ) -> Found:
-        """Up to `max_messages` records from queue offset `offset` on (GetMessageStatus.java)."""
+        mapped_from: int,
+    ) -> Found | None:
+        """Up to `max_messages` records from queue offset `offset` on (GetMessageStatus.java).
+
+        Records from log offset `mapped_from` on are slices of the map, older ones are copied.
+        `None`: the disk would have to be waited for (`get_elsewhere` does).
+        """
         queue = self._queues.get((topic, queue_id))
         nothing = self.outside(queue, offset)
         if nothing is not None or queue is None:
@@ -68,11 +74,18 @@ class Lookup:
         status, following, wanted, found, size = choose(
             entries, offset, max_messages, codes, bytes_max, self._log
         )
-        parts: list[memoryview | bytes] = []
+        parts: list[Body] = []
         for start, end in wanted:
             file = self._log.file_at(start)
-            if file is not None:
+            if file is None:
+                continue
+            if start >= mapped_from:
                 parts.append(file.view[start - file.base : end - file.base])
+                continue
+            read = file.read_now(start - file.base, end - start)
+            if read is None:
+                return None
+            parts.append(read)
         return Found(status, following, low, high, parts, found, size)
 
     def _next_file(self, offset: int) -> int:
@@ -96,7 +109,7 @@ class Lookup:
         status, following, wanted, found, size = choose(
             entries, offset, max_messages, codes, bytes_max, self._log
         )
-        parts: list[memoryview | bytes] = []
+        parts: list[Body] = []
         try:
             for start, end in wanted:
                 base = self._base_of(start)

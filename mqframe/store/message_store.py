@@ -17,7 +17,7 @@ from mqframe.store.cleaner import Cleaner, DiskUsage, disk_usage
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.flusher import LogFlusher
 from mqframe.store.following import Cursors, Follower
-from mqframe.store.incoming import Found, Incoming, QueryFound, Stored
+from mqframe.store.incoming import Found, Incoming, QueryFound, Stored, StoredBatch
 from mqframe.store.index import KeyIndex
 from mqframe.store.inline_dispatch import InlineDispatch, OnArrival
 from mqframe.store.layout import Layout
@@ -198,7 +198,7 @@ class MessageStore:
 
     def put_batch(
         self, head: Incoming, batch: bytes | memoryview, extra_properties: bytes = b""
-    ) -> list[Stored]:
+    ) -> StoredBatch:
         """Append the messages of a batch (wire.md §6) to the queue of `head`, all or none.
 
         `extra_properties`, in text form, go behind those of each message. Raises as `put`, and `BodyError`
@@ -284,12 +284,29 @@ class MessageStore:
     ) -> Found:
         """Records of a queue from `offset` on, as they lie in the log; with `codes` only those tags codes.
 
-        `bytes_max` does not hold the first record back. Nothing is copied: parts are slices of the log's map.
+        `bytes_max` does not hold the first record back. Parts are slices of the log's map, not copies; what
+        memory does not hold is waited for.
         """
-        return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max)
+        found = self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, 0)
+        assert found is not None  # all is mapped
+        return found
+
+    def get_now(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_messages: int,
+        *,
+        codes: Container[int] | None = None,
+        bytes_max: int = 256 << 10,
+    ) -> Found | None:
+        """As `get`, but `None` instead of a wait for the disk; then `get_cold` is the call to make."""
+        mapped_from = self._log.end - self.settings.mapped_read_bytes
+        return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from)
 
     def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
-        """Whether reading there may wait for the disk, so that `get_cold` is the better call."""
+        """Whether the record lies further from the end of the log than memory is likely to reach."""
         if self._log.end - self._log.start <= self.settings.hot_bytes:
             return False
         queue = self._queues.get((topic, queue_id))
@@ -312,7 +329,7 @@ class MessageStore:
         queue = self._queues.get((topic, queue_id))
         nothing = self._lookup.outside(queue, offset)
         if nothing is not None or queue is None:
-            return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max)
+            return self.get(topic, queue_id, offset, max_messages, codes=codes, bytes_max=bytes_max)
         low = queue.min_offset(self._log.start)
         return await self._threads.run_and_wait(
             lambda: self._lookup.get_elsewhere(queue, offset, max_messages, codes, bytes_max, low)

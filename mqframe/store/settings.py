@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from mqframe.core.cleaning import DiskLimits, parse_hours
@@ -24,6 +25,10 @@ def _levels(value: str) -> str | None:
         return None if parse_levels(value) else "names no level"
     except SettingError as problem:
         return str(problem)
+
+
+def _two_fifths_of_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 2 // 5
 
 
 @settings("store")
@@ -133,8 +138,15 @@ class StoreSettings:
         1024, doc="consume-queue files held open", check=at_least(8), conf=None
     )
     hot_bytes: int = setting(
-        256 << 20,
-        doc="distance from the end of the log up to which reads happen at once, bytes; others in a thread",
+        factory=_two_fifths_of_memory,
+        doc="distance from the end of the log up to which records are likely to be in memory, bytes; beyond "
+        "it pulls get less at once. 40 % of the machine's memory, as in the reference",
+        check=at_least(0),
+    )
+    mapped_read_bytes: int = setting(
+        64 << 20,
+        doc="distance from the end of the log up to which pulls read the map, bytes; beyond it they ask "
+        "whether memory holds the record, and read in a thread if not",
         check=at_least(0),
     )
     scan_entries_max: int = setting(800, doc="queue entries looked at for one pull", check=at_least(1))

@@ -30,10 +30,10 @@ class Server:
         for pair in (
             f"store.flush={flush}",
             "store.commit_log_file_bytes=1048576",
-            "store.queue_file_entries=1000",
+            "store.queue_file_bytes=20000",
             "store.index_slots=1000",
             "store.index_entries=4000",
-            "store.disk_limits=off",
+            "store.disk_limits=false",
         ):
             command += ["--set", pair]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -74,7 +74,7 @@ def send_until_dead(nameserver: str, name: str, acknowledged: dict[str, tuple[in
             return
 
 
-@pytest.mark.parametrize("flush", ["async", "sync"])
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 def test_every_acknowledged_message_survives_sigkill(tmp_path: Path, flush: str) -> None:
     data = tmp_path / "data"
     acknowledged: dict[str, tuple[int, int]] = {}

@@ -72,7 +72,7 @@ class StoreLife(RuleBasedStateMachine):
         batch = b"".join(encode_element(body, b"KEYS\x01k0\x02") for body in bodies)
         stored = self.store.put_batch(Incoming(*place, b"", "", 1, HOST, HOST), batch, b"UNIQ_KEY\x01u\x02")
         first = len(self.model[place])
-        assert [one.queue_offset for one in stored] == list(range(first, first + len(bodies)))
+        assert (stored.queue_offset, len(stored.offsets)) == (first, len(bodies))
         self.model[place] += bodies
 
     @rule(seconds=st.integers(0, 4000))
