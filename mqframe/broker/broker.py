@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 
 from mqframe.broker.clients import ClientProcessor
 from mqframe.broker.config_keeper import ConfigKeeper
 from mqframe.broker.groups import GroupProcessor
-from mqframe.broker.identity import Identity, advertised_host, resolve
+from mqframe.broker.identity import Identity
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.locks import LockProcessor
 from mqframe.broker.long_polling import LongPolling
@@ -52,8 +51,9 @@ CLIENT_SCAN_SECONDS = 10.0
 class Broker:
     """Serves producers and consumers; all its state belongs to the loop that it is started in.
 
-    Making one opens and recovers the store (raises `StoreError`); `start` makes it reachable. `plugins`:
-    where the dispatchers and RPC hooks that the settings name come from.
+    Making one opens and recovers the store; `start` makes it reachable. `plugins`: where the dispatchers and
+    RPC hooks that the settings name come from. Raises `StoreError`, and `SettingError` for an advertised host
+    that has no address.
     """
 
     def __init__(
@@ -146,7 +146,8 @@ class Broker:
         return handlers
 
     def _unique_ids(self) -> UniqueIds:
-        return UniqueIds(self._clock, bytes([127, 0, 0, 1]), os.getpid(), random.getrandbits(32))
+        ip = self._identity.store_host[:-4]
+        return UniqueIds(self._clock, ip, os.getpid(), random.getrandbits(32))
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
@@ -164,14 +165,11 @@ class Broker:
         settings = self._settings
         self._keeper.load()
         self._keeper.save_tables()
-        host = advertised_host(settings)
-        ip = await asyncio.get_running_loop().run_in_executor(None, resolve, host)
-        self._identity.settle(host, ip, settings.port)
         self._store.start()
         for dispatcher in self._dispatchers:
             self._store.follow(dispatcher)
         port = await self._server.start(settings.host, settings.port)
-        self._identity.settle(host, ip, port)
+        self._identity.settle(port)
         if settings.vip_port and settings.port > 2:
             await self._server.start(settings.host, settings.port - 2)
         self._start_timers()

@@ -5,29 +5,30 @@ from __future__ import annotations
 import socket
 
 from mqframe.broker.settings import BrokerSettings
+from mqframe.core.errors import SettingError
 from mqframe.core.host import encode_host
 
 
 class Identity:
-    """Name, cluster and address of the broker; the address is known once it listens.
+    """Name, cluster and address of the broker; the port is known once it listens.
 
     `address`: "host:port" that clients are told; `store_host`: the packed IP and port that go into records
-    and offset ids.
+    and offset ids. Raises `SettingError` for an advertised host that has no address.
     """
 
-    __slots__ = ("address", "cluster", "name", "offset_id_prefix", "store_host")
+    __slots__ = ("_host", "_ip", "address", "cluster", "name", "offset_id_prefix", "store_host")
 
     def __init__(self, settings: BrokerSettings) -> None:
         self.name = settings.name
         self.cluster = settings.cluster
-        self.address = ""
-        self.store_host = b""
-        self.offset_id_prefix = ""
+        self._host = _advertised_host(settings)
+        self._ip = _resolve(self._host)
+        self.settle(settings.port)
 
-    def settle(self, host: str, ip: str, port: int) -> None:
-        """Take over the advertised host, its IP address and the port that is listened on."""
-        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        self.store_host = encode_host(f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}")
+    def settle(self, port: int) -> None:
+        """Take over the port that is listened on."""
+        self.address = _join(self._host, port)
+        self.store_host = encode_host(_join(self._ip, port))
         self.offset_id_prefix = self.store_host.hex().upper()
 
     def offset_id(self, commit_log_offset: int) -> str:
@@ -35,7 +36,11 @@ class Identity:
         return f"{self.offset_id_prefix}{commit_log_offset:016X}"
 
 
-def advertised_host(settings: BrokerSettings) -> str:
+def _join(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _advertised_host(settings: BrokerSettings) -> str:
     """The host that clients are told: as configured, else the one listened on, else this machine's own."""
     if settings.advertise:
         return settings.advertise.strip("[]")
@@ -50,8 +55,13 @@ def advertised_host(settings: BrokerSettings) -> str:
             return "127.0.0.1"
 
 
-def resolve(host: str) -> str:
-    """An IP address of `host`, IPv4 before IPv6. Raises `OSError` when it has none."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+def _resolve(host: str) -> str:
+    """An IP address of `host`, IPv4 before IPv6."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as problem:
+        raise SettingError(
+            f"broker.advertise: {host!r} has no address ({problem}); name a host that clients can reach"
+        ) from None
     found.sort(key=lambda item: item[0] != socket.AF_INET)
     return str(found[0][4][0])

@@ -83,6 +83,8 @@ class Registration:
     async def stop(self) -> None:
         """Stop the timer and leave everywhere."""
         self.cancel()
+        if self._announced < 0:
+            return  # never told: the address may be that of another broker, which is why the start failed
         request = UnregisterBroker(
             broker_name=self._identity.name,
             broker_addr=self._identity.address,

@@ -17,6 +17,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.loosejson import dumps
 from mqframe.core.offset_table import OffsetTable
+from mqframe.core.record import decode_record
 from mqframe.core.topic_table import TopicTable
 from mqframe.net.call import Call, Handler, Reply
 from mqframe.store.message_store import MessageStore
@@ -110,7 +111,7 @@ class RuntimeProcessor:
             "dispatchBehindBytes": str(max(0, store.max_offset - store.confirmed_offset)),
             "remainHowManyDataToFlush": _size(max(0, store.max_offset - store.flushed_offset)),
             "pageCacheLockTimeMills": "0",
-            "earliestMessageTimeStamp": "-1",
+            "earliestMessageTimeStamp": str(self._earliest()),
             "startAcceptSendRequestTimeStamp": "0",
         }
         for name in ("sendThreadPool", "pullThreadPool", "queryThreadPool", "litePullThreadPool"):
@@ -121,6 +122,11 @@ class RuntimeProcessor:
             }
         table |= {"EndTransactionQueueSize": "0", "EndTransactionThreadPoolQueueCapacity": "0"}
         return Reply(body=dumps(KVTable(table=table)))
+
+    def _earliest(self) -> int:
+        """Store time (ms) of the oldest record that is kept; -1 when there is none."""
+        record = self._store.record_at(self._store.min_offset)
+        return -1 if record is None else decode_record(record).store_timestamp
 
 
 def _refusing(code: int, what: str) -> Callable[[Call], Reply]:

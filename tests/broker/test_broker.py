@@ -9,7 +9,7 @@ from mqframe.broker.broker import Broker
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.bodies import SubscriptionData
 from mqframe.core.codes import PullFlag
-from mqframe.core.errors import StoreError
+from mqframe.core.errors import SettingError, StoreError
 from mqframe.core.loosejson import loads
 from mqframe.core.record import decode_records
 from mqframe.core.requests.admin import GetTopicConfig
@@ -140,6 +140,25 @@ def test_an_advertised_host_is_what_clients_are_told(run):
         assert answer.ext["msgId"].startswith("7F000001")
 
     run(scenario, broker={"advertise": "localhost"})
+
+
+def test_an_advertised_host_without_address_is_a_bad_setting(tmp_path):
+    settings = BrokerSettings(port=0, advertise="no-such-host.invalid")
+    with pytest.raises(SettingError, match="no-such-host"):
+        Broker(settings, StoreSettings(directory=tmp_path, **SMALL), SystemClock())
+    assert not (tmp_path / "lock").exists()
+
+
+def test_a_broker_that_failed_to_start_does_not_unregister_its_twin(run, tmp_path):
+    async def scenario(world):
+        port = int(world.cluster.broker.address.rpartition(":")[2])
+        settings = BrokerSettings(port=port, vip_port=False, nameservers=(world.cluster.nameserver,))
+        twin = Broker(settings, StoreSettings(directory=tmp_path, disk_limits=False, **SMALL), world.clock)
+        with pytest.raises(OSError, match="address"):
+            await twin.start()
+        assert (await route(world))["brokerDatas"]
+
+    run(scenario)
 
 
 def test_a_directory_has_one_broker(tmp_path):

@@ -19,12 +19,14 @@ KEY = "UNIQ_KEY\x01FD00AA\x02"
 
 def test_counters_tell_what_went_in_and_out(run):
     async def scenario(world):
+        start = world.clock.now_ms()
         for _ in range(20):
             await world.talker.ok_send("t", KEY)
         await world.talker.pull("t")
         await world.clock.aadvance(10)
         table = decode((await world.talker.ok(GetBrokerRuntimeInfo())).body, KVTable).table
         assert (table["msgPutTotalTodayNow"], table["msgGetTotalTodayNow"]) == ("20", "20")
+        assert table["earliestMessageTimeStamp"] == str(start)
         assert table["putTps"] == "2.00 2.00 2.00"
         assert table["getTransferedTps"] == table["getTransferredTps"] == "2.00 2.00 2.00"
         assert table["commitLogMaxOffset"] == str(world.store.max_offset)
