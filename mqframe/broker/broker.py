@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Mapping
 
 from mqframe.broker.clients import ClientProcessor
 from mqframe.broker.config_keeper import ConfigKeeper
@@ -52,8 +53,9 @@ class Broker:
     """Serves producers and consumers; all its state belongs to the loop that it is started in.
 
     Making one opens and recovers the store; `start` makes it reachable. `plugins`: where the dispatchers and
-    RPC hooks that the settings name come from. Raises `StoreError`, and `SettingError` for an advertised host
-    that has no address.
+    RPC hooks that the settings name come from; `plugin_options`: their options, by name of the plugin. Raises
+    `StoreError`, `PluginError`, and `SettingError` for bad options and for an advertised host that has no
+    address.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Broker:
         clock: LoopClock,
         net: NetSettings | None = None,
         plugins: PluginManager | None = None,
+        plugin_options: Mapping[str, object] | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -87,8 +90,9 @@ class Broker:
         )
         self._polling = LongPolling(clock, lambda topic, queue_id: self._store.queue_max(topic, queue_id))
         manager = plugins or (default_manager() if settings.dispatchers or settings.rpc_hooks else None)
-        self._dispatchers = manager.create_all("dispatcher", settings.dispatchers) if manager else ()
-        hooks = manager.create_all("rpc_hook", settings.rpc_hooks) if manager else ()
+        tables = plugin_options
+        self._dispatchers = manager.create_all("dispatcher", settings.dispatchers, tables) if manager else ()
+        hooks = manager.create_all("rpc_hook", settings.rpc_hooks, tables) if manager else ()
         self._client = Client(clock, net, rpc_hooks=hooks)
         self._registration = Registration(self._client, clock, self._live, self._identity, self._topics)
         self._store = MessageStore.open(

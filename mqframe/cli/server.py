@@ -153,7 +153,9 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         settings: Any = resolved.section(BrokerSettings)
         own = tuple(_reachable(each.address) for each in nameservers)
         settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
-        return Broker(settings, resolved.section(StoreSettings), clock, net)
+        return Broker(
+            settings, resolved.section(StoreSettings), clock, net, plugin_options=resolved.plugins()
+        )
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}

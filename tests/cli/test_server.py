@@ -115,3 +115,14 @@ def test_the_server_does_not_import_what_it_does_not_need() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_dispatchers_and_their_options_come_from_the_configuration(start: Start, tmp_path: Path) -> None:
+    conf = tmp_path / "server.toml"
+    conf.write_text('[broker]\ndispatchers = ["parquet"]\n[plugins.parquet]\nno_such_option = 1\n')
+    words = (*SERVER, "--data", str(tmp_path / "data"), "--config", str(conf))
+    refused = run(*words)
+    assert refused.returncode == 2
+    assert "no_such_option" in refused.stderr
+    conf.write_text('[broker]\ndispatchers = ["parquet"]\n')
+    assert start(*words).ready.startswith("ready ")
