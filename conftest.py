@@ -1,4 +1,4 @@
-"""Runs the code blocks of README.md, CONTRIBUTING.md and docs/**/*.md as tests.
+"""Runs the code blocks of README.md, CONTRIBUTING.md, plugins/*/README.md and docs/**/*.md as tests.
 
 The blocks of a file share their names and a temporary working directory. A `python` or `toml` block whose
 first line is `# some/file.py` is written to that file. `bash` blocks run under `bash -euo pipefail` with this
@@ -145,7 +145,10 @@ _collect = Sybil(
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
-    inside = file_path.is_relative_to(ROOT / "docs") and "_build" not in file_path.parts
-    if file_path.suffix == ".md" and (inside or file_path.name in ("README.md", "CONTRIBUTING.md")):
-        return _collect(file_path, parent) if inside or file_path.parent == ROOT else None
-    return None
+    if file_path.suffix != ".md" or not file_path.is_relative_to(ROOT):
+        return None
+    inside = file_path.relative_to(ROOT).parts
+    told = inside[0] == "docs" and "_build" not in inside
+    told = told or inside in (("README.md",), ("CONTRIBUTING.md",))
+    told = told or (inside[0] == "plugins" and inside[2:] == ("README.md",))
+    return _collect(file_path, parent) if told else None
