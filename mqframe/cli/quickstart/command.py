@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -44,6 +46,8 @@ def quickstart(
     """
     from mqframe.hooks.manager import default_manager
 
+    # As Ctrl-C does, SIGTERM ends the server and removes its data on the way out.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     spark_job.need_spark()
     default_manager().create("allocation", allocate)
     source = open_source(input_, tag_column, key_column, sharding_column, value_column)
