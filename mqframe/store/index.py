@@ -96,14 +96,14 @@ class KeyIndex:
                 # All messages of a batch may share one key.
                 if key != last_key:
                     last_key = key
-                    if len(key) == 32 and key.isascii():
-                        head = key[:24]
+                    if (len(key) == 32 or len(key) == 56) and key.isascii():
+                        head = key[:-8]
                         start = heads.get(head)
                         if start is None:
                             if len(heads) >= _HEADS_MAX:
                                 heads = self._new_heads(topic)
                             start = heads[head] = unsigned_hash(head, heads[""])
-                        value = (start * _SHIFT_8 + _part(key[24:28]) * _SHIFT_4 + _part(key[28:])) & _MASK
+                        value = (start * _SHIFT_8 + _part(key[-8:-4]) * _SHIFT_4 + _part(key[-4:])) & _MASK
                     else:
                         value = unsigned_hash(key, heads[""])
                     if value >= 0x80000000:
@@ -118,7 +118,7 @@ class KeyIndex:
             self._writable()
 
     def _new_heads(self, topic: str) -> dict[str, int]:
-        # Unique ids of one process begin alike for a minute: 24 of their 32 characters are hashed once.
+        # Unique ids of one process begin alike for a minute: all but 8 of their characters are hashed once.
         if len(self._heads) >= _HEADS_MAX:
             self._heads.clear()
         heads = self._heads[topic] = {"": unsigned_hash(f"{topic}#")}
