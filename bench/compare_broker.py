@@ -3,8 +3,8 @@
 
     compare_broker.py [--rounds 3] [--modes sync1,sync16,async,batch,consume,flush64]
 
-Needs java, javac and mvn; Apache's jars come through Maven once, into ~/.cache/mqframe-bench. Both servers run
-at the same time and are measured in turns, so that the machine's mood hits both. Prints every run, then for
+Needs java, javac and mvn; Apache's jars come through Maven once, into ~/.cache/mqframe-bench. Both servers
+run at the same time and are measured in turns, so that the machine's mood hits both. Prints every run, then for
 each mode both medians, the ratio mqframe / Apache (more is better) and both p99 (ms), then one JSON line.
 `flush64` runs against a second pair of servers that flush before they answer (SYNC_FLUSH).
 """
@@ -187,7 +187,8 @@ def main() -> None:
             servers.processes.clear()
         for mode, row in table.items():
             print(
-                f"{mode:10s} apache {row['apache']:9.0f}  mqframe {row['mqframe']:9.0f}  ratio {row['ratio']:5.2f}"
+                f"{mode:10s} apache {row['apache']:9.0f}  mqframe {row['mqframe']:9.0f}"
+                f"  ratio {row['ratio']:5.2f}"
                 f"   p99 ms: apache {row['apache_p99']:.2f}  mqframe {row['mqframe_p99']:.2f}"
             )
         print(json.dumps(table))

@@ -128,7 +128,8 @@ def main() -> None:
         command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", "32876"]
         command += ["--broker-port", "32911", "--data", str(pathlib.Path(data, "store"))]
         server = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert server.stdout and server.stdout.readline()
+        assert server.stdout
+        server.stdout.readline()
         nameserver = "127.0.0.1:32876"
     runs: dict[str, Callable[[], None]] = {
         "awaited": lambda: asyncio.run(awaited(nameserver, topic)),

@@ -19,9 +19,7 @@ ELEMENT_OVERHEAD_BYTES: Final = _HEAD.size + _SHORT.size
 def encode_element(body: bytes, properties: bytes, flag: int = 0) -> bytes:
     """One message of a batch; `properties` in their text form, UTF-8."""
     size = ELEMENT_OVERHEAD_BYTES + len(body) + len(properties)
-    return b"".join(
-        (_HEAD.pack(size, 0, 0, flag, len(body)), body, _SHORT.pack(len(properties)), properties)
-    )
+    return b"".join((_HEAD.pack(size, 0, 0, flag, len(body)), body, _SHORT.pack(len(properties)), properties))
 
 
 def decode_batch(batch: bytes | memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:

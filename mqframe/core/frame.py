@@ -288,7 +288,7 @@ def _encode_binary_header(frame: Frame) -> bytes:
     if not -0x8000 <= frame.code <= 0x7FFF:
         raise FrameError(f"code {frame.code} does not fit the two bytes of a binary header; use JSON")
     remark = (frame.remark or "").encode()
-    parts = []
+    parts: list[bytes] = []
     for key, value in (frame.ext or {}).items():
         name, text = key.encode(), value.encode()
         parts += (_SHORT.pack(len(name)), name, _INT.pack(len(text)), text)

@@ -1,7 +1,7 @@
 """Fastjson's dialect of JSON, which bodies and config files are written in (wire.md §2).
 
-Besides JSON it has bare integer keys (`{0:"a"}`), object keys (`{{"topic":"t"}:1}`), single quotes and trailing
-commas. Reading takes all of these; writing quotes integer keys, which every reader accepts, and writes keys
+Besides JSON it has bare integer keys (`{0:"a"}`), object keys (`{{"topic":"t"}:1}`), single quotes and
+trailing commas. Reading takes all of these; writing quotes integer keys, which every reader accepts, and writes keys
 that are message queues as objects, which Java readers require.
 """
 
@@ -54,7 +54,7 @@ def decode(text: bytes | memoryview | str, kind: type[T]) -> T:
 
 
 def dumps(value: Any) -> bytes:
-    """`value` (built-in types and msgspec Structs) in the dialect, UTF-8; fields that are None are left out."""
+    """`value` (built-in types, msgspec Structs) in the dialect, UTF-8; fields that are None are left out."""
     builtin = msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_as_is)
     if _has_object_key(builtin):
         return _write(builtin).encode()

@@ -155,5 +155,5 @@ ROCKETMQ_KEYS: Final = frozenset(
     waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue wakeCommitWhenPutMessage
     wakeFlushWhenPutMessage warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
     writeWithoutMmap
-    """.split()  # noqa: SIM905 - 500 quoted lines are not more readable
+    """.split()
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mqframe import Message, Producer
+from mqframe import Message, Producer, ProducerSettings
 from mqframe.core.errors import MqframeError
 from mqframe.store.reader import StoreReader
 
@@ -60,8 +60,11 @@ class Server:
         self.process.stdout.close()
 
 
-def send_until_dead(nameserver: str, name: str, acknowledged: dict[str, tuple[int, int]], reached: threading.Semaphore) -> None:
-    with Producer(group="crash", nameserver=nameserver, retry_times_when_send_failed=0) as producer:
+def send_until_dead(
+    nameserver: str, name: str, acknowledged: dict[str, tuple[int, int]], reached: threading.Semaphore
+) -> None:
+    once = ProducerSettings(retries_sync=0)
+    with Producer(group="crash", nameserver=nameserver, settings=once) as producer:
         number = 0
         try:
             while True:
@@ -88,22 +91,23 @@ def test_every_acknowledged_message_survives_sigkill(tmp_path: Path, flush: str)
             )
             for sender in range(SENDERS)
         ]
-        for sender in senders:
-            sender.start()
-        for _ in range(KILL_AFTER_SENDS):
-            assert reached.acquire(timeout=60)
-        server.kill()
+        try:
+            for sender in senders:
+                sender.start()
+            for _ in range(KILL_AFTER_SENDS):
+                assert reached.acquire(timeout=30)
+        finally:
+            server.kill()
         for sender in senders:
             sender.join(60)
     Server(data, flush).stop()
     found: dict[str, tuple[int, int]] = {}
-    with StoreReader(data / "store") as reader:
-        for queue_id, (low, high) in reader.queues("crash").items():
-            offsets = []
-            for message in reader.messages("crash", queue_id, low, high):
-                found[message.body.decode()] = (queue_id, message.queue_offset)
-                offsets.append(message.queue_offset)
-            assert offsets == list(range(low, high))
+    reader = StoreReader(data / "store")
+    for queue_id in reader.queue_ids("crash"):
+        low, high = reader.queue_range("crash", queue_id)
+        messages = list(reader.records("crash", queue_id, low, high))
+        assert [message.queue_offset for message in messages] == list(range(low, high))
+        found.update({message.body.decode(): (queue_id, message.queue_offset) for message in messages})
     lost = {body: place for body, place in acknowledged.items() if found.get(body) != place}
     assert not lost
     assert len(acknowledged) >= KILLS // 2 * KILL_AFTER_SENDS

@@ -48,9 +48,7 @@ REQUESTS: dict[int, type[Request]] = {}
 """Every request kind that mqframe knows, by code."""
 
 
-def request(
-    code: int, answer: type[Header] = NoHeader, body: str = "", answer_body: str = ""
-) -> Any:
+def request(code: int, answer: type[Header] = NoHeader, body: str = "", answer_body: str = "") -> Any:
     """Class decorator: enter a request kind into the table under its code."""
 
     def enter(kind: R) -> R:

@@ -1,6 +1,6 @@
 """Requests that carry messages: send, pull, look up (wire.md §3.1).
 
-`queue_offset` counts messages; `commit_log_offset` and `offset` of a look-up are bytes; times are milliseconds.
+`queue_offset` counts messages; `commit_log_offset` and `offset` of a look-up are bytes; times are in ms.
 """
 
 from __future__ import annotations
