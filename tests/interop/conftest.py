@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
 
 import pytest
+from interop.apache import Apache
+from interop.foreign import ForeignClient
+from interop.servers import Servers
+from interop.until import until
 
+from mqframe import Admin
 from mqframe.testing import Cluster
 
 HERE = Path(__file__).parent
 CACHE = Path.home() / ".cache" / "mqframe-interop"
-SECONDS_MAX = 60.0
+NEWEST = "5.3.3"
 
 # The one class that moved between the two versions.
 MOVED = {
@@ -57,100 +60,32 @@ def build_class_path(version: str) -> str:
     return f"{classes}:{jars}/*"
 
 
-class JavaClient:
-    """A running test client; its lines come as lists of words."""
-
-    def __init__(self, class_path: str, arguments: list[str], home: Path) -> None:
-        flags = [
-            "-Xmx256m",
-            "-XX:TieredStopAtLevel=1",
-            f"-Duser.home={home}",
-            "-Drocketmq.client.logLevel=ERROR",
-        ]
-        self.process = subprocess.Popen(
-            ["java", *flags, "-cp", class_path, "Interop", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            env={**os.environ, "JAVA_TOOL_OPTIONS": "-Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8"},
-        )
-        self._lines: Queue[list[str] | None] = Queue()
-        self._errors: list[str] = []
-        self._readers = [Thread(target=self._read), Thread(target=self._read_errors)]
-        for reader in self._readers:
-            reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            # The client's log framework writes to standard output too.
-            if line.startswith("fact\t"):
-                self._lines.put(line.rstrip("\n").split("\t")[1:])
-        self._lines.put(None)
-
-    def _read_errors(self) -> None:
-        assert self.process.stderr
-        self._errors.extend(self.process.stderr)
-
-    def next_line(self, seconds: float = SECONDS_MAX) -> list[str] | None:
-        """The next line, `None` at the end; fails the test when none comes in time."""
-        try:
-            return self._lines.get(timeout=seconds)
-        except Empty:
-            pytest.fail(f"the Java client said nothing for {seconds} s: {''.join(self._errors)[-2000:]}")
-
-    def take(self, word: str, count: int) -> list[list[str]]:
-        """The next `count` lines that start with `word`; others are passed over."""
-        found: list[list[str]] = []
-        while len(found) < count:
-            line = self.next_line()
-            if line is None:
-                pytest.fail(
-                    f"the Java client ended after {len(found)} of {count} {word!r}: {''.join(self._errors)[-2000:]}"
-                )
-            if line[0] == word:
-                found.append(line)
-        return found
-
-    def waiting(self, word: str) -> list[list[str]]:
-        """The lines that are there by now and start with `word`."""
-        found = []
-        while not self._lines.empty():
-            line = self._lines.get()
-            if line is None:
-                pytest.fail(f"the Java client ended: {''.join(self._errors)[-2000:]}")
-            if line[0] == word:
-                found.append(line)
-        return found
-
-    def finish(self) -> list[list[str]]:
-        """Close its input, wait for its end and give the lines that were left."""
-        assert self.process.stdin
-        self.process.stdin.close()
-        lines = []
-        while (line := self.next_line()) is not None:
-            lines.append(line)
-        assert self.process.wait(SECONDS_MAX) == 0, "".join(self._errors)[-2000:]
-        return lines
-
-    def end(self) -> None:
-        """End it, unless it has ended, and let go of its pipes."""
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(SECONDS_MAX)
-        for reader in self._readers:
-            reader.join()
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            assert pipe
-            pipe.close()
+def java_client(class_path: str, arguments: Sequence[str], home: Path) -> ForeignClient:
+    """Start the compiled test client; what it keeps goes below `home`."""
+    flags = ["-Xmx256m", "-XX:TieredStopAtLevel=1", f"-Duser.home={home}", "-Drocketmq.client.logLevel=ERROR"]
+    return ForeignClient(
+        ["java", *flags, "-cp", class_path, "Interop", *arguments],
+        {"JAVA_TOOL_OPTIONS": "-Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8"},
+    )
 
 
-StartJava = Callable[..., JavaClient]
+StartJava = Callable[..., ForeignClient]
 
 
-@pytest.fixture(scope="session", params=["5.3.3", "4.9.7"])
+def starting(start: Callable[[Sequence[str]], ForeignClient]) -> Iterator[Callable[..., ForeignClient]]:
+    """Yields what starts clients; ends those that it started."""
+    running: list[ForeignClient] = []
+
+    def start_one(*arguments: str) -> ForeignClient:
+        running.append(start(arguments))
+        return running[-1]
+
+    yield start_one
+    for client in running:
+        client.end()
+
+
+@pytest.fixture(scope="session", params=[NEWEST, "4.9.7"])
 def class_path(request: pytest.FixtureRequest) -> str:
     """Jars and test client of each version in turn."""
     return build_class_path(request.param)
@@ -159,16 +94,50 @@ def class_path(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def java(class_path: str, tmp_path: Path) -> Iterator[StartJava]:
     """Starts Java clients of the version under test; ends them with the test."""
-    running: list[JavaClient] = []
+    yield from starting(lambda arguments: java_client(class_path, arguments, tmp_path))
 
-    def start(*arguments: str) -> JavaClient:
-        client = JavaClient(class_path, list(arguments), tmp_path)
-        running.append(client)
-        return client
 
-    yield start
-    for client in running:
-        client.end()
+@pytest.fixture(scope="session")
+def newest_class_path() -> str:
+    """Jars and test client of the version that our servers are compared with."""
+    return build_class_path(NEWEST)
+
+
+@pytest.fixture
+def newest_java(newest_class_path: str, tmp_path: Path) -> Iterator[StartJava]:
+    """As `java`, of the newest version alone."""
+    yield from starting(lambda arguments: java_client(newest_class_path, arguments, tmp_path))
+
+
+@pytest.fixture(scope="session")
+def apache(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Apache's name server and broker, each in a process of its own."""
+    with Apache(newest_class_path, tmp_path_factory.mktemp("apache")) as running:
+        yield running.servers
+
+
+@pytest.fixture(scope="session")
+def ours() -> Iterator[Servers]:
+    """Our name server and broker, for what is asked of Apache's as well."""
+    with Cluster() as running:
+        yield Servers(running.nameserver, running.broker.address, "broker-a", "DefaultCluster")
+
+
+@pytest.fixture(scope="session", params=["apache", "ours"])
+def servers(request: pytest.FixtureRequest) -> Servers:
+    """Apache's servers and ours in turn: the same is to be true of both."""
+    found: Servers = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def topic(servers: Servers, request: pytest.FixtureRequest) -> str:
+    """A topic of four queues, named after the test."""
+    name = f"{request.path.stem}_{request.node.originalname}".replace("test_", "")
+    with Admin(nameserver=servers.nameserver) as admin:
+        admin.create_topic(name, queues=4)
+        until(lambda: name in admin.list_topics())
+    return name
 
 
 @pytest.fixture
@@ -176,3 +145,24 @@ def cluster() -> Iterator[Cluster]:
     """A name server and a broker in this process, on the real clock."""
     with Cluster() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def go_program() -> Path:
+    """The Go test client, built outside the repository; the module cache keeps what it needs."""
+    need("go")
+    program = CACHE / "go" / "interop"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    command = ["go", "build", "-o", str(program), "."]
+    subprocess.run(command, cwd=HERE / "go", check=True, timeout=300)
+    return program
+
+
+@pytest.fixture
+def go(go_program: Path, tmp_path: Path) -> Iterator[Callable[..., ForeignClient]]:
+    """Starts Go clients; ends them with the test."""
+
+    def start(arguments: Sequence[str]) -> ForeignClient:
+        return ForeignClient([str(go_program), *arguments], {"HOME": str(tmp_path)})
+
+    yield from starting(start)

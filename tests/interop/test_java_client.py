@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable
+
+from interop.until import until
 
 from mqframe import ConsumeResult, Message, Producer, PushConsumer
 from mqframe.testing import Cluster
 
-SECONDS_MAX = 60.0
 BIG = "-" + "0123456789" * 2000
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what other processes do; fails the test when it does not come."""
-    end = time.monotonic() + SECONDS_MAX
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def read_all(java, cluster: Cluster, topic: str) -> list[list[str]]:

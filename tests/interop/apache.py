@@ -1,0 +1,144 @@
+"""Apache's own name server and broker, as child processes that are ended by their owner."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from interop.servers import Servers
+
+from mqframe import Admin, MqframeError
+
+STARTED_SECONDS_MAX = 60.0
+# What the broker's use of unsafe memory and of mapped files needs on Java 17.
+OPENS = [
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+]
+BROKER_CONF = """\
+brokerClusterName={cluster}
+brokerName={broker_name}
+brokerId=0
+brokerIP1=127.0.0.1
+bindAddress=127.0.0.1
+listenPort={port}
+haListenPort={ha_port}
+namesrvAddr={nameserver}
+storePathRootDir={home}/store
+storePathCommitLog={home}/store/commitlog
+autoCreateTopicEnable=true
+mappedFileSizeCommitLog=16777216
+mappedFileSizeConsumeQueue=600000
+maxHashSlotNum=5000
+maxIndexNum=20000
+diskMaxUsedSpaceRatio=95
+"""
+
+
+def free_port() -> int:
+    """A port that is free, as are the one above it and the second below, which brokers take too.
+
+    It lies below those that the system gives to outgoing connections, one of which could take it meanwhile.
+    """
+    while True:
+        port = random.randrange(12_000, 32_000)
+        with contextlib.ExitStack() as sockets, contextlib.suppress(OSError):
+            for step in (0, 1, -2):
+                sockets.enter_context(socket.create_server(("127.0.0.1", port + step)))
+            return port
+
+
+def port_of(address: str) -> int:
+    return int(address.rpartition(":")[2])
+
+
+class Apache:
+    """A name server and a broker in `home`. Use it in a with block; it ends only what it started."""
+
+    def __init__(self, class_path: str, home: Path) -> None:
+        self._class_path = class_path
+        self.home = home
+        self._processes: list[subprocess.Popen[bytes]] = []
+        name_port, port = free_port(), free_port()
+        self.servers = Servers(f"127.0.0.1:{name_port}", f"127.0.0.1:{port}", "apache-a", "ApacheCluster")
+
+    def __enter__(self) -> Apache:
+        try:
+            self._start()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._stop()
+
+    def _start(self) -> None:
+        nameserver, broker = self.servers.nameserver, self.servers.broker
+        conf = self.home / "ns.conf"
+        conf.write_text(f"listenPort={port_of(nameserver)}\nbindAddress=127.0.0.1\n")
+        names = self._run("-Xmx96m", "org.apache.rocketmq.namesrv.NamesrvStartup", conf)
+        self._until_listening(nameserver, names)
+        conf = self.home / "broker.conf"
+        port = port_of(broker)
+        conf.write_text(
+            BROKER_CONF.format(port=port, ha_port=port + 1, home=self.home, **self.servers._asdict())
+        )
+        process = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", conf)
+        self._until_listening(broker, process)
+        end = time.monotonic() + STARTED_SECONDS_MAX
+        with Admin(nameserver=self.servers.nameserver) as admin:
+            # A change of its permission makes the broker register now; else it does so after ten seconds.
+            admin.update_broker_config(broker, {"brokerPermission": "6"})
+            while not self._registered(admin):
+                if time.monotonic() > end:
+                    pytest.fail("Apache's broker did not register in time")
+                time.sleep(0.05)
+
+    def _registered(self, admin: Admin) -> bool:
+        try:
+            return admin.masters() == {self.servers.broker_name: self.servers.broker}
+        except MqframeError:
+            return False
+
+    def _run(self, heap: str, main: str, conf: Path) -> subprocess.Popen[bytes]:
+        # Fixed sizes keep the two light; the quick compiler saves seconds of a start.
+        memory = [heap, "-XX:MaxDirectMemorySize=256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        command = ["java", *OPENS, *memory, f"-Duser.home={self.home}", "-cp", self._class_path, main]
+        with (self.home / f"{conf.stem}.out").open("wb") as output:
+            process = subprocess.Popen(
+                [*command, "-c", str(conf)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "ROCKETMQ_HOME": str(self.home), "NAMESRV_ADDR": self.servers.nameserver},
+            )
+        self._processes.append(process)
+        return process
+
+    def _until_listening(self, address: str, process: subprocess.Popen[bytes]) -> None:
+        end = time.monotonic() + STARTED_SECONDS_MAX
+        while time.monotonic() < end:
+            if process.poll() is not None:
+                break
+            try:
+                socket.create_connection(("127.0.0.1", port_of(address)), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        said = "".join(path.read_text(errors="replace")[-1500:] for path in self.home.glob("*.out"))
+        pytest.fail(f"Apache's server at {address} did not start: {said}")
+
+    def _stop(self) -> None:
+        # Nothing of it is read again, and an orderly end takes the broker ten seconds.
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.wait()

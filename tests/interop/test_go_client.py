@@ -1,0 +1,153 @@
+"""Apache's Go client on our broker; on theirs it must see the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from interop.foreign import ForeignClient
+from interop.servers import Servers
+from interop.until import until
+
+from mqframe import Admin, BlockingPuller, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
+
+StartGo = Callable[..., ForeignClient]
+TEXT = "größer € 订单"
+BIG = "-" + "0123456789" * 2000
+
+
+def test_every_way_of_sending(go: StartGo, servers: Servers, topic: str) -> None:
+    sent: dict[str, list[str]] = {}
+    for mode, count in (("sync", 15), ("async", 15), ("keyed", 15), ("big", 2)):
+        for line in go("send", servers.nameserver, topic, mode, str(count)).finish():
+            assert line[:2] == ["sent", "0"], line
+            sent[line[6] + (BIG if mode == "big" else "")] = line
+    [batch] = go("send", servers.nameserver, topic, "batch", "8").finish()
+    assert batch[:2] == ["sent", "0"]
+
+    with BlockingPuller(servers.nameserver) as puller:
+        queues = puller.queues(topic)
+        assert [queue.queue_id for queue in queues] == [0, 1, 2, 3]
+        messages = [m for queue in queues for m in puller.pull(queue, 0).messages]
+        ends = [puller.max_offset(queue) for queue in queues]
+    assert len(messages) == sum(ends) == 55
+    stored = {message.body.decode(): message for message in messages}
+    expected = [f"{mode}-{n}" for mode in ("sync", "async", "keyed") for n in range(15)]
+    expected += [f"big-{n}{BIG}" for n in range(2)] + [f"batch-{n}" for n in range(8)]
+    assert sorted(stored) == sorted(expected)
+    for body, line in sent.items():
+        message = stored[body]
+        assert [message.message_id, message.offset_message_id] == line[2:4]
+        assert [str(message.queue_id), str(message.queue_offset)] == line[4:6]
+    for body, message in stored.items():
+        number = int(body.split("-")[1])
+        assert (message.tag, message.keys) == (f"tag{number % 3}", [f"key{number}"])
+        assert (message.properties["number"], message.properties["text"]) == (str(number), TEXT)
+    assert stored[f"big-0{BIG}"].store_size < len(BIG)
+    keyed = [{stored[f"keyed-{n}"].queue_id for n in range(customer, 15, 5)} for customer in range(5)]
+    assert [len(queues_of_one) for queues_of_one in keyed] == [1] * 5
+    in_batch = [stored[f"batch-{n}"] for n in range(8)]
+    first = int(batch[5])
+    assert [(m.queue_id, m.queue_offset) for m in in_batch] == [(int(batch[4]), first + n) for n in range(8)]
+    assert [m.offset_message_id for m in in_batch] == batch[3].split(",")
+    # This client gives the messages of a batch no unique keys.
+    assert batch[2] == ""
+    assert [m.message_id for m in in_batch] == [m.offset_message_id for m in in_batch]
+
+
+def test_topics_are_made_on_first_use(go: StartGo, servers: Servers) -> None:
+    lines = go("send", servers.nameserver, "made_by_go", "sync", "8").finish()
+    assert [line[1] for line in lines] == ["0"] * 8
+    assert {line[4] for line in lines} == {"0", "1", "2", "3"}
+
+
+def test_go_push_consumer_gets_what_python_sends(go: StartGo, servers: Servers, topic: str) -> None:
+    with Producer("python_producer", nameserver=servers.nameserver) as producer:
+        results = {}
+
+        def send(begin: int, end: int, padding: str = "") -> None:
+            for n in range(begin, end):
+                body = f"body-{n}{padding}".encode()
+                properties = {"number": str(n), "text": TEXT}
+                results[n] = producer.send(
+                    Message(topic, body, tag=f"tag{n % 3}", keys=[f"key{n}"], properties=properties)
+                )
+
+        send(0, 20)
+        member = go("consume", servers.nameserver, topic, "go_group", "tag0 || tag2", "clustering")
+        member.take("started", 1)
+        send(20, 30)
+        send(30, 31, BIG)
+        wanted = [n for n in range(31) if n % 3 != 1]
+        got = member.take("got", len(wanted))
+        assert [line for line in member.finish() if line[0] == "got"] == []
+        assert sorted(map(tuple, got)) == sorted(
+            (
+                "got",
+                results[n].message_id,
+                str(results[n].queue.queue_id),
+                str(results[n].queue_offset),
+                f"tag{n % 3}",
+                f"key{n}",
+                str(n),
+                f"body-{n}" + (BIG if n == 30 else ""),
+                TEXT,
+                results[n].offset_message_id,
+            )
+            for n in wanted
+        )
+        # It left, and its offsets are with the broker: the next member goes on from there.
+        ends: dict[MessageQueue, int] = {}
+        for n in wanted:
+            ends[results[n].queue] = results[n].queue_offset + 1
+        with Admin(nameserver=servers.nameserver) as admin:
+            assert admin.consumer_connections("go_group").connection_set == []
+            stats = admin.consume_stats("go_group", topic)
+            # What no tag wanted at the end of a queue may be passed over already.
+            assert [queue for queue, end in ends.items() if stats[queue].consumer_offset < end] == []
+        send(31, 40)
+        again = go("consume", servers.nameserver, topic, "go_group", "tag0 || tag2", "clustering")
+        late = again.take("got", 6)
+        assert [line for line in again.finish() if line[0] == "got"] == []
+    assert sorted(int(line[6]) for line in late) == [n for n in range(31, 40) if n % 3 != 1]
+
+
+def test_broadcasting(go: StartGo, servers: Servers, topic: str) -> None:
+    with Producer("python_producer", nameserver=servers.nameserver) as producer:
+        for n in range(10):
+            producer.send(Message(topic, b"x", properties={"number": str(n)}))
+        members = [go("consume", servers.nameserver, topic, "go_all", "*", "broadcasting") for _ in range(2)]
+        for member in members:
+            assert sorted(int(line[6]) for line in member.take("got", 10)) == list(range(10))
+            assert [line for line in member.finish() if line[0] == "got"] == []
+
+
+def test_go_and_python_members_share_a_group(go: StartGo, servers: Servers, topic: str) -> None:
+    consumer = PushConsumer("go_mixed", nameserver=servers.nameserver, consume_from="first")
+    by_python: list[tuple[int, str]] = []
+
+    @consumer.on(topic)
+    def handle(messages, context):
+        by_python.extend((m.queue_id, m.properties["number"]) for m in messages)
+        return ConsumeResult.SUCCESS
+
+    with consumer:
+        other = go("consume", servers.nameserver, topic, "go_mixed", "*", "clustering")
+        other.take("started", 1)
+        until(lambda: len([queue for queue in consumer.queues if queue.topic == topic]) == 2)
+        mine = {queue.queue_id for queue in consumer.queues if queue.topic == topic}
+        with Producer("python_producer", nameserver=servers.nameserver) as producer:
+            for n in range(100):
+                queue = MessageQueue(topic, servers.broker_name, n % 4)
+                producer.send(Message(topic, b"x", properties={"number": str(n)}), queue=queue)
+        by_go: list[tuple[int, str]] = []
+
+        def complete() -> bool:
+            by_go.extend((int(line[2]), line[6]) for line in other.waiting("got"))
+            return len(by_go) + len(by_python) >= 100
+
+        until(complete)
+        by_go += [(int(line[2]), line[6]) for line in other.finish() if line[0] == "got"]
+    assert Counter(number for _, number in by_go + by_python) == Counter(str(n) for n in range(100))
+    assert {queue_id for queue_id, _ in by_python} == mine
+    assert {queue_id for queue_id, _ in by_go} == {0, 1, 2, 3} - mine
