@@ -141,7 +141,7 @@ class Broker:
             OffsetProcessor(store, offsets, topics, groups),
             LockProcessor(self._locks),
             LookupProcessor(store, live),
-            TopicProcessor(topics, store, offsets, self._identity, statistics),
+            TopicProcessor(topics, store, offsets, self._identity, statistics, self._registration.told),
             GroupProcessor(groups, offsets, live),
             StatsProcessor(store, topics, groups, offsets, self._clients, self._identity, statistics),
             RuntimeProcessor(store, offsets, topics, live, clock, statistics),

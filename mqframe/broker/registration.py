@@ -60,14 +60,36 @@ class Registration:
         self._timer = Every(self._clock, seconds, self.announce, name="registration")
 
     def topics_changed(self) -> None:
-        """Register soon; changes that come until then go along."""
+        """Tell soon what changed; changes that come until then go along."""
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._announce_until_current())
 
+    async def told(self) -> None:
+        """Wait until the name servers that answer know the topics as they are now."""
+        if not self.is_current:
+            self.topics_changed()
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
     async def announce(self) -> None:
-        """Tell all name servers now."""
+        """Tell all name servers all topics now."""
+        self._topics.take_changed()
         self._announced = self._topics.changes
-        body = self._body()
+        body = self._body(self._topics.dump())
+        await asyncio.gather(*(self._register(server, body) for server in self._live.current.nameservers))
+
+    async def _announce_changes(self) -> None:
+        # With many topics most of a full registration would be what the name servers know already.
+        self._announced = self._topics.changes
+        body = self._body(self._topics.take_changed())
+        await asyncio.gather(*(self._tell_changes(server, body) for server in self._live.current.nameservers))
+
+    async def _tell_changes(self, server: str, body: bytes) -> None:
+        # A name server that was started anew does not know this broker yet, and may refuse a single topic.
+        if server in self._unreachable or not await self._register(server, body):
+            await self._register(server, self._body(self._topics.dump()))
+
+    async def _register(self, server: str, body: bytes) -> bool:
         request = RegisterBroker(
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
@@ -76,9 +98,7 @@ class Registration:
             broker_id=MASTER_ID,
             body_crc32=crc32(body) & 0x7FFFFFFF,
         )
-        await asyncio.gather(
-            *(self._tell(server, request, body) for server in self._live.current.nameservers)
-        )
+        return await self._tell(server, request, body)
 
     async def stop(self) -> None:
         """Stop the timer and leave everywhere."""
@@ -102,9 +122,9 @@ class Registration:
 
     async def _announce_until_current(self) -> None:
         while not self.is_current:
-            await self.announce()
+            await self._announce_changes()
 
-    async def _tell(self, server: str, request: RegisterBroker | UnregisterBroker, body: bytes) -> None:
+    async def _tell(self, server: str, request: RegisterBroker | UnregisterBroker, body: bytes) -> bool:
         timeout = self._live.current.register_timeout_ms / 1000
         try:
             answer = await self._client.invoke(server, request, body, timeout=timeout)
@@ -114,13 +134,13 @@ class Registration:
             if server not in self._unreachable:
                 self._unreachable.add(server)
                 log.warning("name server was not told", nameserver=server, problem=str(problem))
-        else:
-            if server in self._unreachable:
-                self._unreachable.discard(server)
-                log.info("name server is back", nameserver=server)
+            return False
+        if server in self._unreachable:
+            self._unreachable.discard(server)
+            log.info("name server is back", nameserver=server)
+        return True
 
-    def _body(self) -> bytes:
-        table = self._topics.dump()
+    def _body(self, table: TopicConfigTable) -> bytes:
         allowed = self._live.current.permission
         topics = table.topic_config_table
         if allowed != PERM_READ | PERM_WRITE:

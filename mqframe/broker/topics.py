@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from mqframe.broker.identity import Identity
@@ -22,7 +24,7 @@ QUEUES_MAX = 65_535
 
 
 class TopicProcessor:
-    """Makes, changes, shows and deletes topics."""
+    """Makes, changes, shows and deletes topics. `told`: waits until the name servers know of a change."""
 
     def __init__(
         self,
@@ -31,7 +33,9 @@ class TopicProcessor:
         offsets: OffsetTable,
         identity: Identity,
         statistics: Statistics,
+        told: Callable[[], Awaitable[None]],
     ) -> None:
+        self._told = told
         self._topics = topics
         self._store = store
         self._offsets = offsets
@@ -49,7 +53,7 @@ class TopicProcessor:
             351: self._show,
         }
 
-    def _put(self, call: Call) -> Reply:
+    def _put(self, call: Call) -> Awaitable[Reply]:
         fields = call.fields(UpdateAndCreateTopic)
         self._check(fields.topic, fields.read_queue_nums, fields.write_queue_nums, fields.perm)
         self._topics.put(
@@ -64,15 +68,19 @@ class TopicProcessor:
                 attributes=parse_attributes(fields.attributes),
             )
         )
+        return self._done()
+
+    async def _done(self) -> Reply:
+        await self._told()
         return Reply()
 
-    def _put_list(self, call: Call) -> Reply:
+    def _put_list(self, call: Call) -> Awaitable[Reply]:
         topics = decode(memoryview(call.frame.body), TopicConfigList).topic_config_list
         for topic in topics:
             self._check(topic.topic_name or "", topic.read_queue_nums, topic.write_queue_nums, topic.perm)
         for topic in topics:
             self._topics.put(topic)
-        return Reply()
+        return self._done()
 
     def _check(self, name: str, read_queues: int, write_queues: int, perm: int) -> None:
         try:

@@ -231,8 +231,8 @@ class Sender:
         if self.forbidden and mode != "async":  # of submitted messages each was looked at by itself
             self.check_forbidden(load.messages, queue, address, mode)
         born = self.clock.now_ms()
-        header = self.loader.header(load, queue, born)
         if not self._hooks:
+            header = self.loader.header(load, queue, born)
             answer = await self.port.invoke(address, header, load.body, timeout=seconds)
             return read_send_answer(answer, queue, load.message_id, address)
         return await self._try_with_hooks(load, queue, address, seconds, mode, born)

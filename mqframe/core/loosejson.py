@@ -1,8 +1,8 @@
 """Fastjson's dialect of JSON, which bodies and config files are written in (wire.md §2).
 
 Besides JSON it has bare integer keys (`{0:"a"}`), object keys (`{{"topic":"t"}:1}`), single quotes and
-trailing commas. Reading takes all of these; writing quotes integer keys, which every reader accepts, and writes keys
-that are message queues as objects, which Java readers require.
+trailing commas. Reading takes all of these; writing quotes integer keys, which every reader accepts, and
+writes keys that are message queues as objects, which Java readers require.
 """
 
 from __future__ import annotations
@@ -55,10 +55,27 @@ def decode(text: bytes | memoryview | str, kind: type[T]) -> T:
 
 def dumps(value: Any) -> bytes:
     """`value` (built-in types, msgspec Structs) in the dialect, UTF-8; fields that are None are left out."""
+    try:
+        plain = _encode(value)
+    except TypeError:
+        plain = None  # a key that is an object
+    if plain is not None and b"null" not in plain:
+        return plain
+    if isinstance(value, msgspec.Struct):
+        return _write_struct(value)
     builtin = msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_as_is)
     if _has_object_key(builtin):
         return _write(builtin).encode()
     return _encode(_without_nulls(builtin))
+
+
+def _write_struct(value: msgspec.Struct) -> bytes:
+    # Field by field: what is None is mostly a small part of something large.
+    fields = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+    pairs = [(wire, getattr(value, name)) for name, wire in fields]
+    return b"{%b}" % b",".join(
+        b"%b:%b" % (_encode(wire), dumps(item)) for wire, item in pairs if item is not None
+    )
 
 
 def _as_is(value: Any) -> Any:

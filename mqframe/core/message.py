@@ -73,7 +73,8 @@ class SendResult(msgspec.Struct, frozen=True, gc=False):
 class ReceivedMessage:
     """A stored message. Its properties are split, and its body unpacked, when somebody looks.
 
-    Offsets are counts of records (`queue_offset`) or bytes (`commit_log_offset`); times are ms since 1970; `store_size` is the whole record in bytes. `topic` is what the record says: of a retried message the
+    Offsets are counts of records (`queue_offset`) or bytes (`commit_log_offset`); times are ms since 1970;
+    `store_size` is the whole record in bytes. `topic` is what the record says: of a retried message the
     consumer puts the original topic there before a listener sees it.
     """
 

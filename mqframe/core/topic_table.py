@@ -36,7 +36,7 @@ class TopicTable:
     name servers compare.
     """
 
-    __slots__ = ("_clock", "_own", "_topics", "changes", "version")
+    __slots__ = ("_changed_names", "_clock", "_own", "_topics", "changes", "version")
 
     def __init__(self, clock: Clock, system: Iterable[TopicConfig] = ()) -> None:
         self._clock = clock
@@ -44,6 +44,7 @@ class TopicTable:
         self._own = frozenset(self._topics)
         self.version = DataVersion(timestamp=clock.now_ms())
         self.changes = 0
+        self._changed_names: set[str] = set()
 
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._topics))
@@ -79,6 +80,12 @@ class TopicTable:
         """Everything, as it is saved and registered."""
         return TopicConfigTable(data_version=self.version, topic_config_table=dict(self._topics))
 
+    def take_changed(self) -> TopicConfigTable:
+        """The topics made or changed since the last call, with today's version."""
+        names, self._changed_names = self._changed_names, set()
+        topics = {name: self._topics[name] for name in names if name in self._topics}
+        return TopicConfigTable(data_version=self.version, topic_config_table=topics)
+
     def put(self, topic: TopicConfig) -> bool:
         """Create or change a topic; attributes are given as changes. Gives whether anything changed.
 
@@ -91,7 +98,7 @@ class TopicTable:
         if topic == old:
             return False
         self._topics[name] = topic
-        self._changed()
+        self._changed(name)
         return True
 
     def ensure(
@@ -116,7 +123,7 @@ class TopicTable:
                 topic_sys_flag=sys_flag,
             )
         self._topics[name] = topic
-        self._changed()
+        self._changed(name)
         return topic
 
     def create_like(
@@ -140,21 +147,22 @@ class TopicTable:
             topic_sys_flag=sys_flag,
         )
         self._topics[name] = topic
-        self._changed()
+        self._changed(name)
         return topic
 
     def remove(self, name: str) -> bool:
         """Forget a topic; gives whether there was one."""
         if self._topics.pop(name, None) is None:
             return False
-        self._changed()
+        self._changed(name)
         return True
 
     def touch(self) -> None:
         """Give the table a new version although no topic changed (the broker's own permission did)."""
-        self._changed()
+        self._changed(*self._topics)
 
-    def _changed(self) -> None:
+    def _changed(self, *names: str) -> None:
+        self._changed_names.update(names)
         self.changes += 1
         self.version = next_version(self.version, self._clock.now_ms())
 

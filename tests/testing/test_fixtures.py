@@ -15,14 +15,11 @@ def test_two(mqframe_shared_cluster, mqframe_cluster_factory):
 
 def test_the_plugin_gives_clusters_to_tests(tmp_path):
     (tmp_path / "test_mine.py").write_text(TESTS)
-    # The plugin is loaded by its path, whether or not this checkout is installed with its entry point.
     command = [
         sys.executable,
         "-m",
         "pytest",
         "-q",
-        "-p",
-        "mqframe.testing.fixtures",
         "-p",
         "no:cacheprovider",
         ".",
