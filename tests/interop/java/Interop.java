@@ -116,6 +116,8 @@ public class Interop {
         consumer.start();
         say("started");
         while (System.in.read() >= 0) { }
+        // The shutdown does not wait for what was just consumed to be taken note of.
+        Thread.sleep(200);
         consumer.shutdown();
         say("stopped");
     }
