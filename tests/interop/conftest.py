@@ -153,7 +153,7 @@ def go_program() -> Path:
     need("go")
     program = CACHE / "go" / "interop"
     program.parent.mkdir(parents=True, exist_ok=True)
-    command = ["go", "build", "-o", str(program), "."]
+    command = ["go", "build", "-buildvcs=false", "-o", str(program), "."]
     subprocess.run(command, cwd=HERE / "go", check=True, timeout=300)
     return program
 
