@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 from collections.abc import Mapping
@@ -108,6 +109,7 @@ class Broker:
             on_close=self._connection_closed,
         )
         self._timers: list[Every] = []
+        self._dispatch_due = False
 
     @property
     def address(self) -> str:
@@ -223,11 +225,20 @@ class Broker:
         await self._keeper.save_offsets()
 
     def _end_turn(self) -> None:
-        """Before the answers of a turn leave: what they promise is saved, what was stored is dispatched."""
+        """Before the answers of a turn leave, what they say of topics and groups is saved.
+
+        Queues and index follow while the answers are on their way; no later request is served before them.
+        """
         if self._keeper.has_unsaved_tables:
             self._keeper.save_tables()
         if not self._registration.is_current:
             self._registration.topics_changed()
+        if self._store.undispatched and not self._dispatch_due:
+            self._dispatch_due = True
+            asyncio.get_running_loop().call_soon(self._dispatch)
+
+    def _dispatch(self) -> None:
+        self._dispatch_due = False
         self._store.dispatch()
 
     def _connection_closed(self, peer: Peer) -> None:

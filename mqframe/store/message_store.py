@@ -220,6 +220,11 @@ class MessageStore:
             return Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "the store has stopped")
         return self._flusher.failure or self._cleaner.refusal or self._dispatch.failure
 
+    @property
+    def undispatched(self) -> bool:
+        """Whether something was appended that queues and index do not list yet."""
+        return bool(self._appender.waiting)
+
     def dispatch(self) -> None:
         """Bring queues and index up to the confirmed offset; tell about arrivals. Once a turn of the loop."""
         if self._appender.waiting:
@@ -288,7 +293,7 @@ class MessageStore:
         memory does not hold is waited for.
         """
         found = self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, 0)
-        assert found is not None  # all is mapped
+        assert found is not None, "all is mapped"
         return found
 
     def get_now(
