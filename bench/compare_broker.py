@@ -4,8 +4,8 @@
     compare_broker.py [--rounds 3] [--modes sync1,sync16,async,batch,consume,flush64]
 
 Needs java, javac and mvn; Apache's jars come through Maven once, into ~/.cache/mqframe-bench. Both servers
-run at the same time and are measured in turns, so that the machine's mood hits both. Prints every run, then for
-each mode both medians, the ratio mqframe / Apache (more is better) and both p99 (ms), then one JSON line.
+run at the same time and are measured in turns, so that the machine's mood hits both. Prints every run, then
+for each mode both medians, the ratio mqframe / Apache (more is better) and both p99 (ms), then one JSON line.
 `flush64` runs against a second pair of servers that flush before they answer (SYNC_FLUSH).
 """
 

@@ -47,6 +47,16 @@ class Lookup:
             return Found(GetStatus.OFFSET_OVERFLOW_BADLY, high, low, high)
         return None
 
+    def is_further_back(self, topic: str, queue_id: int, offset: int, distance: int) -> bool:
+        """Whether the record at queue offset `offset` lies more than `distance` bytes before the log's end."""
+        if self._log.end - self._log.start <= distance:
+            return False
+        queue = self._queues.get((topic, queue_id))
+        if queue is None or offset >= queue.end:
+            return False
+        entry = queue.entry(offset)
+        return entry is not None and self._log.end - entry[0] > distance
+
     def get(
         self,
         topic: str,

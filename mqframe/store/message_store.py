@@ -21,7 +21,7 @@ from mqframe.store.incoming import Found, Incoming, QueryFound, Stored, StoredBa
 from mqframe.store.index import KeyIndex
 from mqframe.store.inline_dispatch import InlineDispatch, OnArrival
 from mqframe.store.layout import Layout
-from mqframe.store.log_file import Allocate, LogFile, allocate_really
+from mqframe.store.log_file import Allocate, allocate_really
 from mqframe.store.lookup import Lookup
 from mqframe.store.maintenance import Maintenance, TimerClock
 from mqframe.store.ownership import Ownership
@@ -312,13 +312,7 @@ class MessageStore:
 
     def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
         """Whether the record lies further from the end of the log than memory is likely to reach."""
-        if self._log.end - self._log.start <= self.settings.hot_bytes:
-            return False
-        queue = self._queues.get((topic, queue_id))
-        if queue is None or offset >= queue.end:
-            return False
-        entry = queue.entry(offset)
-        return entry is not None and self._log.end - entry[0] > self.settings.hot_bytes
+        return self._lookup.is_further_back(topic, queue_id, offset, self.settings.hot_bytes)
 
     async def get_cold(
         self,
@@ -400,5 +394,4 @@ class MessageStore:
 
     def clean(self) -> list[Path]:
         """One clean-up pass now; the paths of the commit-log files that went."""
-        gone: list[LogFile] = self._maintenance.clean()
-        return [file.path for file in gone]
+        return [file.path for file in self._maintenance.clean()]
