@@ -48,7 +48,7 @@ class Lookup:
         return None
 
     def is_further_back(self, topic: str, queue_id: int, offset: int, distance: int) -> bool:
-        """Whether the record at queue offset `offset` lies more than `distance` bytes before the log's end."""
+        """Whether the record at queue offset `offset` lies over `distance` bytes before the log's end."""
         if self._log.end - self._log.start <= distance:
             return False
         queue = self._queues.get((topic, queue_id))
