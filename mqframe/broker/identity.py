@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import struct
+from collections.abc import Sequence
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import SettingError
@@ -16,7 +18,7 @@ class Identity:
     and offset ids. Raises `SettingError` for an advertised host that has no address.
     """
 
-    __slots__ = ("_host", "_ip", "address", "cluster", "name", "offset_id_prefix", "store_host")
+    __slots__ = ("_host", "_ip", "_offset_id_prefix", "address", "cluster", "name", "store_host")
 
     def __init__(self, settings: BrokerSettings) -> None:
         self.name = settings.name
@@ -29,11 +31,17 @@ class Identity:
         """Take over the port that is listened on."""
         self.address = _join(self._host, port)
         self.store_host = encode_host(_join(self._ip, port))
-        self.offset_id_prefix = self.store_host.hex().upper()
+        self._offset_id_prefix = self.store_host.hex().upper()
 
     def offset_id(self, commit_log_offset: int) -> str:
         """The id of the record at `commit_log_offset` (bytes)."""
-        return f"{self.offset_id_prefix}{commit_log_offset:016X}"
+        return f"{self._offset_id_prefix}{commit_log_offset:016X}"
+
+    def offset_ids(self, commit_log_offsets: Sequence[int]) -> str:
+        """The ids of several records, comma-joined."""
+        prefix, count = self._offset_id_prefix, len(commit_log_offsets)
+        digits = struct.pack(f">{count}q", *commit_log_offsets).hex().upper()
+        return ",".join([prefix + digits[at : at + 16] for at in range(0, 16 * count, 16)])
 
 
 def _join(host: str, port: int) -> str:

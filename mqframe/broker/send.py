@@ -191,9 +191,8 @@ class SendProcessor:
         count = len(stored.offsets)
         target.meter.total += count
         self._statistics.put.total += count
-        prefix = self._identity.offset_id_prefix
         ext = {
-            "msgId": ",".join([f"{prefix}{offset:016X}" for offset in stored.offsets]),
+            "msgId": self._identity.offset_ids(stored.offsets),
             "queueId": str(queue_id),
             "queueOffset": str(stored.queue_offset),
             p.MSG_REGION: self._region,

@@ -9,7 +9,7 @@ from zlib import crc32
 from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.dispatch_facts import index_keys, queue_code
 from mqframe.core.errors import BodyError, Refusal
-from mqframe.core.properties import PROPERTIES_BYTES_MAX
+from mqframe.core.properties import PROPERTIES_BYTES_MAX, UNIQUE_KEY, find_property
 from mqframe.core.record import HEADS, topic_part
 from mqframe.store.consume_queue import ENTRY
 from mqframe.store.incoming import Incoming
@@ -32,6 +32,25 @@ class LaidBatch(NamedTuple):
     indexed: list[tuple[int, tuple[str, ...]]]
 
 
+class _Shape(NamedTuple):
+    """Properties that differ in nothing but the value of the unique key, `value_size` bytes behind `prefix`.
+
+    They have `size` bytes, one tags `code`, and `keys` to be indexed under; `words` are those besides the
+    unique key, `None` where the unique key is not their own.
+    """
+
+    prefix: bytes
+    suffix: bytes
+    size: int
+    value_size: int
+    code: int
+    keys: tuple[str, ...]
+    words: tuple[str, ...] | None
+
+
+_NO_SHAPE: Final = _Shape(b"", b"", -1, 0, 0, (), None)
+
+
 class BatchLayout:
     """Lays the messages of one batch out; all have what `head` says, and `extra` behind their properties.
 
@@ -46,30 +65,24 @@ class BatchLayout:
         self._now = now
         self._levels = levels
         self._body_max = body_max
-        # Of a property that occurs twice the last counts: those in `extra` would hide a message's own.
-        self._hiding = b"TAGS\x01" in extra or b"KEYS\x01" in extra
-        self._shared_key = index_keys(extra.decode()) if _KEY in extra and not self._hiding else ()
 
     def lay(self, raw: bytes, physical: int, queue_offset: int) -> LaidBatch:
         """The batch `raw` from log offset `physical` and queue offset `queue_offset` on.
 
         Raises `BodyError` where `raw` is malformed, `Refusal` where a message is too large.
         """
-        head, extra, now = self._head, self._extra, self._now
-        layout, sys_flag = fixed_part(head.born_host, head.store_host, head.sys_flag)
+        head, extra, extra_size = self._head, self._extra, len(self._extra)
+        fixed, same_for_all = self._fixed_part()
         magic, topic_bytes = topic_part(head.topic)
-        queue_id, born, born_host, store_host = (
-            head.queue_id, head.born_timestamp, head.born_host, head.store_host,
-        )  # fmt: skip
-        overhead, extra_size = layout.size + len(topic_bytes) + 2, len(extra)
-        pack, pack_entry, pack_short = layout.pack, ENTRY.pack, _SHORT.pack
-        unpack, unpack_short, body_max = _ELEMENT.unpack_from, _SHORT.unpack_from, self._body_max
+        overhead, queue_id, body_max = fixed.size + len(topic_bytes) + 2, head.queue_id, self._body_max
+        pack, pack_short = fixed.pack, _SHORT.pack
+        unpack, unpack_short = _ELEMENT.unpack_from, _SHORT.unpack_from
+        prefix, suffix, shape_size, value_size, code, keys, words = _NO_SHAPE
         pieces: list[bytes] = []
-        entries: list[bytes] = []
         codes: list[int] = []
         offsets: list[int] = []
-        indexed: list[tuple[int, tuple[str, ...]]] = []
-        known: dict[bytes, tuple[int, tuple[str, ...]]] = {}
+        sizes: list[int] = []
+        keyed: list[tuple[str, ...]] = []
         position, stop_all = 0, len(raw)
         while position < stop_all:
             try:
@@ -85,16 +98,30 @@ class BatchLayout:
             if extra_size and properties and properties[-1] != _PAIR_END:
                 properties += b"\x02"
                 properties_size += 1
+            # Messages of one sender differ in nothing but the value of their unique key, mostly.
+            if properties_size != shape_size or not (
+                properties.startswith(prefix) and properties.endswith(suffix)
+            ):
+                prefix, suffix, shape_size, value_size, code, keys, words = self._shape(
+                    properties, len(offsets)
+                )
+            elif value_size:
+                value = properties[len(prefix) : len(prefix) + value_size]
+                if _PAIR_END in value or not value.isascii():
+                    prefix, suffix, shape_size, value_size, code, keys, words = self._shape(
+                        properties, len(offsets)
+                    )
+                elif words is not None:
+                    keys = (value.decode(), *words)
             properties_size += extra_size
             if body_size > body_max or properties_size > PROPERTIES_BYTES_MAX:
                 raise too_large(body_size, body_max, properties_size)
-            code, keys = self._facts(properties, known, len(offsets))
             size = overhead + body_size + properties_size
             body = raw[position + 20 : body_end]
             pieces += (
                 pack(
-                    size, magic, crc32(body) & 0x7FFFFFFF, queue_id, flag, queue_offset, physical, sys_flag,
-                    born, born_host, now, store_host, 0, 0, body_size,
+                    size, magic, crc32(body) & 0x7FFFFFFF, queue_id, flag, queue_offset, physical,
+                    same_for_all, body_size,
                 ),
                 body,
                 topic_bytes,
@@ -102,46 +129,44 @@ class BatchLayout:
                 properties,
                 extra,
             )  # fmt: skip
-            entries.append(pack_entry(physical, size, code))
             codes.append(code)
+            keyed.append(keys)
             offsets.append(physical)
-            if keys:
-                indexed.append((physical, keys))
+            sizes.append(size)
             physical += size
             queue_offset += 1
             position = stop
         if not offsets:
             raise BodyError("the batch holds no message")
-        return LaidBatch(b"".join(pieces), physical, b"".join(entries), codes, offsets, indexed)
+        entries = b"".join(map(ENTRY.pack, offsets, sizes, codes))
+        return LaidBatch(
+            b"".join(pieces), physical, entries, codes, offsets, list(zip(offsets, keyed, strict=True))
+        )
 
-    def _facts(
-        self, properties: bytes, known: dict[bytes, tuple[int, tuple[str, ...]]], number: int
-    ) -> tuple[int, tuple[str, ...]]:
-        """Tags code and index keys of a message. What stands beside the unique key is often the same."""
-        if self._hiding:
-            return self._read(properties + self._extra, number)
-        unique, rest = self._shared_key, properties
+    def _fixed_part(self) -> tuple[struct.Struct, bytes]:
+        """The fixed part with what all records share, from sys flag to prepared offset, as one field."""
+        head = self._head
+        born, store = head.born_host, head.store_host
+        _, sys_flag = fixed_part(born, store, head.sys_flag)
+        shared = struct.pack(
+            f">iq{len(born)}sq{len(store)}siq",
+            sys_flag, head.born_timestamp, born, self._now, store, 0, 0,
+        )  # fmt: skip
+        return struct.Struct(f">iiiiiqq{len(shared)}si"), shared
+
+    def _shape(self, properties: bytes, number: int) -> _Shape:
+        """What follows from `properties`, and which other properties it follows from just as well."""
+        text = _decode(properties + self._extra, number)
+        code, keys = queue_code(self._head.topic, text, self._now, self._levels), index_keys(text)
         at = properties.find(_KEY)
-        if at >= 0:
-            end = properties.find(b"\x02", at)
-            value = properties[at + 9 : end]
-            rest = properties[:at] + properties[end + 1 :]
-            plain = end > at + 9 and (at == 0 or properties[at - 1] == _PAIR_END) and value.isascii()
-            if not plain or _KEY in rest:
-                return self._read(properties + self._extra, number)
-            unique = unique or (value.decode(),)
-        facts = known.get(rest)
-        if facts is None:
-            facts = known[rest] = self._read(rest, number)
-        code, keys = facts
-        return code, unique + keys if keys else unique
-
-    def _read(self, properties: bytes, number: int) -> tuple[int, tuple[str, ...]]:
-        try:
-            text = properties.decode()
-        except UnicodeDecodeError as problem:
-            raise BodyError(f"message {number} of the batch: {problem}") from None
-        return queue_code(self._head.topic, text, self._now, self._levels), index_keys(text)
+        end = properties.find(b"\x02", at)
+        start = at + len(_KEY)
+        regular = properties[start:end].isascii() and end > start and properties.count(_KEY) == 1
+        if at < 0 or not regular or (at and properties[at - 1] != _PAIR_END):
+            return _Shape(properties, b"", len(properties), 0, code, keys, None)
+        hidden = find_property(self._extra.decode(), UNIQUE_KEY) is not None
+        words = None if hidden else keys[1:]
+        return _Shape(properties[:start], properties[end:], len(properties), end - start, code, keys, words)
 
 
 def fixed_part(born_host: bytes, store_host: bytes, sys_flag: int) -> tuple[struct.Struct, int]:
@@ -162,3 +187,10 @@ def too_large(body_size: int, body_max: int, properties_size: int) -> Refusal:
 
 def _malformed(number: int, position: int, problem: str) -> BodyError:
     return BodyError(f"message {number} of the batch, at byte {position}: {problem}")
+
+
+def _decode(properties: bytes, number: int) -> str:
+    try:
+        return properties.decode()
+    except UnicodeDecodeError as problem:
+        raise BodyError(f"message {number} of the batch: {problem}") from None
