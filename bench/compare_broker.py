@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -55,12 +56,19 @@ def class_path() -> str:
     return f"{classes}:{lib}/*"
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
+def free_ports() -> tuple[int, int]:
+    """A port for a name server and one for a broker, which also takes the ports two below and one above.
+
+    Below the range from which the system gives ports to clients, so that none is taken meanwhile.
+    """
+    for base in random.sample(range(20_000, 30_000, 10), 100):
+        try:
+            for port in (base, base + 3, base + 5, base + 6):
+                socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        return base, base + 5
+    sys.exit("no free ports")
 
 
 def wait(port: int, process: subprocess.Popen[bytes], limit: float = 60) -> None:
@@ -94,7 +102,7 @@ class Servers:
     def apache(self, flush: str) -> str:
         home = self.work / f"apache-{flush}"
         home.mkdir()
-        name_port, broker_port = free_ports(2)
+        name_port, broker_port = free_ports()
         address = f"127.0.0.1:{name_port}"
         (home / "ns.conf").write_text(f"listenPort={name_port}\nbindAddress=127.0.0.1\n")
         (home / "broker.conf").write_text(
@@ -117,7 +125,7 @@ class Servers:
         return address
 
     def mqframe(self, flush: str) -> str:
-        name_port, broker_port = free_ports(2)
+        name_port, broker_port = free_ports()
         command = [sys.executable, "-m", "mqframe", "server", "--host", "127.0.0.1"]
         command += ["--nameserver-port", str(name_port), "--broker-port", str(broker_port)]
         command += ["--data", str(self.work / f"mqframe-{flush}")]
