@@ -292,7 +292,8 @@ class Peer(asyncio.Protocol):
             if handler is None:
                 call.reply(Reply(_UNKNOWN, remark=f"request code {frame.code} is not supported"))
                 return
-            self._check_held(frame)
+            if self._held_requests:
+                self._check_held(frame)
             result = handler(call)
         except Exception as problem:  # a handler's error is its request's, not the connection's
             self._fail(call, problem)

@@ -41,6 +41,24 @@ class Appended(NamedTuple):
     timestamp: int
 
 
+class Placed(NamedTuple):
+    """One message that was appended; its properties are looked into when it is dispatched, after its answer.
+
+    `end`, `physical`: log offsets behind it and of it; `queue`: `None` for types that no queue lists;
+    `indexed`: whether its keys go into the index.
+    """
+
+    end: int
+    queue: ConsumeQueue | None
+    queue_offset: int
+    physical: int
+    size: int
+    topic: str
+    properties: str
+    indexed: bool
+    timestamp: int
+
+
 class Appender:
     """Writes records at the end of `log`. `waiting` holds what is appended but not dispatched, in order.
 
@@ -56,7 +74,7 @@ class Appender:
         self._levels = parse_levels(settings.delay_levels)
         self._body_bytes_max = settings.body_bytes_max
         self.store_time = 0
-        self.waiting: deque[Appended] = deque()
+        self.waiting: deque[Appended | Placed] = deque()
 
     def put(self, incoming: Incoming) -> Stored:
         """Append one message. Raises `Refusal` (13: too large; 14: disk full); nothing is stored then."""
@@ -94,16 +112,27 @@ class Appender:
         )
         end = physical + size
         log.end = end
-        code = queue_code(topic, text, now, self._levels)
-        keys = index_keys(text)
-        indexed = [(physical, keys)] if keys and sys_flag & 0xC != SysFlag.TRANSACTION_ROLLBACK else []
+        indexed = sys_flag & SysFlag.TRANSACTION_MASK != SysFlag.TRANSACTION_ROLLBACK
         if listed:
             queue.next_offset = queue_offset + 1
-            entries = ENTRY.pack(physical, size, code)
-            self.waiting.append(Appended(end, queue, queue_offset, entries, [code], topic, indexed, now))
-        else:
-            self.waiting.append(Appended(end, None, 0, b"", [], topic, indexed, now))
+        placed = Placed(
+            end, queue if listed else None, queue_offset, physical, size, topic, text, indexed, now
+        )
+        self.waiting.append(placed)
         return Stored(physical, queue_offset, size, now)
+
+    def describe(self, placed: Placed) -> Appended:
+        """What dispatch needs to know of `placed`."""
+        text, physical, now = placed.properties, placed.physical, placed.timestamp
+        keys = index_keys(text) if placed.indexed else ()
+        indexed = [(physical, keys)] if keys else []
+        if placed.queue is None:
+            return Appended(placed.end, None, 0, b"", [], placed.topic, indexed, now)
+        code = queue_code(placed.topic, text, now, self._levels)
+        entry = ENTRY.pack(physical, placed.size, code)
+        return Appended(
+            placed.end, placed.queue, placed.queue_offset, entry, [code], placed.topic, indexed, now
+        )
 
     def put_batch(self, head: Incoming, batch: memoryview, extra: bytes) -> StoredBatch:
         """Append the messages of `batch` to one queue; `extra` goes behind the properties of each.

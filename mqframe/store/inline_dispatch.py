@@ -9,7 +9,7 @@ from typing import Final
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.log import get_logger
-from mqframe.store.appender import Appended
+from mqframe.store.appender import Appended, Placed
 from mqframe.store.consume_queue import ConsumeQueue
 from mqframe.store.index import KeyIndex
 from mqframe.store.queue_table import QueueTable
@@ -28,12 +28,14 @@ class InlineDispatch:
 
     def __init__(
         self,
-        waiting: deque[Appended],
+        waiting: deque[Appended | Placed],
+        describe: Callable[[Placed], Appended],
         queues: QueueTable,
         index: KeyIndex | None,
         on_arrival: OnArrival | None,
     ) -> None:
         self._waiting = waiting
+        self._describe = describe
         self._queues = queues
         self._index = index
         self._on_arrival = on_arrival
@@ -48,7 +50,8 @@ class InlineDispatch:
             return
         taken: list[Appended] = []
         while waiting and waiting[0].end <= confirmed:
-            taken.append(waiting.popleft())
+            each = waiting.popleft()
+            taken.append(each if isinstance(each, Appended) else self._describe(each))
         try:
             arrivals = self._write(taken)
         except OSError as problem:

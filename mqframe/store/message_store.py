@@ -67,7 +67,8 @@ class MessageStore:
         self.recovered = recovery.run(ownership.was_killed)
         self._appender = Appender(self._log, self._queues, settings, clock.now_ms)
         self._appender.store_time = self.recovered.store_time
-        self._dispatch = InlineDispatch(self._appender.waiting, self._queues, self._index, on_arrival)
+        waiting, describe = self._appender.waiting, self._appender.describe
+        self._dispatch = InlineDispatch(waiting, describe, self._queues, self._index, on_arrival)
         self._dispatch.done = self._log.end
         self._dispatch.done_timestamp = self.recovered.store_time
         self.confirmed = flushed_as_configured(
