@@ -19,6 +19,8 @@ import threading
 import time
 from collections.abc import Callable
 
+import uvloop
+
 from mqframe import AsyncProducer, ConsumeResult, Message, Producer, PushConsumer
 
 BODY = b"x" * 100
@@ -28,7 +30,7 @@ def report(what: str, count: int, seconds: float) -> None:
     print(f"{what:22s} n={count:8d} {count / seconds:10.0f} msg/s", flush=True)
 
 
-async def awaited(nameserver: str, topic: str, count: int = 30_000) -> None:
+async def awaited(nameserver: str, topic: str, loop: str, count: int = 30_000) -> None:
     async with AsyncProducer(group="bench", nameserver=nameserver) as producer:
         message = Message(topic, BODY, tag="T")
         for _ in range(200):
@@ -36,7 +38,7 @@ async def awaited(nameserver: str, topic: str, count: int = 30_000) -> None:
         started = time.perf_counter()
         for _ in range(count):
             await producer.send(message)
-        report("awaited asyncio", count, time.perf_counter() - started)
+        report(f"awaited {loop}", count, time.perf_counter() - started)
 
 
 def blocking(nameserver: str, topic: str, count: int = 30_000) -> None:
@@ -118,7 +120,7 @@ def main() -> None:
     )
     parser.add_argument("--nameserver")
     parser.add_argument(
-        "--only", default="awaited,blocking,concurrent,submit,submit_blocking,consume32,consume1"
+        "--only", default="awaited,uvloop,blocking,concurrent,submit,submit_blocking,consume32,consume1"
     )
     arguments = parser.parse_args()
     topic = f"bench{time.time_ns()}"
@@ -132,7 +134,8 @@ def main() -> None:
         server.stdout.readline()
         nameserver = "127.0.0.1:32876"
     runs: dict[str, Callable[[], None]] = {
-        "awaited": lambda: asyncio.run(awaited(nameserver, topic)),
+        "awaited": lambda: asyncio.run(awaited(nameserver, topic, "asyncio")),
+        "uvloop": lambda: uvloop.run(awaited(nameserver, topic, "uvloop")),
         "blocking": lambda: blocking(nameserver, topic),
         "concurrent": lambda: asyncio.run(concurrent(nameserver, topic)),
         "submit": lambda: asyncio.run(submit(nameserver, topic)),

@@ -6,8 +6,9 @@ what the two bodies hold. Decoding, encoding, documentation and tests all come f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -73,19 +74,23 @@ def decode_fields(ext: Mapping[str, str] | None, kind: type[H]) -> H:
 
 
 @cache
-def _names(kind: type[Header]) -> tuple[tuple[str, str], ...]:
-    return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(kind))
+def _reader(kind: type[Header]) -> tuple[tuple[str, ...], Callable[[Header], tuple[Any, ...]]]:
+    """The wire names of `kind`, and what reads the values of all its fields at once."""
+    names, wire_names = kind.__struct_fields__, kind.__struct_encode_fields__
+    if len(names) > 1:
+        return wire_names, attrgetter(*names)
+    return wire_names, lambda header: tuple(getattr(header, name) for name in names)
 
 
 def encode_fields(header: Header) -> dict[str, str]:
     """`header` as a frame's `ext`: every value as text, what is None left out."""
     ext = {}
-    for name, wire_name in _names(type(header)):
-        value = getattr(header, name)
-        if value is None:
-            continue
+    wire_names, read = _reader(header.__class__)
+    for wire_name, value in zip(wire_names, read(header), strict=True):
         if value.__class__ is str:
             ext[wire_name] = value
+        elif value is None:
+            continue
         elif value is True:
             ext[wire_name] = "true"
         elif value is False:
