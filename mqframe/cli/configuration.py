@@ -18,6 +18,7 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "client": ("client", "producer", "consumer", "net"),
 }
 """The sections that each program has. `client` stands for programs that use producers and consumers."""
+BUSY_POLL_MICROSECONDS: Final = 150
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
 
 
@@ -48,6 +49,10 @@ def load(
     sections = PROGRAMS[program]
     if file is not None:
         layers.append(_file(file, sections))
+    if program != "client" and len(os.sched_getaffinity(0)) > 1:
+        # A server with a processor to itself; one inside another program must not take time from it.
+        own = Given("net.busy_poll_microseconds", BUSY_POLL_MICROSECONDS, "default of servers")
+        layers.append(Layer(Rank.PROGRAM, (own,)))
     classes = [settings_class(section) for section in sections]
     return resolve(classes, layers, other_sections=ALL_SECTIONS.difference(sections))
 

@@ -27,6 +27,7 @@ class Rank(IntEnum):
     ENVIRONMENT = 2
     TOML = 3
     BROKER_CONF = 4
+    PROGRAM = 5
 
 
 @attrs.frozen

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqframe.core.errors import TooMuchInFlight
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.call import Handler
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.deadlines import Deadlines
@@ -45,6 +46,7 @@ class Endpoint:
         self.in_flight_requests = 0
         self.in_flight_bytes = 0
         self.deadlines = Deadlines(clock)
+        self.busy_poll: BusyPoll | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._opaque = 0
         self._sweep: Every | None = None

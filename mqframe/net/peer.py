@@ -155,8 +155,8 @@ class Peer(asyncio.Protocol):
         self._endpoint.release(waiting.body_bytes)
         if not waiting.future.done():
             name = request_name(waiting.request.code)
-            problem = f"{self.address} did not answer {name} within {waiting.timeout:g} s"
-            waiting.future.set_exception(CallTimeout(problem))
+            late = CallTimeout(f"{self.address} did not answer {name} within {waiting.timeout:g} s")
+            waiting.future.set_exception(late)
 
     def close_if_idle(self, now: float) -> None:
         """Close when nothing passed for too long, or when the other side does not read."""
@@ -240,12 +240,10 @@ class Peer(asyncio.Protocol):
     def _read_frames(self) -> None:
         """Handle all whole frames, end the turn, write the answers."""
         endpoint = self._endpoint
-        unsent_bytes_max = endpoint.settings.unsent_bytes_max
-        next_frame = self._decoder.next_frame
+        next_frame, unsent_bytes_max = self._decoder.next_frame, endpoint.settings.unsent_bytes_max
         more = True
         while more:
-            problem = None
-            more = False
+            problem, more, served = None, False, 0
             self._in_turn = True
             try:
                 while not self.closed and (frame := next_frame()) is not None:
@@ -253,6 +251,7 @@ class Peer(asyncio.Protocol):
                     if frame.flag & FLAG_RESPONSE:
                         self._take_answer(frame)
                     else:
+                        served += 1
                         self._serve(frame)
                     if self._out_bytes > unsent_bytes_max:
                         more = True
@@ -267,6 +266,8 @@ class Peer(asyncio.Protocol):
             self._in_turn = False
             if self._out:
                 self._flush()
+            if endpoint.busy_poll is not None and served:
+                endpoint.busy_poll.turn(served)
             if problem is not None:
                 log.warning("malformed frame", peer=self.address, problem=str(problem))
                 self.close(f"malformed frame: {problem}")
@@ -351,16 +352,15 @@ class Peer(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail what waits (asyncio.Protocol)."""
         endpoint = self._endpoint
-        self.closed = True
-        self._reason = self._reason or (str(exc) if exc else "closed by the other side")
+        self.closed, self._reason = True, self._reason or str(exc or "closed by the other side")
         endpoint.peers.discard(self)
         waiting, self.waiting = self.waiting, {}
         for call in waiting.values():
             endpoint.release(call.body_bytes)
             if not call.future.done():
                 name = request_name(call.request.code)
-                problem = f"connection to {self.address} closed during {name}: {self._reason}"
-                call.future.set_exception(ConnectionLost(problem))
+                problem = ConnectionLost(f"connection to {self.address} closed during {name}: {self._reason}")
+                call.future.set_exception(problem)
         if endpoint.on_close is not None:
             endpoint.on_close(self)
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.call import Handler
 from mqframe.net.clock import LoopClock
 from mqframe.net.endpoint import Endpoint
@@ -31,9 +32,9 @@ class Server:
         turn_end: Callable[[], None] | None = None,
         on_close: Callable[[Peer], None] | None = None,
     ) -> None:
-        self._endpoint = Endpoint(
-            clock, settings or NetSettings(), handlers, rpc_hooks, turn_end, on_close, throttle=True
-        )
+        settings = settings or NetSettings()
+        self._busy_poll_seconds = settings.busy_poll_microseconds / 1e6
+        self._endpoint = Endpoint(clock, settings, handlers, rpc_hooks, turn_end, on_close, throttle=True)
         self._listeners: list[asyncio.Server] = []
 
     @property
@@ -51,6 +52,8 @@ class Server:
             lambda: Peer(self._endpoint), host.strip("[]"), port, backlog=1024
         )
         self._endpoint.start()
+        if self._endpoint.busy_poll is None and self._busy_poll_seconds:
+            self._endpoint.busy_poll = BusyPoll(loop, self._busy_poll_seconds)
         self._listeners.append(listener)
         return int(listener.sockets[0].getsockname()[1])
 

@@ -44,3 +44,9 @@ class NetSettings:
         doc="bodies of those requests, bytes",
         check=at_least(1024),
     )
+    busy_poll_microseconds: int = setting(
+        0,
+        doc="how long a server looks for the next request without sleeping, after one that came alone; 0: "
+        "not at all. The servers of the command line take 150 on machines with two or more processors",
+        check=within(0, 10_000),
+    )
