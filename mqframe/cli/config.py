@@ -29,7 +29,7 @@ def show_settings(
     json: Json = False,
 ) -> None:
     """Print every setting with its value and where that came from."""
-    from mqframe.cli.configuration import PROGRAMS, load
+    from mqframe.cli.configuration import PROGRAMS, SERVER_DEFAULT, load
     from mqframe.core.configuration import DEFAULT
     from mqframe.core.errors import SettingError
 
@@ -46,7 +46,7 @@ def show_settings(
             "meaning": entry.doc,
         }
         for entry in resolved.entries
-        if not (changed and entry.origin == DEFAULT)
+        if not (changed and entry.origin in (DEFAULT, SERVER_DEFAULT))
     ]
     rows += [
         {

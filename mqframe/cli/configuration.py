@@ -19,6 +19,7 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The sections that each program has. `client` stands for programs that use producers and consumers."""
 BUSY_POLL_MICROSECONDS: Final = 150
+SERVER_DEFAULT: Final = "default of servers"
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
 
 
@@ -51,7 +52,7 @@ def load(
         layers.append(_file(file, sections))
     if program != "client" and len(os.sched_getaffinity(0)) > 1:
         # A server with a processor to itself; one inside another program must not take time from it.
-        own = Given("net.busy_poll_microseconds", BUSY_POLL_MICROSECONDS, "default of servers")
+        own = Given("net.busy_poll_microseconds", BUSY_POLL_MICROSECONDS, SERVER_DEFAULT)
         layers.append(Layer(Rank.PROGRAM, (own,)))
     classes = [settings_class(section) for section in sections]
     return resolve(classes, layers, other_sections=ALL_SECTIONS.difference(sections))

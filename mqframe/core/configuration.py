@@ -1,6 +1,7 @@
 """Settings from many places: who wins, what a value means, and where it came from.
 
-Precedence: argument, command line, MQFRAME_… environment, TOML file, RocketMQ `broker.conf` keys, default.
+Precedence: argument, command line, MQFRAME_… environment, TOML file, RocketMQ `broker.conf` keys, what the
+program takes itself, default.
 A key that mqframe does not know, or a value that its setting refuses, is an error that names key and origin.
 Keys that only RocketMQ knows have no effect here and are listed in one warning.
 """
