@@ -99,20 +99,18 @@ class BatchLayout:
                 properties += b"\x02"
                 properties_size += 1
             # Messages of one sender differ in nothing but the value of their unique key, mostly.
-            if properties_size != shape_size or not (
-                properties.startswith(prefix) and properties.endswith(suffix)
+            value = properties[len(prefix) : len(prefix) + value_size]
+            if (
+                properties_size != shape_size
+                or not (properties.startswith(prefix) and properties.endswith(suffix))
+                or _PAIR_END in value
+                or not value.isascii()
             ):
                 prefix, suffix, shape_size, value_size, code, keys, words = self._shape(
                     properties, len(offsets)
                 )
-            elif value_size:
-                value = properties[len(prefix) : len(prefix) + value_size]
-                if _PAIR_END in value or not value.isascii():
-                    prefix, suffix, shape_size, value_size, code, keys, words = self._shape(
-                        properties, len(offsets)
-                    )
-                elif words is not None:
-                    keys = (value.decode(), *words)
+            elif words is not None:
+                keys = (value.decode(), *words)
             properties_size += extra_size
             if body_size > body_max or properties_size > PROPERTIES_BYTES_MAX:
                 raise too_large(body_size, body_max, properties_size)

@@ -12,7 +12,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.record import BLANK_BYTES, MAGIC_BLANK
 from mqframe.log import get_logger
 from mqframe.store.layout import file_name, numbered_files
-from mqframe.store.log_file import Allocate, LogFile, sync_directory
+from mqframe.store.log_file import Allocate, LogFile
 
 log: Final = get_logger("store")
 _BLANK: Final = struct.Struct(">ii")
@@ -168,7 +168,3 @@ class CommitLog:
     def path_of(self, base: int) -> Path:
         """The path of the file that starts at `base`."""
         return self._directory / file_name(base)
-
-    def sync_names(self) -> None:
-        """Make removals durable."""
-        sync_directory(self._directory)
