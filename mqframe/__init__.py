@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         ForbiddenContext,
         ForbiddenHook,
         LogRange,
+        MessageFilter,
         OffsetStore,
         OffsetStoreContext,
         QueueSelector,
@@ -73,7 +74,8 @@ _ERRORS = (
 )
 _INTERFACES = (
     "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
-    " LogRange OffsetStore OffsetStoreContext QueueSelector ReadFrom RpcHook SendContext SendHook"
+    " LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom RpcHook SendContext"
+    " SendHook"
 )
 _HOME = {
     name: f"mqframe.{module}"
@@ -132,6 +134,7 @@ __all__ = [
     "LogRange",
     "Message",
     "MessageError",
+    "MessageFilter",
     "MessageQueue",
     "MqframeError",
     "NameServer",

@@ -6,6 +6,7 @@ Source: ClientManageProcessor.java.
 from __future__ import annotations
 
 from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.part import Part, Periodic
 from mqframe.core.bodies import CheckClientBody, ConsumerData, ConsumerList, HeartbeatData
 from mqframe.core.client_registry import BROADCASTING, ClientRegistry, Member
 from mqframe.core.codes import ResponseCode
@@ -26,10 +27,11 @@ from mqframe.net.peer import Peer
 
 log = get_logger("broker")
 
+SCAN_SECONDS = 10.0
 _UNIT_SUBSCRIPTION = 2  # TopicSysFlag.java
 
 
-class ClientProcessor:
+class ClientProcessor(Part):
     """Keeps the registry of clients, and tells the members of a group when it changed."""
 
     def __init__(
@@ -47,6 +49,10 @@ class ClientProcessor:
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
         return {34: self._heartbeat, 35: self._unregister, 38: self._members, 46: self._check}
+
+    def periodic(self) -> list[Periodic]:
+        """Looks for clients whose heartbeats stopped."""
+        return [Periodic(SCAN_SECONDS, self.close_silent, "silent clients")]
 
     def connection_closed(self, peer: Peer) -> None:
         """Let the client behind `peer` go from all its groups."""

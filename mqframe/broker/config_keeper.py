@@ -3,86 +3,100 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from mqframe.core.bodies import Body, ConsumerOffsetTable, SubscriptionGroupTable, TopicConfigTable
-from mqframe.core.group_table import GroupTable
+from mqframe.core.bodies import Body
 from mqframe.core.loosejson import decode, dumps
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.topic_table import TopicTable
 from mqframe.log import get_logger
 from mqframe.store.config_file import ConfigFile
 
 log = get_logger("broker")
-B = TypeVar("B", bound=Body)
 
 
-class _Table(Protocol):
+class Table(Protocol):
+    """What is saved. `changes` grows with every change; `load` takes over what `dump` gave."""
+
     changes: int
 
-    def dump(self) -> Any: ...
+    def dump(self) -> Any:
+        """Everything, as a body."""
+        ...
+
+    def load(self, table: Any, /) -> None:
+        """Take over what was saved."""
+        ...
+
+
+class _Kept:
+    """A table with its file; `saved` is what `changes` was when it was saved last."""
+
+    __slots__ = ("file", "kind", "saved", "table")
+
+    def __init__(self, file: ConfigFile, kind: type[Body], table: Table, saved: int) -> None:
+        self.file = file
+        self.kind = kind
+        self.table = table
+        self.saved = saved
 
 
 class ConfigKeeper:
-    """Keeps `topics.json`, `subscriptionGroup.json` and `consumerOffset.json` below `directory`."""
+    """Keeps tables as files below `directory`.
 
-    def __init__(self, directory: Path, topics: TopicTable, groups: GroupTable, offsets: OffsetTable) -> None:
-        self._topics = topics
-        self._groups = groups
-        self._offsets = offsets
-        self._files = {
-            "topics": ConfigFile(directory / "topics.json"),
-            "groups": ConfigFile(directory / "subscriptionGroup.json"),
-            "offsets": ConfigFile(directory / "consumerOffset.json"),
-        }
+    Those kept `at_once` are saved before an answer leaves that tells of a change, the others from time to
+    time, which loses little that matters when the broker is killed.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._at_once: list[_Kept] = []
+        self._in_time: list[_Kept] = []
         # One thread, so that an older state never replaces a newer one.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="mqframe-config")
-        self._saved = {"topics": -1, "groups": -1, "offsets": 0}
+
+    def keep(self, name: str, kind: type[Body], table: Table, *, at_once: bool = False) -> None:
+        """Keep `table`, whose `dump` gives a `kind`, in the file called `name`."""
+        # What is kept at once is written at the first start, so that the file is there for tools.
+        kept = _Kept(ConfigFile(self._directory / name), kind, table, -1 if at_once else 0)
+        (self._at_once if at_once else self._in_time).append(kept)
 
     def load(self) -> None:
         """Take over what was saved by this broker or by another one of this kind."""
-        self._load("topics", TopicConfigTable, self._topics.load)
-        self._load("groups", SubscriptionGroupTable, self._groups.load)
-        self._load("offsets", ConsumerOffsetTable, self._offsets.load)
+        for kept in self._at_once + self._in_time:
+            self._load(kept)
 
     @property
     def has_unsaved_tables(self) -> bool:
-        """Whether topics or groups changed since they were saved."""
-        return self._saved["topics"] != self._topics.changes or self._saved["groups"] != self._groups.changes
+        """Whether a table that is kept at once changed since it was saved."""
+        return any(kept.saved != kept.table.changes for kept in self._at_once)
 
     def save_tables(self) -> None:
-        """Save topics and groups if they changed."""
-        self._save("topics", self._topics)
-        self._save("groups", self._groups)
+        """Save the tables kept at once that changed."""
+        for kept in self._at_once:
+            changes = kept.table.changes
+            if kept.saved != changes and self._write(kept.file, dumps(kept.table.dump())):
+                kept.saved = changes
 
-    async def save_offsets(self) -> None:
-        """Save consumer offsets if they changed; the disk is waited for in a thread."""
-        changes = self._offsets.changes
-        if self._saved["offsets"] == changes:
-            return
-        content = dumps(self._offsets.dump())
+    async def save_rest(self) -> None:
+        """Save the other tables that changed; the disk is waited for in a thread."""
         loop = asyncio.get_running_loop()
-        if await loop.run_in_executor(self._thread, self._write, self._files["offsets"], content):
-            self._saved["offsets"] = changes
+        for kept in self._in_time:
+            changes = kept.table.changes
+            if kept.saved == changes:
+                continue
+            content = dumps(kept.table.dump())
+            if await loop.run_in_executor(self._thread, self._write, kept.file, content):
+                kept.saved = changes
 
     def close(self) -> None:
         """Wait for what is being saved."""
         self._thread.shutdown()
 
-    def _load(self, name: str, kind: type[B], take: Callable[[B], None]) -> None:
-        loaded = self._files[name].load(lambda raw: decode(raw, kind))
+    def _load(self, kept: _Kept) -> None:
+        loaded = kept.file.load(lambda raw: decode(raw, kept.kind))
         if loaded is not None:
-            take(loaded)
-
-    def _save(self, name: str, table: _Table) -> None:
-        changes = table.changes
-        if self._saved[name] == changes:
-            return
-        if self._write(self._files[name], dumps(table.dump())):
-            self._saved[name] = changes
+            kept.table.load(loaded)
 
     def _write(self, file: ConfigFile, content: bytes) -> bool:
         try:

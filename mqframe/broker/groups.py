@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.part import Part
 from mqframe.core.bodies import GroupConfigList, SubscriptionGroupConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
@@ -13,7 +14,7 @@ from mqframe.core.requests.admin import DeleteSubscriptionGroup, GetSubscription
 from mqframe.net.call import Call, Handler, Reply
 
 
-class GroupProcessor:
+class GroupProcessor(Part):
     """Makes, changes, shows and deletes consumer groups."""
 
     def __init__(self, groups: GroupTable, offsets: OffsetTable, live: LiveSettings) -> None:

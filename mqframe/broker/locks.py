@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from mqframe.broker.part import Part, Periodic
 from mqframe.core.bodies import LockAnswerBody, LockBody, QueueBody
 from mqframe.core.loosejson import decode, dumps
 from mqframe.core.queue_locks import QueueLocks
 from mqframe.net.call import Call, Handler, Reply
 
+EXPIRE_SECONDS = 10.0
 
-class LockProcessor:
+
+class LockProcessor(Part):
     """Gives members the locks of their queues."""
 
     def __init__(self, locks: QueueLocks) -> None:
@@ -17,6 +20,10 @@ class LockProcessor:
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
         return {41: self._lock, 42: self._unlock}
+
+    def periodic(self) -> list[Periodic]:
+        """Forgets locks whose lease has ended."""
+        return [Periodic(EXPIRE_SECONDS, self._locks.expire, "queue locks")]
 
     def _lock(self, call: Call) -> Reply:
         body = decode(memoryview(call.frame.body), LockBody)

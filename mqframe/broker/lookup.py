@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.part import Part
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
@@ -13,7 +14,7 @@ COUNT_MAX = 1024
 """No look-up gives more messages, whatever it asks for."""
 
 
-class LookupProcessor:
+class LookupProcessor(Part):
     """Finds messages in the log."""
 
     def __init__(self, store: MessageStore, live: LiveSettings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqframe.broker.part import Part
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.group_table import GroupTable
@@ -19,7 +20,7 @@ from mqframe.net.call import Call, Handler, Reply
 from mqframe.store.message_store import MessageStore
 
 
-class OffsetProcessor:
+class OffsetProcessor(Part):
     """Says and stores how far groups are, and where queues begin and end."""
 
     def __init__(

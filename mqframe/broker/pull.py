@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Collection
 
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.long_polling import Held, LongPolling
+from mqframe.broker.part import Part, Periodic
 from mqframe.broker.statistics import Statistics
 from mqframe.core.bodies import SubscriptionGroupConfig, TopicConfig
 from mqframe.core.client_registry import ClientRegistry
@@ -27,8 +28,10 @@ from mqframe.store.message_store import MessageStore
 
 log = get_logger("broker")
 
+SWEEP_SECONDS = 5.0
 
-class PullProcessor:
+
+class PullProcessor(Part):
     """Gives stored messages out, holds pulls that find none."""
 
     def __init__(
@@ -57,6 +60,18 @@ class PullProcessor:
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
         return {11: self.pull, 361: self.pull}
+
+    def periodic(self) -> list[Periodic]:
+        """Looks after the pulls that wait."""
+        return [Periodic(SWEEP_SECONDS, self._polling.sweep, "long polling")]
+
+    def arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        """Wakes the pulls that wait for this."""
+        self._polling.arrived(topic, queue_id, max_offset, codes)
+
+    def connection_closed(self, peer: Peer) -> None:
+        """Nobody waits there any more."""
+        self._polling.forget(peer)
 
     def pull(self, call: Call) -> Reply | Awaitable[Reply] | None:
         """Serve a pull: at once, later when it is held, or from a thread when it reads far behind."""

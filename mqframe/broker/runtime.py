@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mqframe.broker.live_settings import LiveSettings, as_lines
+from mqframe.broker.part import Part
 from mqframe.broker.statistics import Statistics
 from mqframe.core.bodies import DataVersion, KVTable
 from mqframe.core.clock import Clock
@@ -27,7 +28,7 @@ VERSION_TEXT: Final = "V5_3_3"
 _LATER: Final = {36: "handing messages back", 37: "ending transactions"}
 
 
-class RuntimeProcessor:
+class RuntimeProcessor(Part):
     """Shows what the broker does, and changes its settings."""
 
     def __init__(

@@ -12,6 +12,7 @@ from typing import Final
 
 from mqframe.broker.identity import Identity
 from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.part import Part
 from mqframe.broker.send_rules import Draft, Rule
 from mqframe.broker.send_targets import SendFields, SendTarget, SendTargets
 from mqframe.broker.statistics import Statistics
@@ -33,7 +34,7 @@ _NO_WAIT: Final = f"{p.WAIT}{p.NAME_END}false"
 _CLUSTER: Final = f"{p.CLUSTER}{p.NAME_END}"
 
 
-class SendProcessor:
+class SendProcessor(Part):
     """Stores what producers send and says where it lies.
 
     `rules`: applied to messages that are not ordinary; `waits_for_disk`: whether answers wait until the store
@@ -118,22 +119,23 @@ class SendProcessor:
             or not (_KEY_INSIDE in text or text.startswith(_KEY))
         ):
             draft = self._draft(fields, target, queue_id, text)
-            target, queue_id, topic = draft.target, draft.queue_id, str(draft.target.topic.topic_name)
-            text = p.encode_properties(draft.properties)
+            target, topic, stored_in, sys_flag = draft.target, draft.topic, draft.queue_id, draft.sys_flag
+            text, more = p.encode_properties(draft.properties), draft.answer
         else:
+            stored_in, sys_flag, more = queue_id, fields.sys_flag | target.sys_flag, None
             if text[-1] != p.PAIR_END:
                 text += p.PAIR_END
             text += self._suffix
         incoming = Incoming(
             topic,
-            queue_id,
+            stored_in,
             call.frame.body,
             text,
             fields.born_timestamp,
             encode_host(call.peer.address),
             self._identity.store_host,
             fields.flag,
-            fields.sys_flag | target.sys_flag,
+            sys_flag,
             fields.reconsume_times or 0,
         )
         stored = self._store.put(incoming)
@@ -147,6 +149,8 @@ class SendProcessor:
             p.MSG_REGION: self._region,
             p.TRACE_ON: self._trace_on,
         }
+        if more:
+            ext.update(more)
         if self._waits_for_disk and _NO_WAIT not in text:
             self._answer_when_confirmed(call, stored, ext)
             return None

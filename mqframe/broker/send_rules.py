@@ -7,11 +7,11 @@ that carry a property of theirs or go to a retry topic; all others pass them by.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from mqframe.broker.send_targets import SendFields, SendTarget, SendTargets
 from mqframe.core import properties as p
 from mqframe.core.codes import ResponseCode
+from mqframe.core.delay_rules import DelayRules
 from mqframe.core.errors import Refusal
 from mqframe.core.group_table import GroupTable
 from mqframe.core.queue_locks import QueueLocks
@@ -20,17 +20,24 @@ from mqframe.core.topics import RETRY_PREFIX, dead_letter_topic
 
 
 class Draft:
-    """A message on its way into the store. `properties`: split, with the broker's own in it."""
+    """A message on its way into the store.
 
-    __slots__ = ("fields", "properties", "queue_id", "target")
+    `target`: where its sender wants it; `topic`, `queue_id`, `sys_flag`: where and as what it is stored.
+    `properties`: split, with the broker's own in it. `answer`: fields that the answer gets besides.
+    """
+
+    __slots__ = ("answer", "fields", "properties", "queue_id", "sys_flag", "target", "topic")
 
     def __init__(
         self, fields: SendFields, target: SendTarget, queue_id: int, properties: dict[str, str]
     ) -> None:
         self.fields = fields
         self.target = target
+        self.topic = fields.topic
         self.queue_id = queue_id
+        self.sys_flag = fields.sys_flag | target.sys_flag
         self.properties = properties
+        self.answer: dict[str, str] = {}
 
 
 Rule = Callable[[Draft], None]
@@ -46,17 +53,17 @@ def refuse_transactions(draft: Draft) -> None:
         )
 
 
-_DELAYS: Final = (p.DELAY, p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS, p.TIMER_DELIVER_MS, "TIMER_DEL_UNIQKEY")
+class DelayMessages:
+    """A message that is to be delivered later is stored where such ones wait."""
 
+    __slots__ = ("_rules",)
 
-def refuse_delays(draft: Draft) -> None:
-    """Delayed messages are not stored by this release."""
-    for name in _DELAYS:
-        value = draft.properties.get(name)
-        if value is not None and (name != p.DELAY or value.strip() not in ("0", "-1")):
-            raise Refusal(
-                ResponseCode.MESSAGE_ILLEGAL, f"delayed messages are not supported ({name}={value})"
-            )
+    def __init__(self, rules: DelayRules) -> None:
+        self._rules = rules
+
+    def __call__(self, draft: Draft) -> None:
+        """Redirect `draft`. Raises `Refusal` 13 for a delay that cannot be kept."""
+        draft.topic, draft.queue_id = self._rules.place(draft.topic, draft.queue_id, draft.properties)
 
 
 class DivertDeadLetters:
@@ -91,4 +98,4 @@ class DivertDeadLetters:
         if (fields.reconsume_times or 0) > limit or self._locks.any_held(name):
             draft.properties.pop(p.DELAY, None)
             draft.target = self._targets.of(self._topics.ensure(dead_letter_topic(name), 1))
-            draft.queue_id = 0
+            draft.topic, draft.queue_id = dead_letter_topic(name), 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mqframe.broker.identity import Identity
+from mqframe.broker.part import Part
 from mqframe.broker.statistics import Statistics
 from mqframe.core.bodies import (
     ConnectionBody,
@@ -47,7 +48,7 @@ from mqframe.net.peer import Peer
 from mqframe.store.message_store import MessageStore
 
 
-class StatsProcessor:
+class StatsProcessor(Part):
     """Answers operators' questions about topics, groups and members."""
 
     def __init__(

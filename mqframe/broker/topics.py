@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from mqframe.broker.identity import Identity
+from mqframe.broker.part import Part
 from mqframe.broker.statistics import Statistics
 from mqframe.core.bodies import DataVersion, TopicConfig, TopicConfigList, TopicList
 from mqframe.core.codes import ResponseCode
@@ -23,7 +24,7 @@ QUEUES_MAX = 65_535
 """Most queues of a topic on one broker."""
 
 
-class TopicProcessor:
+class TopicProcessor(Part):
     """Makes, changes, shows and deletes topics. `told`: waits until the name servers know of a change."""
 
     def __init__(

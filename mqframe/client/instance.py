@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from mqframe.client.identity import SameProcess, client_id, local_ip, nameserver_text
@@ -22,7 +22,7 @@ from mqframe.core.requests.fields import Request
 from mqframe.core.route import MASTER_ID, TopicRoute
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply
+from mqframe.net.call import Call, Reply
 from mqframe.net.client import Client
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.settings import NetSettings
@@ -49,8 +49,7 @@ class Member(Protocol):
 class ClientInstance:
     """Routes, heartbeats and notices of one client, on one asyncio loop.
 
-    `remoting`: whose `handlers` must hold what `handlers` of this object holds, to hear notices of brokers;
-    `ClientInstance.connect` makes both.
+    `remoting`: carries its calls, and the requests of brokers. `ClientInstance.connect` makes both.
     """
 
     def __init__(self, settings: ClientSettings, clock: LoopClock, remoting: Client) -> None:
@@ -69,6 +68,7 @@ class ClientInstance:
         self._told: set[str] = set()
         self._periodic: list[Every] = []
         self._tasks: set[asyncio.Task[Any]] = set()
+        remoting.serve(NotifyConsumerIdsChanged.CODE, self.members_changed)
 
     @classmethod
     def connect(
@@ -78,22 +78,9 @@ class ClientInstance:
         net: NetSettings | None = None,
         *,
         rpc_hooks: tuple[RpcHook, ...] = (),
-        handlers: Mapping[int, Handler] | None = None,
     ) -> ClientInstance:
-        """An instance with a remoting of its own. `handlers`: further codes that brokers may send."""
-        made: list[ClientInstance] = []
-
-        def members_changed(call: Call) -> Reply | None:
-            return made[0].members_changed(call)
-
-        remoting = Client(
-            clock,
-            net or NetSettings(),
-            handlers={NotifyConsumerIdsChanged.CODE: members_changed, **(handlers or {})},
-            rpc_hooks=rpc_hooks,
-        )
-        made.append(cls(settings, clock, remoting))
-        return made[0]
+        """An instance with a remoting of its own. What brokers may ask is added with `remoting.serve`."""
+        return cls(settings, clock, Client(clock, net or NetSettings(), rpc_hooks=rpc_hooks))
 
     async def start(self) -> None:
         """Begin to poll routes and to send heartbeats."""

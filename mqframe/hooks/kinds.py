@@ -13,6 +13,7 @@ from mqframe.hooks.interfaces import (
     ConsumeHook,
     Dispatcher,
     ForbiddenHook,
+    MessageFilter,
     OffsetStore,
     QueueSelector,
     RpcHook,
@@ -40,6 +41,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         Kind("consume_hook", "register_consume_hooks", ConsumeHook),
         Kind("forbidden_hook", "register_forbidden_hooks", ForbiddenHook),
         Kind("rpc_hook", "register_rpc_hooks", RpcHook),
+        Kind("message_filter", "register_message_filters", MessageFilter),
         Kind("command", "register_commands", None),
     )
 }
@@ -59,6 +61,9 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("offset_store", "remote"): "mqframe-plugin-offsetstore",
     ("offset_store", "sqlite"): "mqframe-plugin-offsetstore",
     ("dispatcher", "parquet"): "mqframe-plugin-spark",
+    ("message_filter", "SQL92"): "mqframe-plugin-sql92",
+    ("send_hook", "trace"): "mqframe-plugin-trace",
+    ("consume_hook", "trace"): "mqframe-plugin-trace",
 }
 """Which of this project's distributions brings what, for the install line in the error message."""
 

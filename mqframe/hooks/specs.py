@@ -61,5 +61,10 @@ def register_rpc_hooks() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def register_message_filters() -> Factories:  # type: ignore[empty-body]
+    """Factories of `MessageFilter` by type of expression. Called when a subscription of that type comes."""
+
+
+@hookspec
 def register_commands() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Typer applications by command name. Called when the command line starts."""

@@ -45,6 +45,10 @@ class Client:
             clock, self._settings, handlers or {}, rpc_hooks, None, self._peer_closed, throttle=False
         )
 
+    def serve(self, code: int, handler: Handler) -> None:
+        """Have requests of servers with `code` served by `handler` from now on."""
+        self._endpoint.handlers[code] = handler
+
     @property
     def in_flight_requests(self) -> int:
         """Requests that wait for their answers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ from mqframe.store.cleaner import Cleaner, DiskUsage, disk_usage
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.flusher import LogFlusher
 from mqframe.store.following import Cursors, Follower
-from mqframe.store.incoming import Found, Incoming, QueryFound, Stored, StoredBatch
+from mqframe.store.incoming import Incoming, Stored, StoredBatch
 from mqframe.store.index import KeyIndex
 from mqframe.store.inline_dispatch import InlineDispatch, OnArrival
 from mqframe.store.layout import Layout
@@ -26,6 +26,7 @@ from mqframe.store.lookup import Lookup
 from mqframe.store.maintenance import Maintenance, TimerClock
 from mqframe.store.ownership import Ownership
 from mqframe.store.queue_table import QueueTable
+from mqframe.store.reads import StoreReads
 from mqframe.store.recovery import Recovery, encode_ends
 from mqframe.store.settings import StoreSettings
 from mqframe.store.threads import Threads
@@ -33,7 +34,7 @@ from mqframe.store.threads import Threads
 log: Final = get_logger("store")
 
 
-class MessageStore:
+class MessageStore(StoreReads):
     """Belongs to one loop and its thread; has no locks. Made by `open`."""
 
     def __init__(
@@ -239,134 +240,6 @@ class MessageStore:
         It gets True, or False when that took longer than `sync_flush_timeout_ms`.
         """
         self._flusher.when_confirmed(end_offset, callback)
-
-    # Where things are
-
-    @property
-    def confirmed_offset(self) -> int:
-        """First log offset that consumers may not see yet, bytes."""
-        return self.confirmed()
-
-    @property
-    def min_offset(self) -> int:
-        """Oldest log offset that is kept, bytes."""
-        return self._log.start
-
-    @property
-    def max_offset(self) -> int:
-        """Where the next record goes, bytes."""
-        return self._log.end
-
-    @property
-    def flushed_offset(self) -> int:
-        """First log offset that is not known to be on disk, bytes."""
-        return self._log.flushed
-
-    def queues(self) -> Iterable[tuple[str, int]]:
-        """(topic, queue id) of every queue that ever held a message and was not deleted."""
-        return [queue.key for queue in self._queues]
-
-    def queue_min(self, topic: str, queue_id: int) -> int:
-        """First offset of the queue whose record is still kept; 0 for an unknown queue."""
-        queue = self._queues.get((topic, queue_id))
-        return 0 if queue is None else queue.min_offset(self._log.start)
-
-    def queue_max(self, topic: str, queue_id: int) -> int:
-        """Offset behind the last message that consumers may see; 0 for an unknown queue."""
-        queue = self._queues.get((topic, queue_id))
-        return 0 if queue is None else queue.end
-
-    # Reading
-
-    def get(
-        self,
-        topic: str,
-        queue_id: int,
-        offset: int,
-        max_messages: int,
-        *,
-        codes: Container[int] | None = None,
-        bytes_max: int = 256 << 10,
-    ) -> Found:
-        """Records of a queue from `offset` on, as they lie in the log; with `codes` only those tags codes.
-
-        `bytes_max` does not hold the first record back. Parts are slices of the log's map, not copies; what
-        memory does not hold is waited for.
-        """
-        found = self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, 0)
-        assert found is not None, "all is mapped"
-        return found
-
-    def get_now(
-        self,
-        topic: str,
-        queue_id: int,
-        offset: int,
-        max_messages: int,
-        *,
-        codes: Container[int] | None = None,
-        bytes_max: int = 256 << 10,
-    ) -> Found | None:
-        """As `get`, but `None` instead of a wait for the disk; then `get_cold` is the call to make."""
-        mapped_from = self._log.end - self.settings.mapped_read_bytes
-        return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from)
-
-    def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
-        """Whether the record lies further from the end of the log than memory is likely to reach."""
-        return self._lookup.is_further_back(topic, queue_id, offset, self.settings.hot_bytes)
-
-    async def get_cold(
-        self,
-        topic: str,
-        queue_id: int,
-        offset: int,
-        max_messages: int,
-        *,
-        codes: Container[int] | None = None,
-        bytes_max: int = 256 << 10,
-    ) -> Found:
-        """As `get`, with all reading done in a thread."""
-        queue = self._queues.get((topic, queue_id))
-        nothing = self._lookup.outside(queue, offset)
-        if nothing is not None or queue is None:
-            return self.get(topic, queue_id, offset, max_messages, codes=codes, bytes_max=bytes_max)
-        low = queue.min_offset(self._log.start)
-        return await self._threads.run_and_wait(
-            lambda: self._lookup.get_elsewhere(queue, offset, max_messages, codes, bytes_max, low)
-        )
-
-    def offset_at(self, topic: str, queue_id: int, timestamp_ms: int, *, upper: bool = False) -> int:
-        """First queue offset stored at or after `timestamp_ms`; `upper`: the last one at or before it."""
-        queue = self._queues.get((topic, queue_id))
-        return 0 if queue is None else self._lookup.offset_at(queue, timestamp_ms, upper)
-
-    def store_time_at(self, topic: str, queue_id: int, offset: int) -> int | None:
-        """Store time (ms) of the record at queue `offset`; `None` when there is none."""
-        queue = self._queues.get((topic, queue_id))
-        return None if queue is None else self._lookup.store_time(queue, offset)
-
-    def record_at(self, commit_log_offset: int) -> bytes | None:
-        """The record that starts at this log offset; `None` when none does."""
-        if commit_log_offset >= self.confirmed():
-            return None
-        found = self._lookup.record(commit_log_offset)
-        return None if found is None else bytes(found[1])
-
-    def query(
-        self,
-        topic: str,
-        key: str,
-        max_count: int,
-        begin_ms: int = 0,
-        end_ms: int = (1 << 63) - 1,
-        *,
-        unique: bool = False,
-    ) -> QueryFound:
-        """Records with exactly this key (a business key or a unique id), newest first.
-
-        `unique`: only records whose unique id it is.
-        """
-        return self._lookup.query(topic, key, max_count, begin_ms, end_ms, unique)
 
     def delete_topic(self, topic: str) -> None:
         """Delete the queues of `topic`; its records stay in the log until that is cleaned."""

@@ -40,6 +40,7 @@ from mqframe.core.requests.fields import Header, Request, encode_fields
 from mqframe.core.requests.messages import PullAnswer, PullMessage
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.tag_filter import TagFilter
+from mqframe.net.call import Handler
 from mqframe.net.clock import LoopClock
 
 HOST: Final = encode_host("10.0.0.1:10911")
@@ -69,6 +70,8 @@ class ScriptedBroker:
         self._log: dict[MessageQueue, list[tuple[str, bytes]]] = defaultdict(list)
         self._scripts: dict[int, deque[Scripted]] = defaultdict(deque)
         self._waiting: list[tuple[PullMessage, asyncio.Future[Frame]]] = []
+        self.handlers: dict[int, Handler] = {}
+        """What the client serves, by request code."""
 
     @property
     def held_back(self) -> list[PullMessage]:
@@ -123,6 +126,10 @@ class ScriptedBroker:
         self.first[queue] = first
 
     # What a remoting offers
+
+    def serve(self, code: int, handler: Handler) -> None:
+        """Note what the client serves."""
+        self.handlers[code] = handler
 
     async def invoke(
         self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0

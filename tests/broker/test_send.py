@@ -146,9 +146,6 @@ def test_a_malformed_batch_is_refused_and_nothing_is_stored(run, body):
         ({"topic": "t"}, b"", 13),
         ({"topic": "t"}, bytes(4 * 1024 * 1024 + 1), 13),
         ({"topic": "t", "properties": "a\x01" + "b" * 32767}, b"x", 13),
-        ({"topic": "t", "properties": f"{KEY}DELAY\x013\x02"}, b"x", 13),
-        ({"topic": "t", "properties": f"{KEY}TIMER_DELIVER_MS\x01123\x02"}, b"x", 13),
-        ({"topic": "t", "properties": f"{KEY}TIMER_DELAY_SEC\x013\x02"}, b"x", 13),
         ({"topic": "t", "properties": f"TRAN_MSG\x01true\x02{KEY}"}, b"x", 13),
     ],
 )

@@ -21,6 +21,9 @@ HERE = Path(__file__).parent
 CACHE = Path.home() / ".cache" / "mqframe-interop"
 NEWEST = "5.3.3"
 
+NEWEST_ONLY = {"Pop.java"}
+"""Sources that need classes which the older version does not have."""
+
 # The one class that moved between the two versions.
 MOVED = {
     "4.9.7": (
@@ -51,20 +54,29 @@ def build_class_path(version: str) -> str:
             [*command, "dependency:copy-dependencies", f"-DoutputDirectory={jars}"], check=True, timeout=600
         )
         (home / "complete").touch()
-    source = (HERE / "java/Interop.java").read_text()
-    source = source.replace(*MOVED.get(version, ("", "")))
     classes.mkdir(exist_ok=True)
-    (home / "Interop.java").write_text(source)
-    command = ["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(classes), str(home / "Interop.java")]
-    subprocess.run(command, check=True, timeout=120, capture_output=True)
+    sources = []
+    for file in sorted((HERE / "java").glob("*.java")):
+        if version == NEWEST or file.name not in NEWEST_ONLY:
+            sources.append(home / file.name)
+            sources[-1].write_text(file.read_text().replace(*MOVED.get(version, ("", ""))))
+    command = ["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(classes), *map(str, sources)]
+    done = subprocess.run(command, timeout=120, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     return f"{classes}:{jars}/*"
 
 
 def java_client(class_path: str, arguments: Sequence[str], home: Path) -> ForeignClient:
-    """Start the compiled test client; what it keeps goes below `home`."""
+    """Start a compiled test client; what it keeps goes below `home`.
+
+    A first argument that is the name of a class names the one to start, else it is `Interop`.
+    """
+    main = "Interop"
+    if (HERE / f"java/{arguments[0]}.java").exists():
+        main, *arguments = arguments
     flags = ["-Xmx256m", "-XX:TieredStopAtLevel=1", f"-Duser.home={home}", "-Drocketmq.client.logLevel=ERROR"]
     return ForeignClient(
-        ["java", *flags, "-cp", class_path, "Interop", *arguments],
+        ["java", *flags, "-cp", class_path, main, *arguments],
         {"JAVA_TOOL_OPTIONS": "-Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8"},
     )
 

@@ -7,6 +7,7 @@ from mqframe.hooks.interfaces.allocation import AllocationStrategy
 from mqframe.hooks.interfaces.consume_hook import ConsumeContext, ConsumeHook
 from mqframe.hooks.interfaces.dispatcher import Dispatcher, LogRange
 from mqframe.hooks.interfaces.forbidden_hook import Forbidden, ForbiddenContext, ForbiddenHook
+from mqframe.hooks.interfaces.message_filter import Matches, MessageFilter
 from mqframe.hooks.interfaces.offset_store import OffsetStore, OffsetStoreContext, OffsetWire, ReadFrom
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.hooks.interfaces.selector import QueueSelector
@@ -21,6 +22,8 @@ __all__ = [
     "ForbiddenContext",
     "ForbiddenHook",
     "LogRange",
+    "Matches",
+    "MessageFilter",
     "OffsetStore",
     "OffsetStoreContext",
     "OffsetWire",

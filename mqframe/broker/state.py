@@ -1,0 +1,69 @@
+"""The tables and services that the parts of one broker share. Each part is handed those that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mqframe.broker.config_keeper import ConfigKeeper
+from mqframe.broker.identity import Identity
+from mqframe.broker.inlet import Inlet
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.long_polling import LongPolling
+from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.statistics import Statistics
+from mqframe.core.bodies import ConsumerOffsetTable, SubscriptionGroupTable, TopicConfigTable
+from mqframe.core.client_registry import ClientRegistry
+from mqframe.core.delay_levels import parse_levels
+from mqframe.core.delay_rules import DelayRules
+from mqframe.core.group_table import GroupTable
+from mqframe.core.offset_table import OffsetTable
+from mqframe.core.queue_locks import QueueLocks
+from mqframe.core.topic_table import TopicTable, system_topics
+from mqframe.net.clock import LoopClock
+from mqframe.net.peer import Peer
+from mqframe.store.inline_dispatch import OnArrival
+from mqframe.store.message_store import MessageStore
+from mqframe.store.settings import StoreSettings
+
+
+class BrokerState:
+    """Opens the store and makes empty tables; `keeper.load` fills them.
+
+    `arrived`: told of new messages in queues; `stored`: told when a message was stored outside of a request.
+    Raises `StoreError`, and `SettingError` for an advertised host that has no address.
+    """
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        store_settings: StoreSettings,
+        clock: LoopClock,
+        arrived: OnArrival,
+        stored: Callable[[], None],
+    ) -> None:
+        self.clock = clock
+        self.identity = Identity(settings)
+        self.live = LiveSettings(settings)
+        self.statistics = Statistics(clock)
+        self.topics = TopicTable(
+            clock,
+            system_topics(
+                settings.cluster,
+                settings.name,
+                default_queues=settings.default_topic_queues,
+                auto_create=settings.auto_create_topics,
+            ),
+        )
+        self.groups = GroupTable(clock)
+        self.offsets = OffsetTable(clock)
+        self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
+        self.locks = QueueLocks(clock)
+        self.keeper = ConfigKeeper(store_settings.directory / "config")
+        self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
+        self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
+        self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
+        self.store = MessageStore.open(store_settings, clock, on_arrival=arrived, broker_name=settings.name)
+        self.polling = LongPolling(clock, self.store.queue_max)
+        self.levels = parse_levels(store_settings.delay_levels)
+        self.delays = DelayRules(self.levels)
+        self.inlet = Inlet(self.store, self.delays, self.identity, stored)

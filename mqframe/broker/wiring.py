@@ -1,0 +1,56 @@
+"""Which parts a broker has, and what each is handed."""
+
+from __future__ import annotations
+
+import os
+import random
+
+from mqframe.broker.clients import ClientProcessor
+from mqframe.broker.groups import GroupProcessor
+from mqframe.broker.locks import LockProcessor
+from mqframe.broker.lookup import LookupProcessor
+from mqframe.broker.offsets import OffsetProcessor
+from mqframe.broker.part import Part
+from mqframe.broker.pull import PullProcessor
+from mqframe.broker.registration import Registration
+from mqframe.broker.runtime import RuntimeProcessor
+from mqframe.broker.send import SendProcessor
+from mqframe.broker.send_rules import DelayMessages, DivertDeadLetters, Rule, refuse_transactions
+from mqframe.broker.send_targets import SendTargets
+from mqframe.broker.state import BrokerState
+from mqframe.broker.stats import StatsProcessor
+from mqframe.broker.topics import TopicProcessor
+from mqframe.core.ids import UniqueIds
+
+
+def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
+    """All parts, in the order in which they start."""
+    store, topics, groups, offsets = state.store, state.topics, state.groups, state.offsets
+    live, clock, statistics, clients = state.live, state.clock, state.statistics, state.clients
+    identity, locks = state.identity, state.locks
+    targets = SendTargets(topics, live, statistics)
+    rules: tuple[Rule, ...] = (
+        DivertDeadLetters(groups, topics, targets, locks),
+        refuse_transactions,
+        DelayMessages(state.delays),
+    )
+    return [
+        SendProcessor(
+            store, targets, identity, live, clock, statistics, _unique_ids(state), rules,
+            store.settings.flush == "SYNC_FLUSH",
+        ),
+        PullProcessor(store, topics, groups, clients, offsets, state.polling, live, clock, statistics),
+        ClientProcessor(clients, groups, topics, live),
+        OffsetProcessor(store, offsets, topics, groups),
+        LockProcessor(locks),
+        LookupProcessor(store, live),
+        TopicProcessor(topics, store, offsets, identity, statistics, registration.told),
+        GroupProcessor(groups, offsets, live),
+        StatsProcessor(store, topics, groups, offsets, clients, identity, statistics),
+        RuntimeProcessor(store, offsets, topics, live, clock, statistics),
+    ]  # fmt: skip
+
+
+def _unique_ids(state: BrokerState) -> UniqueIds:
+    ip = state.identity.store_host[:-4]
+    return UniqueIds(state.clock, ip, os.getpid(), random.getrandbits(32))

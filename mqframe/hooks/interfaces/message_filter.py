@@ -1,0 +1,26 @@
+"""Filters by which subscriptions choose messages, beyond tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+Matches = Callable[[Mapping[str, str]], bool]
+"""Whether a message with these properties is wanted. What cannot be evaluated is not wanted."""
+
+
+class MessageFilter:
+    """One kind of expression, named after its type on the wire, for example "SQL92".
+
+    The broker compiles a subscription's expression once, and asks for every message that a pull looks at.
+    Synchronous; may not block.
+    """
+
+    name: str = ""
+
+    def compile(self, expression: str) -> Matches:
+        """Make ready to evaluate `expression`.
+
+        Raises `FixError` that says at which character (from 1) the expression is wrong, and what was
+        expected.
+        """
+        raise NotImplementedError

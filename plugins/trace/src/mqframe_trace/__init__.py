@@ -1,0 +1,1 @@
+"""The send hook and the consume hook `trace`."""
