@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from mqframe.client.beginning import Beginning
 from mqframe.client.consume_service import ConsumeService
 from mqframe.client.consumer_settings import ConsumerSettings
 from mqframe.client.instance import ClientInstance, Member
@@ -69,7 +70,7 @@ class Membership:
             self._store,
             self.pulls,
             self,
-            plan.begin,
+            Beginning(instance, self._store, plan.begin),
             plan.settings.rebalance_seconds,
         )
         self._persist: Every | None = None

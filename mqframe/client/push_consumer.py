@@ -13,29 +13,25 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
+from mqframe.client.consume_from import beginning
 from mqframe.client.consumer_settings import ConsumerSettings
 from mqframe.client.instance import ClientInstance
 from mqframe.client.listener import ListenerFunction, Subscription, subscription
 from mqframe.client.membership import ConsumerPlan, Membership
-from mqframe.client.offsets import BrokerOffsets
+from mqframe.client.offset_choice import OffsetChoice
 from mqframe.client.settings import ClientSettings
 from mqframe.core.bodies import ConsumerData
-from mqframe.core.consume_rules import ConsumeFrom, MessageModel
+from mqframe.core.consume_rules import MessageModel
 from mqframe.core.errors import ClosedError, FixError
 from mqframe.core.message import MessageQueue
 from mqframe.core.topics import check_group, check_topic
-from mqframe.hooks.interfaces import (
-    AllocationStrategy,
-    ConsumeHook,
-    OffsetStore,
-    OffsetStoreContext,
-)
+from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook
 from mqframe.hooks.manager import PluginManager, default_manager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
@@ -84,7 +80,7 @@ class AsyncPushConsumer:
         self.group = group
         self.model = MessageModel.BROADCASTING if broadcasting else MessageModel.CLUSTERING
         self.settings = settings or ConsumerSettings()
-        self._begin = _begin(consume_from)
+        self._begin = beginning(consume_from)
         self._client = client or ClientSettings()
         if nameserver:
             self._client = attrs.evolve(self._client, nameserver=nameserver)  # type: ignore[misc]
@@ -97,9 +93,12 @@ class AsyncPushConsumer:
         self._strategy: AllocationStrategy = self._plugins.create("allocation", allocate, allocate_options)
         self._hooks: tuple[ConsumeHook, ...] = self._plugins.create_all("consume_hook", consume_hooks)
         self._rpc_hooks = self._plugins.create_all("rpc_hook", rpc_hooks)
-        self._store_choice = offset_store or ("local" if broadcasting else "remote")
-        self._store_options = offset_store_options
-        self._check_store()
+        self._store = OffsetChoice(
+            self._plugins,
+            offset_store or ("local" if broadcasting else "remote"),
+            offset_store_options,
+            self.settings.offset_directory,
+        )
         self._shared = instance
         self._subscriptions: dict[str, Subscription] = {}
         self._running: Membership | None = None
@@ -261,39 +260,10 @@ class AsyncPushConsumer:
             clock=self._clock,
             strategy=self._strategy,
             hooks=self._hooks,
-            make_store=self._make_store,
+            make_store=lambda instance: self._store.make(instance, self.group),
             subscriptions=self._subscriptions,
         )
-
-    def _make_store(self, instance: ClientInstance) -> OffsetStore:
-        wire = BrokerOffsets(instance, self.group)
-        context = OffsetStoreContext(self.group, instance.client_id, wire, self.settings.offset_directory)
-        made: OffsetStore = self._plugins.create(
-            "offset_store", self._store_choice, self._store_options, context
-        )
-        return made
 
     def _subscriptions_changed(self) -> None:
         if self._running is not None:
             self._running.subscriptions_changed()
-
-    def _check_store(self) -> None:
-        # A store is made when the client id is known; that a name stands for one is known now.
-        choice = self._store_choice
-        if (
-            isinstance(choice, str)
-            and ":" not in choice
-            and choice not in self._plugins.names("offset_store")
-        ):
-            self._plugins.create("offset_store", choice)
-
-
-def _begin(consume_from: Any) -> tuple[ConsumeFrom, int]:
-    if isinstance(consume_from, datetime):
-        return ConsumeFrom.TIMESTAMP, int(consume_from.timestamp() * 1000)
-    if isinstance(consume_from, int) and not isinstance(consume_from, bool):
-        return ConsumeFrom.TIMESTAMP, consume_from
-    words: Mapping[object, ConsumeFrom] = {"last": ConsumeFrom.LAST, "first": ConsumeFrom.FIRST}
-    if consume_from not in words:
-        raise FixError(f'consume_from {consume_from!r} is not "last", "first", a datetime or milliseconds')
-    return words[consume_from], 0

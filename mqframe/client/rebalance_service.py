@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
-from mqframe.client.offsets import Broker, QueueOffsets
-from mqframe.client.pull_service import PullService
+from mqframe.client.beginning import Beginning
+from mqframe.client.offsets import Broker
 from mqframe.core import loosejson
 from mqframe.core.bodies import ConsumerList
-from mqframe.core.consume_rules import ConsumeFrom, MessageModel
+from mqframe.core.consume_rules import MessageModel
 from mqframe.core.errors import MqframeError, RouteError
-from mqframe.core.first_offset import Ask, first_offset
 from mqframe.core.message import MessageQueue
 from mqframe.core.rebalance import Changes, changes, my_queues
 from mqframe.core.requests.consumers import GetConsumerListByGroup
 from mqframe.core.route import TopicRoute
-from mqframe.hooks.interfaces import AllocationStrategy, OffsetStore, ReadFrom
+from mqframe.hooks.interfaces import AllocationStrategy, OffsetStore
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock, Timer
 
@@ -25,6 +24,31 @@ log = get_logger("client")
 
 AGAIN_SECONDS = 1.0
 """When something failed, queues are shared again so soon (RebalanceService's minimum interval)."""
+
+
+class Queues(Protocol):
+    """The queues that a consumer owns, and how it takes and leaves them."""
+
+    @property
+    def queues(self) -> list[MessageQueue]:
+        """The queues that are owned now, sorted."""
+        ...
+
+    def stuck(self) -> list[MessageQueue]:
+        """Owned queues that nobody tried to pull for 120 s."""
+        ...
+
+    def own(self, queue: MessageQueue, offset: int) -> None:
+        """Begin to pull `queue` at `offset`."""
+        ...
+
+    def give_up(self, queue: MessageQueue) -> None:
+        """Stop pulling `queue`; from here on nothing that comes of it is committed."""
+        ...
+
+    def share_limits(self) -> None:
+        """The number of owned queues changed."""
+        ...
 
 
 class Balance(Protocol):
@@ -44,10 +68,7 @@ class Balance(Protocol):
 
 
 class RebalanceService:
-    """Decides by the strategy, then drops and adds. One round at a time; notices meanwhile cause another.
-
-    `start_ms`: where ConsumeFrom.TIMESTAMP begins, ms since 1970.
-    """
+    """Decides by the strategy, then drops and adds. One round at a time; notices meanwhile cause another."""
 
     def __init__(
         self,
@@ -58,9 +79,9 @@ class RebalanceService:
         clock: LoopClock,
         strategy: AllocationStrategy,
         store: OffsetStore,
-        pulls: PullService,
+        pulls: Queues,
         balance: Balance,
-        begin: tuple[ConsumeFrom, int],
+        begin: Beginning,
         seconds: float,
     ) -> None:
         self._group = group
@@ -72,9 +93,8 @@ class RebalanceService:
         self._store = store
         self._pulls = pulls
         self._balance = balance
-        self._begin, self._start_ms = begin
+        self._begin = begin
         self._seconds = seconds
-        self._offsets = QueueOffsets(instance)
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._every: Every | None = None
@@ -200,7 +220,7 @@ class RebalanceService:
     async def _carry_out(self, todo: Changes) -> bool:
         if todo.dropped:
             await self.give_up(todo.dropped)
-        found = await asyncio.gather(*map(self._first_offset, todo.added), return_exceptions=True)
+        found = await asyncio.gather(*map(self._begin.offset, todo.added), return_exceptions=True)
         complete = True
         for queue, offset in zip(todo.added, found, strict=True):
             if isinstance(offset, MqframeError):
@@ -218,14 +238,3 @@ class RebalanceService:
             else:
                 self._pulls.own(queue, offset)
         return complete
-
-    async def _first_offset(self, queue: MessageQueue) -> int:
-        self._store.forget(queue)
-        stored = await self._store.read(queue, ReadFrom.STORE)
-        begin = first_offset(queue.topic, stored, self._begin)
-        ask: dict[Ask, Callable[[], Any]] = {
-            Ask.MAX: lambda: self._offsets.max_offset(queue),
-            Ask.MIN: lambda: self._offsets.min_offset(queue),
-            Ask.TIME: lambda: self._offsets.offset_at(queue, self._start_ms),
-        }
-        return int(await ask[begin]()) if isinstance(begin, Ask) else begin
