@@ -51,8 +51,8 @@ def class_path() -> str:
         command = ["mvn", "-q", "-f", str(HERE / "java/pom.xml"), "dependency:copy-dependencies"]
         subprocess.run([*command, f"-DoutputDirectory={lib}"], check=True)
     classes.mkdir(parents=True, exist_ok=True)
-    source = str(HERE / "java/Bench.java")
-    subprocess.run(["javac", "-nowarn", "-cp", f"{lib}/*", "-d", str(classes), source], check=True)
+    sources = [str(path) for path in sorted((HERE / "java").glob("*.java"))]
+    subprocess.run(["javac", "-nowarn", "-cp", f"{lib}/*", "-d", str(classes), *sources], check=True)
     return f"{classes}:{lib}/*"
 
 
@@ -109,7 +109,7 @@ class Servers:
             f"brokerClusterName=DefaultCluster\nbrokerName=broker-a\nbrokerId=0\nbrokerIP1=127.0.0.1\n"
             f"bindAddress=127.0.0.1\nlistenPort={broker_port}\nnamesrvAddr={address}\n"
             f"storePathRootDir={home}/store\nstorePathCommitLog={home}/store/commitlog\n"
-            f"autoCreateTopicEnable=true\nflushDiskType={flush}\n"
+            f"autoCreateTopicEnable=true\nflushDiskType={flush}\nenablePropertyFilter=true\n"
         )
         env = {**os.environ, "ROCKETMQ_HOME": str(home), "NAMESRV_ADDR": address}
 
