@@ -1,6 +1,6 @@
 """All request kinds, one class each, and the table of them by code."""
 
-from mqframe.core.requests import admin, consumers, messages, nameserver
+from mqframe.core.requests import admin, consumers, insight, messages, nameserver, pop
 from mqframe.core.requests.fields import (
     REQUESTS,
     Header,
@@ -19,6 +19,8 @@ __all__ = [
     "consumers",
     "decode_fields",
     "encode_fields",
+    "insight",
     "messages",
     "nameserver",
+    "pop",
 ]

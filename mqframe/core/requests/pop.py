@@ -1,0 +1,153 @@
+"""Requests of consumers whose progress the broker keeps: pop, acknowledge, change, assignment.
+
+`offset` and `start_offset` count messages of a queue; `*_time` are in ms. A binary header has no room for the
+codes from 200050 on, so these travel with JSON headers (sources: PopMessageRequestHeader.java and its
+neighbours).
+"""
+
+from __future__ import annotations
+
+from mqframe.core.requests.fields import Header, Int, Long, Request, request
+
+
+class PopAnswer(Header):
+    """Where the messages of a pop came from (`mqframe.core.pop_handle` reads and writes the three texts).
+
+    `rest_num`: messages that were left; `revive_qid`: 999 for an ordered pop.
+    """
+
+    pop_time: Long
+    invisible_time: Long
+    revive_qid: Int
+    rest_num: Long
+    start_offset_info: str | None = None
+    msg_offset_info: str | None = None
+    order_count_info: str | None = None
+
+
+@request(200050, PopAnswer, answer_body="records, back to back")
+class PopMessage(Request):
+    """Take messages out, hidden from the group's other members for `invisible_time`.
+
+    `queue_id`: -1 for any queue; `poll_time`: how long to wait for messages, counted from `born_time`;
+    `init_mode`: where a new group begins, 0 at the oldest message, 1 at the newest. `attempt_id`: the same
+    for each try of one ordered pop, which then does not block itself.
+    """
+
+    consumer_group: str
+    topic: str
+    queue_id: Int
+    max_msg_nums: Int
+    invisible_time: Long
+    poll_time: Long
+    born_time: Long
+    init_mode: Int
+    exp_type: str | None = None
+    exp: str | None = None
+    order: bool | None = None
+    attempt_id: str | None = None
+    bname: str | None = None
+
+
+@request(200051)
+class AckMessage(Request):
+    """One popped message is done. `extra_info`: its receipt handle.
+
+    `topic`: the one that it was really popped from; for a message that came again the retry topic.
+    """
+
+    consumer_group: str
+    topic: str
+    queue_id: Int
+    extra_info: str
+    offset: Long
+    bname: str | None = None
+
+
+@request(200151, body="BatchAckBody")
+class BatchAckMessage(Request):
+    """Several popped messages are done."""
+
+
+class ChangeInvisibleTimeAnswer(Header):
+    """From when on, and for how long, the message is hidden now."""
+
+    pop_time: Long
+    invisible_time: Long
+    revive_qid: Int
+
+
+@request(200053, ChangeInvisibleTimeAnswer)
+class ChangeInvisibleTime(Request):
+    """Hide a popped message for `invisible_time` from now on; its handle is a new one afterwards."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int
+    extra_info: str
+    offset: Long
+    invisible_time: Long
+    bname: str | None = None
+
+
+class NotificationAnswer(Header):
+    """Whether a pop would find something; `polling_full`: too many wait already."""
+
+    has_msg: bool
+    polling_full: bool | None = None
+
+
+@request(200054, NotificationAnswer)
+class Notification(Request):
+    """Wait until there is something to pop, without taking it."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int
+    poll_time: Long
+    born_time: Long
+    order: bool | None = None
+    attempt_id: str | None = None
+    bname: str | None = None
+
+
+class PollingInfoAnswer(Header):
+    """How many pops wait."""
+
+    polling_num: Int
+
+
+@request(200055, PollingInfoAnswer)
+class PollingInfo(Request):
+    """How many pops of a group wait at a queue (-1: at any queue)."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int
+    bname: str | None = None
+
+
+@request(200052, PopAnswer, answer_body="records, back to back")
+class PeekMessage(Request):
+    """Look at what a pop would give, without taking it."""
+
+    topic: str
+    queue_id: Int
+    max_msg_nums: Int
+    consumer_group: str
+    bname: str | None = None
+
+
+@request(400, body="QueryAssignmentBody", answer_body="AssignmentsBody")
+class QueryAssignment(Request):
+    """Which queues has a member, and does it pull or pop them?"""
+
+
+@request(401, body="RequestModeBody")
+class SetMessageRequestMode(Request):
+    """A group pulls or pops a topic from now on."""
+
+
+@request(402, answer_body="RequestModeTable")
+class GetAllMessageRequestMode(Request):
+    """All modes that were set."""
