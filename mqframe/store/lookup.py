@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container
+from collections.abc import Callable, Container, Sequence
+from functools import partial
 from typing import Final
 
 from mqframe.core.dispatch_facts import index_keys
@@ -11,6 +12,7 @@ from mqframe.core.frame import Body
 from mqframe.core.log_scan import LogRecord, read_record
 from mqframe.core.properties import UNIQUE_KEY, find_property
 from mqframe.core.record import HEAD
+from mqframe.core.record_filter import RecordFilter
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.consume_queue import ENTRY, ConsumeQueue
 from mqframe.store.incoming import ENTRY_BYTES, Found, GetStatus, QueryFound
@@ -19,6 +21,13 @@ from mqframe.store.queue_table import QueueTable
 
 _STORE_TIME_AT: Final = 56
 _QUERY_MAX: Final = 64
+
+Fetch = Callable[[int, int], "Body | None"]
+"""The record of that many bytes at a log offset; `None` when the log does not hold it any more."""
+
+
+class _WaitsForDisk(Exception):
+    """Memory does not hold what is to be read."""
 
 
 class Lookup:
@@ -66,6 +75,7 @@ class Lookup:
         codes: Container[int] | None,
         bytes_max: int,
         mapped_from: int,
+        records: RecordFilter | None = None,
     ) -> Found | None:
         """Up to `max_messages` records from queue offset `offset` on (GetMessageStatus.java).
 
@@ -76,14 +86,19 @@ class Lookup:
         nothing = self.outside(queue, offset)
         if nothing is not None or queue is None:
             return nothing or Found(GetStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
-        count = max_messages if codes is None else max(self._scan_entries_max, max_messages)
-        entries = queue.read(offset, count)
+        entries = queue.read(offset, self._entries_to_scan(max_messages, codes, records))
         low, high = queue.min_offset(self._log.start), queue.end
         if not entries:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, high)
-        status, following, wanted, found, size = choose(
-            entries, offset, max_messages, codes, bytes_max, self._log
-        )
+        fetch: Fetch | None = None
+        if records is not None:
+            fetch = partial(self._fetch_now, mapped_from)
+        try:
+            status, following, wanted, found, size = choose(
+                entries, offset, max_messages, codes, bytes_max, self._log, records, fetch
+            )
+        except _WaitsForDisk:
+            return None
         parts: list[Body] = []
         for start, end in wanted:
             file = self._log.file_at(start)
@@ -98,6 +113,24 @@ class Lookup:
             parts.append(read)
         return Found(status, following, low, high, parts, found, size)
 
+    def _entries_to_scan(
+        self, max_messages: int, codes: Container[int] | None, records: RecordFilter | None
+    ) -> int:
+        if codes is None and records is None:
+            return max_messages
+        return max(self._scan_entries_max, max_messages)
+
+    def _fetch_now(self, mapped_from: int, start: int, size: int) -> Body | None:
+        if start >= mapped_from:
+            return self._log.slice(start, size)
+        file = self._log.file_at(start)
+        if file is None:
+            return None
+        read = file.read_now(start - file.base, size)
+        if read is None:
+            raise _WaitsForDisk
+        return read
+
     def _next_file(self, offset: int) -> int:
         per_file = self._queues.entries_per_file
         return offset - offset % per_file + per_file
@@ -110,27 +143,64 @@ class Lookup:
         codes: Container[int] | None,
         bytes_max: int,
         low: int,
+        records: RecordFilter | None = None,
     ) -> Found:
         """As `get`, in a thread that does not own the store: reads files by descriptors of its own."""
-        count = max_messages if codes is None else max(self._scan_entries_max, max_messages)
-        entries = queue.read_elsewhere(offset, count)
+        entries = queue.read_elsewhere(offset, self._entries_to_scan(max_messages, codes, records))
         if not entries:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, queue.end)
-        status, following, wanted, found, size = choose(
-            entries, offset, max_messages, codes, bytes_max, self._log
-        )
-        parts: list[Body] = []
-        try:
+        with _OwnFiles(self._log, self._base_of) as files:
+            status, following, wanted, found, size = choose(
+                entries, offset, max_messages, codes, bytes_max, self._log, records, files.fetch
+            )
+            parts: list[Body] = []
             for start, end in wanted:
-                base = self._base_of(start)
-                descriptor = os.open(self._log.path_of(base), os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    parts.append(os.pread(descriptor, end - start, start - base))
-                finally:
-                    os.close(descriptor)
-        except FileNotFoundError:
-            return Found(GetStatus.MESSAGE_WAS_REMOVING, following, low, queue.end)
+                part = files.fetch(start, end - start)
+                if part is None:
+                    return Found(GetStatus.MESSAGE_WAS_REMOVING, following, low, queue.end)
+                parts.append(part)
         return Found(status, following, low, queue.end, parts, found, size)
+
+    def records(self, wanted: Sequence[tuple[int, int]], mapped_from: int) -> list[Body | None] | None:
+        """The records at these (log offset, size), `None` for one that is not there (any more).
+
+        `None` for all: the disk would have to be waited for (`records_elsewhere` does).
+        """
+        found: list[Body | None] = []
+        for start, size in wanted:
+            if start >= mapped_from:
+                found.append(self._log.slice(start, size))
+                continue
+            file = self._log.file_at(start)
+            if file is None or start + size > self._log.end:
+                found.append(None)
+                continue
+            read = file.read_now(start - file.base, size)
+            if read is None:
+                return None
+            found.append(read)
+        return found
+
+    def records_elsewhere(self, wanted: Sequence[tuple[int, int]]) -> list[Body | None]:
+        """As `records`, in a thread that does not own the store."""
+        found: list[Body | None] = []
+        descriptors: dict[int, int] = {}
+        try:
+            for start, size in wanted:
+                base = self._base_of(start)
+                if start < self._log.start or start + size > self._log.end:
+                    found.append(None)
+                    continue
+                try:
+                    if base not in descriptors:
+                        descriptors[base] = os.open(self._log.path_of(base), os.O_RDONLY | os.O_CLOEXEC)
+                    found.append(os.pread(descriptors[base], size, start - base))
+                except FileNotFoundError:
+                    found.append(None)
+        finally:
+            for descriptor in descriptors.values():
+                os.close(descriptor)
+        return found
 
     def _base_of(self, offset: int) -> int:
         return offset - (offset - self._log.start) % self._log.file_bytes
@@ -205,6 +275,36 @@ class Lookup:
         return QueryFound(records, last.end_timestamp if last else 0, last.end_offset if last else 0)
 
 
+class _OwnFiles:
+    """Log files opened by a thread for itself, closed when it has read what it wanted."""
+
+    __slots__ = ("_base_of", "_descriptors", "_log")
+
+    def __init__(self, log: CommitLog, base_of: Callable[[int], int]) -> None:
+        self._log = log
+        self._base_of = base_of
+        self._descriptors: dict[int, int] = {}
+
+    def fetch(self, start: int, size: int) -> Body | None:
+        """`size` bytes from log offset `start` on; `None` when the file was removed meanwhile."""
+        base = self._base_of(start)
+        descriptor = self._descriptors.get(base)
+        if descriptor is None:
+            try:
+                descriptor = os.open(self._log.path_of(base), os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+            self._descriptors[base] = descriptor
+        return os.pread(descriptor, size, start - base)
+
+    def __enter__(self) -> _OwnFiles:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        for descriptor in self._descriptors.values():
+            os.close(descriptor)
+
+
 def choose(
     entries: bytes,
     offset: int,
@@ -212,11 +312,14 @@ def choose(
     codes: Container[int] | None,
     bytes_max: int,
     log: CommitLog,
+    records: RecordFilter | None = None,
+    fetch: Fetch | None = None,
 ) -> tuple[GetStatus, int, list[tuple[int, int]], int, int]:
     """What to read of `entries`, the first of which is queue offset `offset`.
 
     Gives status, where the reader goes on, stretches of the log [start, end), records and bytes in them.
-    Neighbouring records make one stretch. At least one record is taken, however large it is.
+    Neighbouring records make one stretch. At least one record is taken, however large it is. `records`: asked
+    of each record that `codes` let through, which `fetch` reads.
     """
     wanted: list[tuple[int, int]] = []
     status = GetStatus.NO_MATCHED_MESSAGE
@@ -235,6 +338,16 @@ def choose(
             continue
         if found and (found >= max_messages or size_all + size > bytes_max):
             break
+        if records is not None and fetch is not None:
+            record = fetch(physical, size)
+            if record is None:
+                at += 1
+                if not found:
+                    status = GetStatus.MESSAGE_WAS_REMOVING
+                continue
+            if not records(record):
+                at += 1
+                continue
         if physical == stop and (physical - log_start) % file_bytes:
             stop += size
         else:

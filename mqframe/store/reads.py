@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 
+from mqframe.core.frame import Body
+from mqframe.core.record_filter import RecordFilter
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.consume_queue import ENTRY
 from mqframe.store.incoming import Found, QueryFound
@@ -69,14 +71,16 @@ class StoreReads:
         max_messages: int,
         *,
         codes: Container[int] | None = None,
+        records: RecordFilter | None = None,
         bytes_max: int = 256 << 10,
     ) -> Found:
         """Records of a queue from `offset` on, as they lie in the log; with `codes` only those tags codes.
 
-        `bytes_max` does not hold the first record back. Parts are slices of the log's map, not copies; what
-        memory does not hold is waited for.
+        `records`: whether a record is wanted; no more than `scan_entries_max` entries are looked at for one
+        read, so that what matches nothing holds nobody up. `bytes_max` does not hold the first record back.
+        Parts are slices of the log's map, not copies; what memory does not hold is waited for.
         """
-        found = self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, 0)
+        found = self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, 0, records)
         assert found is not None, "all is mapped"
         return found
 
@@ -88,11 +92,12 @@ class StoreReads:
         max_messages: int,
         *,
         codes: Container[int] | None = None,
+        records: RecordFilter | None = None,
         bytes_max: int = 256 << 10,
     ) -> Found | None:
         """As `get`, but `None` instead of a wait for the disk; then `get_cold` is the call to make."""
         mapped_from = self._log.end - self.settings.mapped_read_bytes
-        return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from)
+        return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
 
     def entries(self, topic: str, queue_id: int, offset: int, count: int) -> list[tuple[int, int, int]]:
         """Up to `count` queue entries from `offset` on: (log offset, record size in bytes, tags code).
@@ -117,17 +122,31 @@ class StoreReads:
         max_messages: int,
         *,
         codes: Container[int] | None = None,
+        records: RecordFilter | None = None,
         bytes_max: int = 256 << 10,
     ) -> Found:
         """As `get`, with all reading done in a thread."""
         queue = self._queues.get((topic, queue_id))
         nothing = self._lookup.outside(queue, offset)
         if nothing is not None or queue is None:
-            return self.get(topic, queue_id, offset, max_messages, codes=codes, bytes_max=bytes_max)
+            return self.get(
+                topic, queue_id, offset, max_messages, codes=codes, records=records, bytes_max=bytes_max
+            )
         low = queue.min_offset(self._log.start)
         return await self._threads.run_and_wait(
-            lambda: self._lookup.get_elsewhere(queue, offset, max_messages, codes, bytes_max, low)
+            lambda: self._lookup.get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
         )
+
+    async def records(self, wanted: Sequence[tuple[int, int]]) -> list[Body | None]:
+        """The records at these (log offset, size in bytes), in this order; `None` for those that are gone.
+
+        What memory does not hold is read in a thread. Newer ones are slices of the log's map, not copies.
+        """
+        mapped_from = self._log.end - self.settings.mapped_read_bytes
+        found = self._lookup.records(wanted, mapped_from)
+        if found is None:
+            found = await self._threads.run_and_wait(lambda: self._lookup.records_elsewhere(wanted))
+        return found
 
     def offset_at(self, topic: str, queue_id: int, timestamp_ms: int, *, upper: bool = False) -> int:
         """First queue offset stored at or after `timestamp_ms`; `upper`: the last one at or before it."""

@@ -1,0 +1,68 @@
+"""Filters that look at a stored record's properties, and at nothing else of it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from mqframe.core.codes import SysFlag
+from mqframe.core.properties import decode_properties, find_property
+from mqframe.core.record import MAGIC_V1
+
+RecordFilter = Callable[["bytes | bytearray | memoryview"], bool]
+"""Whether the reader wants this record; it is handed all the bytes of exactly one."""
+
+_HEAD: Final = struct.Struct(">4xi28xi44xi")
+"""Magic, sys flag and body length of a record with IPv4 hosts."""
+_LENGTH: Final = struct.Struct(">i")
+
+
+class RecordProperties(Mapping[str, str]):
+    """Properties in their text form, of which single ones are looked up without splitting the rest."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        """The value of `name`."""
+        value = find_property(self._text, name)
+        return default if value is None else value
+
+    def __getitem__(self, name: str) -> str:
+        value = find_property(self._text, name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(decode_properties(self._text))
+
+    def __len__(self) -> int:
+        return len(decode_properties(self._text))
+
+
+def properties_text(record: bytes | bytearray | memoryview) -> str:
+    """The properties of `record` in their text form; its body is not touched."""
+    magic, sys_flag, body_length = _HEAD.unpack_from(record)
+    at = 88
+    if sys_flag & (SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6):
+        at += 12 * (bool(sys_flag & SysFlag.BORN_HOST_V6) + bool(sys_flag & SysFlag.STORE_HOST_V6))
+        (body_length,) = _LENGTH.unpack_from(record, at - 4)
+    at += body_length
+    if magic == MAGIC_V1:
+        at += 1 + record[at]
+    else:
+        at += 2 + (record[at] << 8 | record[at + 1])
+    return str(record[at + 2 :], "utf-8", "replace")
+
+
+def record_filter(matches: Callable[[Mapping[str, str]], bool]) -> RecordFilter:
+    """A filter of records by a condition on their properties."""
+
+    def wanted(record: bytes | bytearray | memoryview) -> bool:
+        return matches(RecordProperties(properties_text(record)))
+
+    return wanted

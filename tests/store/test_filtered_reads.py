@@ -1,0 +1,88 @@
+"""Reads with a filter that looks at the records themselves."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqframe.core.java_hash import java_hash
+from mqframe.core.record import decode_records
+from mqframe.core.record_filter import record_filter
+from mqframe.store.incoming import GetStatus
+
+WANTED = record_filter(lambda properties: properties.get("n", "0") in ("3", "4", "7"))
+
+
+def put(store, *messages):
+    stored = [store.put(message) for message in messages]
+    store.dispatch()
+    return stored
+
+
+def numbers(found):
+    return [m.properties["n"] for part in found.parts for m in decode_records(part)]
+
+
+def cold(store, *args, **options):
+    return asyncio.run(store.get_cold(*args, **options))
+
+
+@pytest.fixture(params=["get", "get_now", "copied", "get_cold"])
+def read(request, opened, message):
+    """Ten messages, and each way in which a reader gets at them."""
+    store = opened(mapped_read_bytes=0 if request.param == "copied" else 1 << 30)
+    put(store, *(with_number(message(body=b"x" * (n + 1), TAGS="ab"[n % 2]), n) for n in range(10)))
+    ways = {"get": store.get, "get_now": store.get_now, "copied": store.get_now}
+    return ways.get(request.param, lambda *args, **options: cold(store, *args, **options))
+
+
+def with_number(message, number):
+    message.properties += f"n\x01{number}\x02"
+    return message
+
+
+def test_only_wanted_records_are_read(read):
+    found = read("t", 0, 0, 32, records=WANTED)
+    assert found.status is GetStatus.FOUND
+    assert (numbers(found), found.count, found.next_offset) == (["3", "4", "7"], 3, 10)
+    assert len(found.parts) == 2  # neighbours are one stretch
+
+
+def test_the_reader_goes_on_behind_the_last_one_that_it_got(read):
+    found = read("t", 0, 0, 2, records=WANTED)
+    assert (numbers(found), found.next_offset) == (["3", "4"], 5)
+    found = read("t", 0, 5, 2, records=WANTED)
+    assert (numbers(found), found.next_offset) == (["7"], 10)
+
+
+def test_tags_and_records_are_both_asked(read):
+    found = read("t", 0, 0, 32, codes={java_hash("b")}, records=WANTED)
+    assert numbers(found) == ["3", "7"]
+
+
+def test_bytes_are_counted_of_wanted_records_only(read):
+    first = read("t", 0, 0, 1, records=WANTED).size_bytes
+    assert numbers(read("t", 0, 0, 32, records=WANTED, bytes_max=first)) == ["3"]
+
+
+def test_nothing_matches(read):
+    found = read("t", 0, 2, 32, records=record_filter(lambda properties: False))
+    assert (found.status, found.next_offset, found.parts) == (GetStatus.NO_MATCHED_MESSAGE, 10, [])
+
+
+def test_a_bounded_number_of_entries_is_looked_at(opened, message):
+    store = opened(scan_entries_max=10)
+    put(store, *(message() for _ in range(25)))
+    looked: list[object] = []
+    found = store.get("t", 0, 0, 2, records=lambda record: bool(looked.append(record)))
+    assert (found.status, found.next_offset) == (GetStatus.NO_MATCHED_MESSAGE, 10)
+    assert len(looked) == 10
+
+
+def test_what_memory_does_not_hold_is_left_to_a_thread(opened, message, monkeypatch):
+    store = opened(mapped_read_bytes=0)
+    put(store, with_number(message(), 3))
+    monkeypatch.setattr("mqframe.store.log_file.LogFile.read_now", lambda *args: None)
+    assert store.get_now("t", 0, 0, 32, records=WANTED) is None
+    assert numbers(cold(store, "t", 0, 0, 32, records=WANTED)) == ["3"]
