@@ -11,10 +11,16 @@ from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.long_polling import LongPolling
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.statistics import Statistics
-from mqframe.core.bodies import ConsumerOffsetTable, SubscriptionGroupTable, TopicConfigTable
+from mqframe.core.bodies import (
+    ConsumerOffsetTable,
+    DelayOffsetTable,
+    SubscriptionGroupTable,
+    TopicConfigTable,
+)
 from mqframe.core.client_registry import ClientRegistry
 from mqframe.core.delay_levels import parse_levels
 from mqframe.core.delay_rules import DelayRules
+from mqframe.core.delay_schedule import DelayOffsets
 from mqframe.core.group_table import GroupTable
 from mqframe.core.offset_table import OffsetTable
 from mqframe.core.queue_locks import QueueLocks
@@ -62,6 +68,8 @@ class BrokerState:
         self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
         self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
+        self.delay_offsets = DelayOffsets(clock)
+        self.keeper.keep("delayOffset.json", DelayOffsetTable, self.delay_offsets)
         self.store = MessageStore.open(store_settings, clock, on_arrival=arrived, broker_name=settings.name)
         self.polling = LongPolling(clock, self.store.queue_max)
         self.levels = parse_levels(store_settings.delay_levels)

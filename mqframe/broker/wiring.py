@@ -6,6 +6,7 @@ import os
 import random
 
 from mqframe.broker.clients import ClientProcessor
+from mqframe.broker.delay_delivery import DelayDelivery
 from mqframe.broker.groups import GroupProcessor
 from mqframe.broker.locks import LockProcessor
 from mqframe.broker.lookup import LookupProcessor
@@ -47,6 +48,7 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
         TopicProcessor(topics, store, offsets, identity, statistics, registration.told),
         GroupProcessor(groups, offsets, live),
         StatsProcessor(store, topics, groups, offsets, clients, identity, statistics),
+        DelayDelivery(store, state.inlet, state.delay_offsets, state.levels, clock),
         RuntimeProcessor(store, offsets, topics, live, clock, statistics),
     ]  # fmt: skip
 

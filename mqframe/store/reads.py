@@ -137,7 +137,7 @@ class StoreReads:
             lambda: self._lookup.get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
         )
 
-    async def records(self, wanted: Sequence[tuple[int, int]]) -> list[Body | None]:
+    async def records_at(self, wanted: Sequence[tuple[int, int]]) -> list[Body | None]:
         """The records at these (log offset, size in bytes), in this order; `None` for those that are gone.
 
         What memory does not hold is read in a thread. Newer ones are slices of the log's map, not copies.

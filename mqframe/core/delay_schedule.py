@@ -1,0 +1,129 @@
+"""When messages of the delay levels are due, and how far each level has come.
+
+Source: ScheduleMessageService.java. All messages of a level wait equally long, so its queue is in the order
+of delivery and only its head has to be looked at.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from mqframe.core import properties as p
+from mqframe.core.bodies import DataVersion, DelayOffsetTable
+from mqframe.core.clock import Clock
+from mqframe.core.data_version import next_version
+from mqframe.core.topics import HALF_TOPIC
+
+
+def is_due(time: int, now: int, delay_ms: int) -> bool:
+    """Whether a message whose delivery time is `time` is delivered at `now` (both ms).
+
+    A time further ahead than the level's own delay comes from a clock that was set back, or from other
+    levels: such a message does not wait again.
+    """
+    return time <= now or time > now + delay_ms
+
+
+def real_place(properties: dict[str, str]) -> tuple[str, int] | None:
+    """Topic and queue that a delayed message goes to; `None` when it names none that it may go to."""
+    topic, queue_id = properties.get(p.REAL_TOPIC), properties.get(p.REAL_QUEUE_ID, "")
+    if topic is None or topic == HALF_TOPIC or not (queue_id.isascii() and queue_id.isdecimal()):
+        return None
+    return topic, int(queue_id)
+
+
+class LevelSchedule:
+    """One level's way through its queue.
+
+    | state | `arrived` | `take`, some due | `take`, none due | `move` |
+    |-|-|-|-|-|
+    | empty: nothing lies at `position` | waiting, its time known | – | – | empty or unread |
+    | unread: time at `position` unknown | unread | due | waiting | empty or unread |
+    | waiting: `head` is the time at `position` | waiting | due | waiting | empty or unread |
+
+    `delay_ms`: how long a message of this level waits; `position`: queue offset of the next one; `end`:
+    offset behind the last one known of; `head`: delivery time of the next one, ms, `None` while unknown.
+    """
+
+    __slots__ = ("delay_ms", "end", "head", "position")
+
+    def __init__(self, delay_ms: int, position: int, low: int, high: int) -> None:
+        """`position`: where it was; corrected to lie within the queue, which has offsets `low` to `high`."""
+        self.delay_ms = delay_ms
+        self.position = min(max(position, low), high)
+        self.end = high
+        self.head: int | None = None
+
+    def arrived(self, end: int, times: Sequence[int]) -> None:
+        """Messages due at `times` are in the queue now, which ends at `end`."""
+        if self.position == end - len(times):
+            self.head = times[0]
+        self.end = end
+
+    def wait(self, now: int) -> int | None:
+        """How many ms from `now` the level has to be looked at; `None`: not before something arrives."""
+        if self.position >= self.end:
+            return None
+        if self.head is None or is_due(self.head, now, self.delay_ms):
+            return 0
+        return self.head - now
+
+    def take(self, times: Sequence[int], now: int) -> int:
+        """How many messages from `position` on are due; `times`: when the next ones in the queue are."""
+        for count, time in enumerate(times):
+            if not is_due(time, now, self.delay_ms):
+                if count == 0:
+                    self.head = time
+                return count
+        return len(times)
+
+    def move(self, position: int) -> None:
+        """Everything before `position` is done."""
+        if position != self.position:
+            self.position = position
+            self.head = None
+
+
+class DelayOffsets:
+    """Up to which queue offset each level is delivered: the table behind delayOffset.json.
+
+    What is saved never runs ahead of the disk: an offset counts once the messages delivered for it are
+    durable, so that a power cut delivers twice rather than never. `changes` grows with what is saved.
+    """
+
+    __slots__ = ("_clock", "_marks", "_saved", "changes", "version")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._saved: dict[int, int] = {}
+        self._marks: deque[tuple[int, int, int]] = deque()
+        self.version = DataVersion(timestamp=clock.now_ms())
+        self.changes = 0
+
+    def saved(self, level: int) -> int:
+        """The offset from which `level` (1 is the first) is delivered after a restart."""
+        return self._saved.get(level, 0)
+
+    def delivered(self, level: int, offset: int, log_end: int) -> None:
+        """Everything of `level` before queue `offset` is delivered; it lies before `log_end` in the log."""
+        self._marks.append((log_end, level, offset))
+
+    def settle(self, flushed: int | None) -> None:
+        """The log is on disk up to `flushed`; `None`: all of it is, or will be before anything else."""
+        marks = self._marks
+        while marks and (flushed is None or marks[0][0] <= flushed):
+            _, level, offset = marks.popleft()
+            self._saved[level] = offset
+            self.changes += 1
+
+    def load(self, table: DelayOffsetTable) -> None:
+        """Take over what was saved."""
+        self._saved = dict(table.offset_table)
+        self.version = table.data_version or self.version
+
+    def dump(self) -> DelayOffsetTable:
+        """Everything that is saved."""
+        if self.changes:
+            self.version = next_version(self.version, self._clock.now_ms())
+        return DelayOffsetTable(data_version=self.version, offset_table=dict(self._saved))
