@@ -87,6 +87,12 @@ class LongPolling:
                 (due if end > held.fields.queue_offset or now >= held.deadline else rest).append(held)
             self._release(queue, due, rest)
 
+    def wake_group(self, group: str, topic: str, queue_id: int) -> None:
+        """Wake what waits there for `group`, whose offset was changed by an operator."""
+        waiting = self._by_queue.get((topic, queue_id), [])
+        due = [held for held in waiting if held.fields.consumer_group == group]
+        self._release((topic, queue_id), due, [held for held in waiting if held not in due])
+
     def forget(self, peer: Peer) -> None:
         """The connection is closed; nobody waits there any more."""
         for queue in self._by_peer.pop(peer, ()):

@@ -83,6 +83,14 @@ class OffsetTable:
         """The groups that have offsets of `topic`."""
         return [group for name, group in self._committed if name == topic]
 
+    def offsets_of(self, group: str, topic: str) -> dict[int, int]:
+        """The stored offsets of `group` by queue id, as a copy."""
+        return dict(self._committed.get((topic, group), {}))
+
+    def by_group(self, topic: str) -> dict[str, dict[int, int]]:
+        """The stored offsets of `topic` by group and queue id, as a copy."""
+        return {group: dict(queues) for (name, group), queues in self._committed.items() if name == topic}
+
     def remove_topic(self, topic: str) -> None:
         """Forget all offsets of a topic."""
         self._remove(key for key in self._keys() if key[0] == topic)

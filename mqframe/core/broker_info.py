@@ -1,0 +1,106 @@
+"""What a broker tells operators beyond the tables in `bodies`: JSON bodies of 303, 308, 315, 317, 321, 353.
+
+Source: QueueTimeSpan.java, QueryCorrectionOffsetBody.java, BrokerStatsData.java, ConsumeStatsList.java,
+QueryConsumeQueueResponseBody.java, GroupForbidden.java.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from mqframe.core.bodies import Body, ConsumeStats, QueueBody, SubscriptionData
+
+
+class QueueTimeSpan(Body):
+    """Times of one queue, ms since 1970: of its oldest and newest message, and of what was consumed last.
+
+    `delay_time`: age of the message that comes next, ms; 0 when there is none. A time of -1: no message.
+    """
+
+    message_queue: QueueBody
+    consume_time_stamp: int = -1
+    delay_time: int = 0
+    max_time_stamp: int = -1
+    min_time_stamp: int = -1
+
+
+class ConsumeTimeSpans(Body):
+    """The times of all queues of a topic."""
+
+    consume_time_span_set: list[QueueTimeSpan] = []
+
+
+class CorrectionOffsets(Body):
+    """An offset by queue id."""
+
+    correction_offsets: dict[int, int] = {}
+
+
+class StatsItem(Body):
+    """One statistic over one stretch of time: `sum`, `tps` a second, `avgpt` for each call."""
+
+    avgpt: float = 0.0
+    sum: int = 0
+    tps: float = 0.0
+
+
+class BrokerStatsData(Body):
+    """One statistic over a minute, an hour, a day."""
+
+    stats_day: StatsItem = msgspec.field(default_factory=StatsItem)
+    stats_hour: StatsItem = msgspec.field(default_factory=StatsItem)
+    stats_minute: StatsItem = msgspec.field(default_factory=StatsItem)
+
+
+class ConsumeStatsList(Body):
+    """How far all groups of a broker are; `total_diff`: messages still to be consumed."""
+
+    broker_addr: str = ""
+    consume_stats_list: list[dict[str, list[ConsumeStats]]] = []
+    total_diff: int = 0
+    total_inflight_diff: int = 0
+
+
+class QueueEntry(Body):
+    """One entry of a queue: where its record lies in the log and how long it is, bytes."""
+
+    physic_offset: int
+    physic_size: int
+    tags_code: int
+    bit_map: str | None = None
+    eval: bool = False
+    extend_data_json: str | None = None
+    msg: str | None = None
+
+
+class QueueEntries(Body):
+    """Entries of a queue, which begins and ends at these indexes; what a group wants of the topic."""
+
+    filter_data: str | None = None
+    max_queue_index: int = 0
+    min_queue_index: int = 0
+    queue_data: list[QueueEntry] = []
+    subscription_data: SubscriptionData | None = None
+
+
+class GroupForbidden(Body):
+    """Whether a group may read a topic."""
+
+    group: str
+    readable: bool
+    topic: str
+
+
+class PushedOffset(Body):
+    """An offset of one queue, as members written in C++ get it."""
+
+    broker_name: str
+    offset: int
+    queue_id: int
+    topic: str
+
+
+class PushedOffsets(Body):
+    """A reset as members written in C++ get it (ResetOffsetBodyForC.java)."""
+
+    offset_table: list[PushedOffset] = []
