@@ -132,12 +132,26 @@ class RegisterBrokerBody(Body):
     topic_config_serialize_wrapper: TopicConfigTable = msgspec.field(default_factory=TopicConfigTable)
 
 
+class CustomizedRetryPolicy(Body):
+    """Waits one after the other, ms. The first two are never used (CustomizedRetryPolicy.java)."""
+
+    next: list[int] = []
+
+
+class ExponentialRetryPolicy(Body):
+    """Waits that grow from `initial` by `multiplier` up to `max`, ms."""
+
+    initial: int = 5_000
+    max: int = 7_200_000
+    multiplier: int = 2
+
+
 class GroupRetryPolicy(Body):
-    """How long a group waits before it tries a message again."""
+    """How long a group waits before it tries a message again. `type`: CUSTOMIZED or EXPONENTIAL."""
 
     type: str = "CUSTOMIZED"
-    customized_retry_policy: dict[str, Any] | None = None
-    exponential_retry_policy: dict[str, Any] | None = None
+    customized_retry_policy: CustomizedRetryPolicy | None = None
+    exponential_retry_policy: ExponentialRetryPolicy | None = None
 
 
 class SubscriptionGroupConfig(Body):
