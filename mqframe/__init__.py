@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         TooMuchInFlight,
     )
     from mqframe.core.message import Message, MessageQueue, ReceivedMessage, SendResult, SendStatus
+    from mqframe.core.message_choice import Sql
     from mqframe.hooks.interfaces import (
         AllocationStrategy,
         ConsumeContext,
@@ -94,6 +95,7 @@ _HOME = {
         "core.consume_result": "ConsumeResult",
         "core.errors": _ERRORS,
         "core.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
+        "core.message_choice": "Sql",
         "hooks.interfaces": _INTERFACES,
         "hooks.manager": "PluginManager",
         "hooks.specs": "hookimpl",
@@ -159,6 +161,7 @@ __all__ = [
     "SendResult",
     "SendStatus",
     "SettingError",
+    "Sql",
     "StoreError",
     "StoreReader",
     "StoreSettings",

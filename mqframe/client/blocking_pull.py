@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import random
 
-from mqframe.client.pull import ANSWER_SECONDS, GROUP, tag_filter
+from mqframe.client.pull import ANSWER_SECONDS, GROUP
 from mqframe.core import loosejson
 from mqframe.core.bodies import TopicRouteData
 from mqframe.core.errors import AnswerError, RetryError, RouteError, answer_error
 from mqframe.core.frame import Frame
 from mqframe.core.message import MessageQueue
+from mqframe.core.message_choice import Sql, filter_of
 from mqframe.core.name_servers import NameServers, parse_addresses
 from mqframe.core.pull import BYTES_MAX, MESSAGES_MAX, PullResult, pull_request, read_answer
 from mqframe.core.requests.consumers import (
@@ -79,7 +80,7 @@ class BlockingPuller:
         queue: MessageQueue,
         offset: int,
         max_messages: int = MESSAGES_MAX,
-        expression: str = "*",
+        expression: str | Sql = "*",
         *,
         wait: float = 0.0,
         bytes_max: int = BYTES_MAX,
@@ -89,7 +90,7 @@ class BlockingPuller:
         `wait`: seconds that the broker may wait for the first one. Raises what a call raises, and
         `AnswerError`; an offset that does not exist is no error but OFFSET_ILLEGAL.
         """
-        wanted = tag_filter(expression)
+        wanted = filter_of(expression)
         request = pull_request(
             self.group,
             queue,
@@ -97,6 +98,7 @@ class BlockingPuller:
             messages_max=max_messages,
             bytes_max=bytes_max,
             expression=wanted.expression,
+            expression_type=wanted.expression_type,
             wait_seconds=wait,
         )
         address = self._address(queue, master=False)

@@ -25,6 +25,7 @@ from mqframe.client.loop_thread import LoopThread
 from mqframe.client.push_consumer import AsyncPushConsumer
 from mqframe.core.errors import ClosedError
 from mqframe.core.message import MessageQueue
+from mqframe.core.message_choice import Sql
 
 L = TypeVar("L", bound=ListenerFunction)
 
@@ -60,7 +61,9 @@ class PushConsumer:
         """The queues that this member owns now, sorted."""
         return self._consumer.queues
 
-    def on(self, topic: str, expression: str = "*", *, batch_max: int | None = None) -> Callable[[L], L]:
+    def on(
+        self, topic: str, expression: str | Sql = "*", *, batch_max: int | None = None
+    ) -> Callable[[L], L]:
         """Decorator: call the function with the messages of `topic` that `expression` wants (`subscribe`)."""
 
         def take(function: L) -> L:
@@ -70,7 +73,12 @@ class PushConsumer:
         return take
 
     def subscribe(
-        self, topic: str, expression: str, listener: ListenerFunction, *, batch_max: int | None = None
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: ListenerFunction,
+        *,
+        batch_max: int | None = None,
     ) -> None:
         """Have `listener` called with messages of `topic`, as `AsyncPushConsumer.subscribe` tells."""
         self._do(lambda: self._consumer.subscribe(topic, expression, listener, batch_max=batch_max))

@@ -11,7 +11,7 @@ import attrs
 from mqframe.core.consume_result import ACKNOWLEDGE_ALL
 from mqframe.core.errors import FixError
 from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.tag_filter import TagFilter
+from mqframe.core.message_choice import MessageChoice, Sql, filter_of
 
 BATCH_MAX: Final = 1024
 
@@ -40,7 +40,7 @@ class Subscription:
     """One topic that a consumer listens to. `version`: ms; changes when the subscription does."""
 
     topic: str
-    wanted: TagFilter
+    wanted: MessageChoice
     version: int
     function: ListenerFunction
     batch_max: int
@@ -48,7 +48,7 @@ class Subscription:
 
 
 def subscription(
-    topic: str, expression: str, function: ListenerFunction, batch_max: int, version: int
+    topic: str, expression: str | Sql, function: ListenerFunction, batch_max: int, version: int
 ) -> Subscription:
     """Checks what an application hands in. Raises `FixError` saying what is wrong."""
     if not callable(function):
@@ -57,4 +57,4 @@ def subscription(
         raise FixError(f"listener of topic {topic}: batch_max {batch_max} is not within 1 and {BATCH_MAX}")
     call = getattr(type(function), "__call__", None)  # noqa: B004 - its kind is asked, not its presence
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-    return Subscription(topic, TagFilter(expression), version, function, batch_max, is_async)
+    return Subscription(topic, filter_of(expression), version, function, batch_max, is_async)

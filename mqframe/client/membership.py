@@ -10,13 +10,15 @@ import attrs
 from mqframe.client.beginning import Beginning
 from mqframe.client.consume_service import ConsumeService
 from mqframe.client.consumer_settings import ConsumerSettings
+from mqframe.client.filter_check import check_filters
 from mqframe.client.instance import ClientInstance, Member
 from mqframe.client.listener import Subscription
+from mqframe.client.offset_saver import OffsetSaver
 from mqframe.client.pull_service import PullService
 from mqframe.client.rebalance_service import RebalanceService
-from mqframe.core.codes import ResponseCode
+from mqframe.client.topic_lookup import look_up
 from mqframe.core.consume_rules import ConsumeFrom, MessageModel
-from mqframe.core.errors import AnswerError, MqframeError, RouteError
+from mqframe.core.errors import MqframeError
 from mqframe.core.message import MessageQueue
 from mqframe.core.process_queue import ProcessQueue
 from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook, OffsetStore, ReadFrom
@@ -74,15 +76,18 @@ class Membership:
             plan.settings.rebalance_seconds,
         )
         self._persist: Every | None = None
-        self._persisting: asyncio.Task[None] | None = None
+        self._saver = OffsetSaver(self._store)
         self._telling: asyncio.Task[None] | None = None
 
     async def join(self, member: Member) -> None:
-        """Enter the group. Raises `RouteError` when no name server answers."""
+        """Enter the group.
+
+        Raises `RouteError` when no name server answers, `AnswerError` when a broker refuses an expression.
+        """
         plan = self._plan
         await self._store.load()
-        for topic in self.topics():
-            await self._look_up(topic)
+        await look_up(self.instance, plan.group, self.topics())
+        await check_filters(self.instance, plan.group, plan.subscriptions.values())
         self.instance.register_consumer(plan.group, member)
         # Brokers refuse pulls of a group whose subscription they have not heard of.
         await self.instance.heartbeat_now()
@@ -160,25 +165,12 @@ class Membership:
 
     async def persist(self, queues: Sequence[MessageQueue]) -> None:
         """Make durable how far we are in `queues`. One at a time, and never broken off half-way."""
-        while self._persisting is not None and not self._persisting.done():
-            await asyncio.wait({self._persisting})
-        self._persisting = asyncio.ensure_future(self._store.persist(queues))
-        await asyncio.shield(self._persisting)
+        await self._saver.save(queues)
 
     async def _persist_now(self) -> None:
         queues = self.pulls.queues
         if queues:
             await self.persist(queues)
-
-    async def _look_up(self, topic: str) -> None:
-        try:
-            await self.instance.route(topic)
-        except RouteError as problem:
-            cause = problem.__cause__
-            if not isinstance(cause, AnswerError) or cause.code != ResponseCode.TOPIC_NOT_EXIST:
-                raise
-            # It may be made later; every rebalance looks again.
-            log.warning("topic has no route yet", group=self._plan.group, topic=topic, reason=str(problem))
 
     def _tell_soon(self) -> None:
         if self._telling is None or self._telling.done():

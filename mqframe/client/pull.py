@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from mqframe.client.offsets import Broker, QueueOffsets, broker_address
 from mqframe.core.message import MessageQueue
+from mqframe.core.message_choice import Sql, filter_of
 from mqframe.core.pull import BYTES_MAX, MESSAGES_MAX, PullResult, pull_request, read_answer
-from mqframe.core.tag_filter import TagFilter
 
 GROUP = "TOOLS_CONSUMER"
 """The group that tools read as (MixAll.TOOLS_CONSUMER_GROUP). Nothing is committed for it."""
@@ -31,17 +29,18 @@ class Puller(QueueOffsets):
         queue: MessageQueue,
         offset: int,
         max_messages: int = MESSAGES_MAX,
-        expression: str = "*",
+        expression: str | Sql = "*",
         *,
         wait: float = 0.0,
         bytes_max: int = BYTES_MAX,
     ) -> PullResult:
         """The messages of `queue` from `offset` on that `expression` wants, `max_messages` at most.
 
-        `wait`: seconds that the broker may wait for the first one. Raises what a call raises, and
-        `AnswerError`; an offset that does not exist is no error but OFFSET_ILLEGAL.
+        `expression`: "*", tags joined by "||", or `Sql`. `wait`: seconds that the broker may wait for the
+        first one. Raises what a call raises, and `AnswerError`; an offset that does not exist is no error but
+        OFFSET_ILLEGAL.
         """
-        wanted = tag_filter(expression)
+        wanted = filter_of(expression)
         request = pull_request(
             self.group,
             queue,
@@ -49,14 +48,9 @@ class Puller(QueueOffsets):
             messages_max=max_messages,
             bytes_max=bytes_max,
             expression=wanted.expression,
+            expression_type=wanted.expression_type,
             wait_seconds=wait,
         )
         address = await broker_address(self._instance, queue)
         answer = await self._instance.remoting.invoke(address, request, timeout=wait + ANSWER_SECONDS)
         return read_answer(answer, queue, wanted, address)
-
-
-@lru_cache(maxsize=256)
-def tag_filter(expression: str) -> TagFilter:
-    """The filter for `expression`, made once."""
-    return TagFilter(expression)

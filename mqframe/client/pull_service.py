@@ -216,6 +216,7 @@ class PullService:
             owned.next_offset,
             messages_max=settings.pull_messages_max,
             bytes_max=settings.pull_bytes_max,
+            expression_type=subscription.wanted.expression_type,
             version=subscription.version,
             wait_seconds=settings.pull_wait_seconds,
             commit_offset=commit,

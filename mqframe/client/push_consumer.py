@@ -30,6 +30,7 @@ from mqframe.core.bodies import ConsumerData
 from mqframe.core.consume_rules import MessageModel
 from mqframe.core.errors import ClosedError, FixError
 from mqframe.core.message import MessageQueue
+from mqframe.core.message_choice import Sql
 from mqframe.core.topics import check_group, check_topic
 from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook
 from mqframe.hooks.manager import PluginManager, default_manager
@@ -108,7 +109,9 @@ class AsyncPushConsumer:
 
     # Subscriptions
 
-    def on(self, topic: str, expression: str = "*", *, batch_max: int | None = None) -> Callable[[L], L]:
+    def on(
+        self, topic: str, expression: str | Sql = "*", *, batch_max: int | None = None
+    ) -> Callable[[L], L]:
         """Decorator: call the function with the messages of `topic` that `expression` wants (`subscribe`)."""
 
         def take(function: L) -> L:
@@ -118,11 +121,16 @@ class AsyncPushConsumer:
         return take
 
     def subscribe(
-        self, topic: str, expression: str, listener: ListenerFunction, *, batch_max: int | None = None
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: ListenerFunction,
+        *,
+        batch_max: int | None = None,
     ) -> None:
         """Have `listener(messages, context)` called with messages of `topic`.
 
-        `expression`: "*", or tags joined by "||". `listener` answers with a `ConsumeResult`; anything else,
+        `expression`: "*", tags joined by "||", or `Sql`. `listener` gives a `ConsumeResult`; anything else,
         and an exception, counts as RECONSUME_LATER. It may be an `async def`, which runs on the loop, or a
         plain function, which runs in a thread. `batch_max`: messages in one call at most, by default
         `consume_message_batch_max_size`. A second subscription of a topic replaces the first.

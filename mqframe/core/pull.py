@@ -10,10 +10,10 @@ from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.errors import BodyError, HeaderError, answer_error
 from mqframe.core.frame import Frame
 from mqframe.core.message import MessageQueue, ReceivedMessage
+from mqframe.core.message_choice import MessageChoice, check_version
 from mqframe.core.record import RecordError, decode_records
 from mqframe.core.requests.fields import decode_fields
-from mqframe.core.requests.messages import PullAnswer, PullMessage
-from mqframe.core.tag_filter import TagFilter
+from mqframe.core.requests.messages import LitePullMessage, PullAnswer, PullFields, PullMessage
 
 MESSAGES_MAX: Final = 32
 """Messages that one pull asks for unless told otherwise; brokers give no more by default."""
@@ -58,21 +58,27 @@ def pull_request(
     messages_max: int = MESSAGES_MAX,
     bytes_max: int = BYTES_MAX,
     expression: str | None = None,
+    expression_type: str = "TAG",
     version: int = 0,
     wait_seconds: float = 0.0,
     commit_offset: int | None = None,
-) -> PullMessage:
+    lite: bool = False,
+) -> PullFields:
     """The request that reads `queue` from `offset` on.
 
     `expression`: sent along; `None`: the broker uses what the group's heartbeat said, of `version` (ms) at
-    least. `wait_seconds`: how long the broker may wait for messages. `commit_offset`: stored on the way.
+    least; `expression_type`: TAG or SQL92, said in both cases. `wait_seconds`: how long the broker may wait
+    for messages. `commit_offset`: stored on the way.
+    `lite`: say that a lite pull consumer asks (source: PullAPIWrapper.java).
     """
     flags = PullFlag.SUSPEND if wait_seconds > 0 else 0
     if expression is not None:
         flags |= PullFlag.SUBSCRIPTION
     if commit_offset is not None:
         flags |= PullFlag.COMMIT_OFFSET
-    return PullMessage(
+    if lite:
+        flags |= PullFlag.LITE_PULL
+    return (LitePullMessage if lite else PullMessage)(
         consumer_group=group,
         topic=queue.topic,
         queue_id=queue.queue_id,
@@ -83,18 +89,21 @@ def pull_request(
         suspend_timeout_millis=int(wait_seconds * 1000),
         sub_version=version,
         subscription=expression,
-        expression_type="TAG",
+        expression_type=expression_type,
         max_msg_bytes=bytes_max,
         bname=queue.broker_name,
     )
 
 
-def read_answer(frame: Frame, queue: MessageQueue, wanted: TagFilter, address: str) -> PullResult:
+def read_answer(frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str) -> PullResult:
     """What `frame`, the answer of the broker at `address`, says.
 
     Tags are compared by text here, since the broker compares hashes. Raises `AnswerError` for a code that is
-    no outcome of a pull, `BodyError` when the answer cannot be read.
+    no outcome of a pull, `BodyError` when the answer cannot be read, `FixError` when the broker is too old to
+    have chosen messages as `wanted` says.
     """
+    if wanted.expression_type != "TAG":
+        check_version(wanted, frame.version, address)
     status = _STATUS.get(frame.code)
     if status is None:
         raise answer_error(frame.code, frame.remark, address)

@@ -68,4 +68,6 @@ def wants_heartbeat(error: Exception) -> bool:
     return isinstance(error, AnswerError) and error.code in (
         ResponseCode.SUBSCRIPTION_NOT_EXIST,
         ResponseCode.SUBSCRIPTION_NOT_LATEST,
+        ResponseCode.FILTER_DATA_NOT_EXIST,
+        ResponseCode.FILTER_DATA_NOT_LATEST,
     )

@@ -22,6 +22,8 @@ class TagFilter:
 
     __slots__ = ("expression", "tags")
 
+    expression_type: Final = "TAG"
+
     def __init__(self, expression: str | None = ALL) -> None:
         self.expression = expression or ALL
         self.tags: tuple[str, ...] = ()
