@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.part import Part
+from mqframe.broker.statistics import Statistics
 from mqframe.core.bodies import GroupConfigList, SubscriptionGroupConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
@@ -17,10 +18,13 @@ from mqframe.net.call import Call, Handler, Reply
 class GroupProcessor(Part):
     """Makes, changes, shows and deletes consumer groups."""
 
-    def __init__(self, groups: GroupTable, offsets: OffsetTable, live: LiveSettings) -> None:
+    def __init__(
+        self, groups: GroupTable, offsets: OffsetTable, live: LiveSettings, statistics: Statistics
+    ) -> None:
         self._groups = groups
         self._offsets = offsets
         self._live = live
+        self._statistics = statistics
 
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
@@ -49,6 +53,7 @@ class GroupProcessor(Part):
     def _delete(self, call: Call) -> Reply:
         fields = call.fields(DeleteSubscriptionGroup)
         self._groups.remove(fields.group_name)
+        self._statistics.forget_group(fields.group_name)
         if fields.clean_offset:
             self._offsets.remove_group(fields.group_name)
         return Reply()

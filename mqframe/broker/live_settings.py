@@ -14,7 +14,8 @@ from mqframe.core.field_types import convert, field_types
 FIXED = frozenset(
     {
         "name", "cluster", "host", "port", "advertise", "nameservers", "vip_port", "dispatchers", "rpc_hooks",
-        "register_interval_ms", "offsets_save_interval_ms", "region", "trace_on", "default_topic_queues",
+        "register_interval_ms", "offsets_save_interval_ms", "region", "trace_on", "trace_topic",
+        "default_topic_queues",
     }
 )  # fmt: skip
 """Fields that only a restart changes."""

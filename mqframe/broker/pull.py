@@ -76,7 +76,8 @@ class PullProcessor(Part):
     def pull(self, call: Call) -> Reply | Awaitable[Reply] | None:
         """Serve a pull: at once, later when it is held, or from a thread when it reads far behind."""
         settings = self._live.current
-        late = self._clock.monotonic() - call.received
+        began = self._clock.monotonic()
+        late = began - call.received
         if late * 1000 > settings.pull_wait_ms:
             raise Refusal(
                 ResponseCode.SYSTEM_BUSY,
@@ -97,7 +98,7 @@ class PullProcessor(Part):
         )
         if found is None:
             return self._pull_cold(fields, group, topic, codes)
-        reply = self._reply(fields, group, topic, found)
+        reply = self._reply(fields, group, topic, found, self._clock.monotonic() - began)
         if reply.code == ResponseCode.PULL_NOT_FOUND and fields.sys_flag & PullFlag.SUSPEND:
             wait_ms = fields.suspend_timeout_millis if settings.long_polling else settings.short_polling_ms
             deadline = self._clock.monotonic() + wait_ms / 1000
@@ -184,10 +185,11 @@ class PullProcessor(Part):
         codes: Collection[int] | None,
     ) -> Reply:
         count, size = self._caps(fields)
+        began = self._clock.monotonic()
         found = await self._store.get_cold(
             fields.topic, fields.queue_id, fields.queue_offset, count, codes=codes, bytes_max=size
         )
-        return self._reply(fields, group, topic, found)
+        return self._reply(fields, group, topic, found, self._clock.monotonic() - began)
 
     def _moved_by_reset(
         self, fields: PullFields, group: SubscriptionGroupConfig, topic: TopicConfig, offset: int
@@ -202,13 +204,19 @@ class PullProcessor(Part):
         )
 
     def _reply(
-        self, fields: PullFields, group: SubscriptionGroupConfig, topic: TopicConfig, found: Found
+        self,
+        fields: PullFields,
+        group: SubscriptionGroupConfig,
+        topic: TopicConfig,
+        found: Found,
+        seconds: float = 0.0,
     ) -> Reply:
+        """The answer for what was `found` within `seconds`."""
         status = found.status.value
         code = pull_code(status, fields.queue_offset)
         self._offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, found.next_offset)
         if found.count:
-            self._statistics.got(fields.consumer_group, fields.topic, found.count)
+            self._statistics.got(fields.consumer_group, fields.topic, found.count, found.size_bytes, seconds)
         elif code == ResponseCode.PULL_OFFSET_MOVED:
             log.warning(
                 "pull moved",

@@ -139,7 +139,10 @@ class SendProcessor(Part):
             fields.reconsume_times or 0,
         )
         stored = self._store.put(incoming)
-        target.meter.total += 1
+        meter = target.meter
+        meter.total += 1
+        meter.times += 1
+        meter.size.total += stored.size
         self._statistics.put.total += 1
         ext = {
             "msgId": self._identity.offset_id(stored.commit_log_offset),
@@ -194,6 +197,8 @@ class SendProcessor(Part):
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, str(problem)) from None
         count = len(stored.offsets)
         target.meter.total += count
+        target.meter.times += 1
+        target.meter.size.total += stored.end_offset - stored.offsets[0]
         self._statistics.put.total += count
         ext = {
             "msgId": self._identity.offset_ids(stored.offsets),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.statistics import Statistics
+from mqframe.broker.statistics import PutCount, Statistics
 from mqframe.core.bodies import TopicConfig
 from mqframe.core.codes import ResponseCode, SysFlag, permission_text
 from mqframe.core.errors import MessageError, Refusal
-from mqframe.core.meter import Meter
 from mqframe.core.requests.messages import SendFieldsV2, SendMessage
 from mqframe.core.topic_table import TopicTable
 from mqframe.core.topics import FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
@@ -24,7 +23,7 @@ class SendTarget:
 
     __slots__ = ("is_retry", "meter", "queues", "sys_flag", "topic", "write_queues")
 
-    def __init__(self, topic: TopicConfig, meter: Meter) -> None:
+    def __init__(self, topic: TopicConfig, meter: PutCount) -> None:
         self.topic = topic
         self.meter = meter
         self.queues = max(topic.read_queue_nums, topic.write_queue_nums)

@@ -45,6 +45,14 @@ class BrokerSettings:
     )
     region: str = setting("DefaultRegion", doc="region that messages are marked with", conf="regionId")
     trace_on: bool = setting(True, doc="whether clients may trace their messages", conf="traceOn")
+    trace_topic: bool = setting(
+        False, doc="make the topic that clients trace into at the start", conf="traceTopicEnable"
+    )
+    server_side_reset: bool = setting(
+        True,
+        doc="keep reset offsets and hand them out with the next pull, instead of telling members",
+        conf="useServerSideResetOffset",
+    )
     long_polling: bool = setting(
         True, doc="hold a pull that finds nothing as long as it asks for", conf="longPollingEnable"
     )
@@ -110,6 +118,27 @@ class BrokerSettings:
     )
     query_messages_max: int = setting(
         32, doc="most messages of a look-up by unique key", check=at_least(1), conf="defaultQueryMaxNum"
+    )
+    transaction_timeout_ms: int = setting(
+        6000,
+        doc="age at which a half message is checked first, ms",
+        check=at_least(0),
+        conf="transactionTimeOut",
+    )
+    transaction_check_max: int = setting(
+        15,
+        doc="a half message that was checked so often is discarded, count",
+        check=at_least(1),
+        conf="transactionCheckMax",
+    )
+    transaction_check_interval_ms: int = setting(
+        30_000,
+        doc="how often half messages are checked, ms",
+        check=at_least(10),
+        conf="transactionCheckInterval",
+    )
+    reject_transactions: bool = setting(
+        False, doc="refuse transactional messages", conf="rejectTransactionMessage"
     )
     vip_port: bool = setting(True, doc="listen on port - 2 as well, where some clients send to")
     dispatchers: tuple[str, ...] = setting((), doc="dispatcher plugins that follow the log")

@@ -50,7 +50,7 @@ class BrokerState:
         self.clock = clock
         self.identity = Identity(settings)
         self.live = LiveSettings(settings)
-        self.statistics = Statistics(clock)
+        self.statistics = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
             clock,
             system_topics(
@@ -58,6 +58,7 @@ class BrokerState:
                 settings.name,
                 default_queues=settings.default_topic_queues,
                 auto_create=settings.auto_create_topics,
+                trace=settings.trace_topic,
             ),
         )
         self.groups = GroupTable(clock)

@@ -1,24 +1,61 @@
-"""What the broker counts: messages in and out, by topic and by group."""
+"""What the broker counts: messages in and out, by topic and by group.
+
+The names of the counts are those of BrokerStatsManager.java; so are their keys: a topic, "topic@group", or
+the name of the cluster.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from mqframe.core.broker_info import BrokerStatsData, StatsItem
 from mqframe.core.clock import Clock
 from mqframe.core.meter import Meter
+from mqframe.core.sampled import Sampled, Snapshot
 
 WINDOWS_SECONDS: Final = (10.0, 60.0, 600.0)
 """Stretches that a broker's rates are given for."""
-_RATE_SECONDS: Final = 60.0
+SENT_BACK: Final = "SNDBCK_PUT_NUMS"
+"""Messages that a group handed back; key "topic@group"."""
+ACKNOWLEDGED: Final = "GROUP_ACK_NUMS"
+"""Messages that a group popped and acknowledged; key "topic@group"."""
+DEAD: Final = "DLQ_PUT_NUMS"
+"""Messages that a group gave up; key "topic@group"."""
+
+
+class PutCount(Sampled):
+    """Messages put into one topic. `size`: their records, bytes."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, now: float) -> None:
+        super().__init__(now)
+        self.size = Sampled(now)
+
+
+class GetCount(Sampled):
+    """Messages of one topic given to one group. `size`: their records, bytes; `latency`: ms in the store."""
+
+    __slots__ = ("latency", "size")
+
+    def __init__(self, now: float) -> None:
+        super().__init__(now)
+        self.size = Sampled(now)
+        self.latency = Sampled(now)
 
 
 class Statistics:
-    """Meters; `sample` is called every 10 s. Days begin at local midnight, or when the broker started."""
+    """Counts; `sample` is called every 10 s. Days begin at local midnight, or when the broker started."""
 
     __slots__ = (
+        "_broker_gets",
+        "_broker_puts",
         "_clock",
+        "_cluster",
         "_day",
+        "_others",
         "get",
         "get_requests",
         "gets",
@@ -29,64 +66,146 @@ class Statistics:
         "yesterday",
     )
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, cluster: str = "DefaultCluster") -> None:
         self._clock = clock
+        self._cluster = cluster
         now = clock.monotonic()
         self.started_ms = clock.now_ms()
         self.put = Meter(now)
         self.get = Meter(now)
         self.get_requests = Meter(now)
-        self.puts: dict[str, Meter] = {}
-        self.gets: dict[tuple[str, str], Meter] = {}
+        self.puts: dict[str, PutCount] = {}
+        self.gets: dict[tuple[str, str], GetCount] = {}
+        self._broker_puts = Sampled(now)
+        self._broker_gets = Sampled(now)
+        self._others: dict[tuple[str, str], Sampled] = {}
         self.morning = (0, 0)
         self.yesterday = (0, 0)
         self._day = self._today()
 
-    def topic(self, name: str) -> Meter:
-        """The meter of messages put into topic `name`."""
-        meter = self.puts.get(name)
-        if meter is None:
-            meter = self.puts[name] = Meter(self._clock.monotonic())
-        return meter
+    def topic(self, name: str) -> PutCount:
+        """The count of messages put into topic `name`: add to `total`, `times` and `size.total`."""
+        count = self.puts.get(name)
+        if count is None:
+            count = self.puts[name] = PutCount(self._clock.monotonic())
+        return count
 
-    def got(self, group: str, topic: str, count: int) -> None:
-        """Count `count` messages given to `group`."""
+    def got(self, group: str, topic: str, count: int, size_bytes: int = 0, seconds: float = 0.0) -> None:
+        """Count `count` messages given to `group`, which took the store `seconds`."""
         self.get.total += count
-        meter = self.gets.get((group, topic))
-        if meter is None:
-            meter = self.gets[group, topic] = Meter(self._clock.monotonic())
-        meter.total += count
+        found = self.gets.get((group, topic))
+        if found is None:
+            found = self.gets[group, topic] = GetCount(self._clock.monotonic())
+        found.total += count
+        found.times += 1
+        found.size.total += size_bytes
+        found.latency.total += int(seconds * 1000)
+
+    def add(self, name: str, topic: str, group: str, count: int = 1) -> None:
+        """Count what seldom happens, under `name`, by topic and group."""
+        key = (name, f"{topic}@{group}")
+        found = self._others.get(key)
+        if found is None:
+            found = self._others[key] = Sampled(self._clock.monotonic())
+        found.total += count
+        found.times += 1
 
     def put_rate(self, topic: str) -> float:
         """Messages a second put into `topic`, over the last minute."""
-        meter = self.puts.get(topic)
-        return 0.0 if meter is None else round(meter.per_second(self._clock.monotonic(), _RATE_SECONDS), 2)
+        return self._rate(self.puts.get(topic))
 
     def get_rate(self, group: str, topic: str) -> float:
         """Messages of `topic` a second given to `group`, over the last minute."""
-        meter = self.gets.get((group, topic))
-        return 0.0 if meter is None else round(meter.per_second(self._clock.monotonic(), _RATE_SECONDS), 2)
+        return self._rate(self.gets.get((group, topic)))
 
     def rates(self, meter: Meter) -> str:
         """Three rates as the reference writes them: over 10 s, 1 min and 10 min."""
         now = self._clock.monotonic()
         return " ".join(f"{meter.per_second(now, seconds):.2f}" for seconds in WINDOWS_SECONDS)
 
+    def view(self, name: str, key: str) -> BrokerStatsData | None:
+        """The count `name` of `key` over a minute, an hour, a day; `None` when there is none."""
+        self._follow()
+        found = self._find(name, key)
+        if found is None:
+            return None
+        now = self._clock.monotonic()
+        return BrokerStatsData(_item(found.day(now)), _item(found.hour(now)), _item(found.minute(now)))
+
     def forget_topic(self, name: str) -> None:
-        """Drop the meters of a deleted topic."""
+        """Drop the counts of a deleted topic."""
         self.puts.pop(name, None)
         for key in [key for key in self.gets if key[1] == name]:
             del self.gets[key]
+        for other in [other for other in self._others if other[1].partition("@")[0] == name]:
+            del self._others[other]
+
+    def forget_group(self, name: str) -> None:
+        """Drop the counts of a deleted consumer group."""
+        for key in [key for key in self.gets if key[0] == name]:
+            del self.gets[key]
+        for other in [other for other in self._others if other[1].partition("@")[2] == name]:
+            del self._others[other]
 
     def sample(self) -> None:
-        """Let all meters remember their totals; begin a new day when it is time."""
+        """Let all counts remember their totals; begin a new day when it is time."""
         now = self._clock.monotonic()
-        for meter in (self.put, self.get, self.get_requests, *self.puts.values(), *self.gets.values()):
+        for meter in (self.put, self.get, self.get_requests):
             meter.sample(now)
+        self._follow()
+        for count in self._all():
+            count.sample(now)
         today = self._today()
         if today != self._day:
             self._day = today
             self.yesterday, self.morning = self.morning, (self.put.total, self.get.total)
 
+    def _all(self) -> Iterable[Sampled]:
+        yield from (self._broker_puts, self._broker_gets)
+        for put in self.puts.values():
+            yield from (put, put.size)
+        for get in self.gets.values():
+            yield from (get, get.size, get.latency)
+        yield from self._others.values()
+
+    def _follow(self) -> None:
+        # What can be told from another count is not counted a second time where messages pass.
+        self._broker_puts.total, self._broker_gets.total = self.put.total, self.get.total
+        self._broker_puts.times = sum(put.times for put in self.puts.values())
+        self._broker_gets.times = sum(get.times for get in self.gets.values())
+        for put in self.puts.values():
+            put.size.times = put.times
+        for get in self.gets.values():
+            get.size.times = get.latency.times = get.times
+
+    def _find(self, name: str, key: str) -> Sampled | None:
+        topic, _, group = key.rpartition("@")
+        match name:
+            case "TOPIC_PUT_NUMS":
+                return self.puts.get(key)
+            case "TOPIC_PUT_SIZE":
+                put = self.puts.get(key)
+                return None if put is None else put.size
+            case "GROUP_GET_NUMS":
+                return self.gets.get((group, topic))
+            case "GROUP_GET_SIZE":
+                get = self.gets.get((group, topic))
+                return None if get is None else get.size
+            case "GROUP_GET_LATENCY":  # "queue id@topic@group" there; here all queues count together
+                get = self.gets.get((group, topic.rpartition("@")[2]))
+                return None if get is None else get.latency
+            case "BROKER_PUT_NUMS":
+                return self._broker_puts if key == self._cluster else None
+            case "BROKER_GET_NUMS":
+                return self._broker_gets if key == self._cluster else None
+        return self._others.get((name, key))
+
+    def _rate(self, count: Sampled | None) -> float:
+        return 0.0 if count is None else round(count.minute(self._clock.monotonic()).per_second, 2)
+
     def _today(self) -> str:
         return datetime.fromtimestamp(self._clock.now_ms() / 1000).strftime("%Y%m%d")
+
+
+def _item(snapshot: Snapshot) -> StatsItem:
+    return StatsItem(avgpt=round(snapshot.per_call, 2), sum=snapshot.sum, tps=round(snapshot.per_second, 2))

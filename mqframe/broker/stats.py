@@ -1,4 +1,4 @@
-"""Who is there, how far they are, and setting it by hand: 202, 203, 204, 208, 222, 300, 328, 343, 345.
+"""Who is there, and how far they are: 202, 203, 204, 208, 300, 328, 343, 345.
 
 Source: AdminBrokerProcessor.java.
 """
@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 from mqframe.broker.identity import Identity
 from mqframe.broker.part import Part
+from mqframe.broker.progress import Progress
 from mqframe.broker.statistics import Statistics
 from mqframe.core.bodies import (
     ConnectionBody,
     ConsumerConnection,
     ConsumeStats,
     GroupList,
-    OffsetTableBody,
     OffsetWrapper,
     ProducerConnection,
     ProducerInfo,
@@ -28,7 +28,6 @@ from mqframe.core.bodies import (
 from mqframe.core.client_registry import ClientRegistry, Member
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.group_table import GroupTable
 from mqframe.core.loosejson import dumps
 from mqframe.core.message import MessageQueue
 from mqframe.core.offset_table import OffsetTable
@@ -37,7 +36,6 @@ from mqframe.core.requests.admin import (
     GetConsumeStats,
     GetProducerConnectionList,
     GetTopicStatsInfo,
-    InvokeBrokerToResetOffset,
     QuerySubscriptionByConsumer,
     QueryTopicConsumeByWho,
     QueryTopicsByConsumer,
@@ -55,19 +53,19 @@ class StatsProcessor(Part):
         self,
         store: MessageStore,
         topics: TopicTable,
-        groups: GroupTable,
         offsets: OffsetTable,
         clients: ClientRegistry[Peer],
         identity: Identity,
         statistics: Statistics,
+        progress: Progress,
     ) -> None:
         self._store = store
         self._topics = topics
-        self._groups = groups
         self._offsets = offsets
         self._clients = clients
         self._identity = identity
         self._statistics = statistics
+        self._progress = progress
 
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
@@ -76,7 +74,6 @@ class StatsProcessor(Part):
             203: self._consumers,
             204: self._producers,
             208: self._consume_stats,
-            222: self._reset,
             300: self._groups_of,
             328: self._all_producers,
             343: self._topics_of,
@@ -152,8 +149,7 @@ class StatsProcessor(Part):
             topic = self._topics.find(name)
             if topic is None:
                 continue
-            for queue_id in range(topic.read_queue_nums):
-                table[self._queue(name, queue_id)] = self._progress(group, name, queue_id)
+            table |= self._progress.of_topic(group, name, topic.read_queue_nums)
             rate += self._statistics.get_rate(group, name)
         return Reply(body=dumps(ConsumeStats(consume_tps=round(rate, 2), offset_table=table)))
 
@@ -164,59 +160,6 @@ class StatsProcessor(Part):
         if members is not None:
             found += [topic for topic in members.subscriptions if topic not in found]
         return found
-
-    def _progress(self, group: str, topic: str, queue_id: int) -> OffsetWrapper:
-        offset = max(self._offsets.query(group, topic, queue_id) or 0, 0)
-        pulled = self._offsets.query_pulled(group, topic, queue_id)
-        stored = self._store.store_time_at(topic, queue_id, offset - 1) if offset else None
-        return OffsetWrapper(
-            broker_offset=self._store.queue_max(topic, queue_id),
-            consumer_offset=offset,
-            last_timestamp=stored or 0,
-            pull_offset=max(offset, pulled or 0),
-        )
-
-    def _reset(self, call: Call) -> Reply:
-        fields = call.fields(InvokeBrokerToResetOffset)
-        topic = self._topics.find(fields.topic)
-        if topic is None:
-            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {fields.topic} does not exist on this broker")
-        if fields.group not in self._groups:
-            raise Refusal(
-                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {fields.group} does not exist"
-            )
-        targets: dict[int, int] = {}
-        queue_id = -1 if fields.queue_id is None else fields.queue_id
-        if queue_id >= topic.read_queue_nums:
-            raise Refusal(
-                ResponseCode.INVALID_PARAMETER,
-                f"topic {fields.topic} has {topic.read_queue_nums} read queues",
-            )
-        if queue_id >= 0 and fields.offset is not None and fields.offset != -1:
-            targets[queue_id] = self._within(fields.topic, queue_id, fields.offset)
-        else:
-            for each in [queue_id] if queue_id >= 0 else range(topic.read_queue_nums):
-                targets[each] = self._at_time(fields.topic, each, fields.timestamp)
-        if not targets:
-            raise Refusal(ResponseCode.SYSTEM_ERROR, f"topic {fields.topic} has no queue to reset")
-        for each, offset in targets.items():
-            self._offsets.reset(fields.group, fields.topic, each, offset)
-        table = {self._queue(fields.topic, each): offset for each, offset in targets.items()}
-        return Reply(body=dumps(OffsetTableBody(offset_table=table)))
-
-    def _within(self, topic: str, queue_id: int, offset: int) -> int:
-        low, high = self._store.queue_min(topic, queue_id), self._store.queue_max(topic, queue_id)
-        if not low <= offset <= high:
-            raise Refusal(
-                ResponseCode.SYSTEM_ERROR,
-                f"offset {offset} of {topic}/{queue_id} is not within {low}..{high}",
-            )
-        return offset
-
-    def _at_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
-        if timestamp_ms < 0:
-            return self._store.queue_max(topic, queue_id)
-        return self._store.offset_at(topic, queue_id, timestamp_ms)
 
     def _groups_of(self, call: Call) -> Reply:
         topic = call.fields(QueryTopicConsumeByWho).topic

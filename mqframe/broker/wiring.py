@@ -8,14 +8,19 @@ import random
 from mqframe.broker.clients import ClientProcessor
 from mqframe.broker.delay_delivery import DelayDelivery
 from mqframe.broker.groups import GroupProcessor
+from mqframe.broker.inspection import InspectionProcessor
 from mqframe.broker.locks import LockProcessor
 from mqframe.broker.lookup import LookupProcessor
 from mqframe.broker.offsets import OffsetProcessor
 from mqframe.broker.part import Part
+from mqframe.broker.progress import Progress
 from mqframe.broker.pull import PullProcessor
 from mqframe.broker.registration import Registration
+from mqframe.broker.relay import RelayProcessor
+from mqframe.broker.resets import ResetProcessor
 from mqframe.broker.runtime import RuntimeProcessor
 from mqframe.broker.send import SendProcessor
+from mqframe.broker.send_back import SendBackProcessor
 from mqframe.broker.send_rules import DelayMessages, DivertDeadLetters, Rule, refuse_transactions
 from mqframe.broker.send_targets import SendTargets
 from mqframe.broker.state import BrokerState
@@ -30,6 +35,7 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
     live, clock, statistics, clients = state.live, state.clock, state.statistics, state.clients
     identity, locks = state.identity, state.locks
     targets = SendTargets(topics, live, statistics)
+    progress = Progress(store, offsets, identity)
     rules: tuple[Rule, ...] = (
         DivertDeadLetters(groups, topics, targets, locks),
         refuse_transactions,
@@ -40,14 +46,20 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
             store, targets, identity, live, clock, statistics, _unique_ids(state), rules,
             store.settings.flush == "SYNC_FLUSH",
         ),
+        SendBackProcessor(store, state.inlet, topics, groups, clients, live, statistics, state.levels),
         PullProcessor(store, topics, groups, clients, offsets, state.polling, live, clock, statistics),
         ClientProcessor(clients, groups, topics, live),
         OffsetProcessor(store, offsets, topics, groups),
         LockProcessor(locks),
         LookupProcessor(store, live),
         TopicProcessor(topics, store, offsets, identity, statistics, registration.told),
-        GroupProcessor(groups, offsets, live),
-        StatsProcessor(store, topics, groups, offsets, clients, identity, statistics),
+        GroupProcessor(groups, offsets, live, statistics),
+        StatsProcessor(store, topics, offsets, clients, identity, statistics, progress),
+        InspectionProcessor(
+            store, topics, groups, offsets, clients, identity, statistics, progress, clock
+        ),
+        ResetProcessor(store, topics, groups, offsets, clients, state.polling, identity, live),
+        RelayProcessor(store, topics, groups, clients, identity),
         DelayDelivery(store, state.inlet, state.delay_offsets, state.levels, clock),
         RuntimeProcessor(store, offsets, topics, live, clock, statistics),
     ]  # fmt: skip

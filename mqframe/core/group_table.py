@@ -12,6 +12,7 @@ from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
 from mqframe.core.data_version import next_version
 from mqframe.core.errors import MessageError, Refusal
+from mqframe.core.retry_rules import check_policy
 from mqframe.core.topics import check_group
 
 SYSTEM_GROUPS: Final = (
@@ -64,11 +65,12 @@ class GroupTable:
         return group
 
     def put(self, group: SubscriptionGroupConfig) -> None:
-        """Create or change a group. Raises `Refusal` for an illegal name or attribute change."""
+        """Create or change a group. Raises `Refusal` for an illegal name, policy or attribute change."""
         try:
             check_group(group.group_name)
         except MessageError as problem:
             raise Refusal(ResponseCode.INVALID_PARAMETER, str(problem)) from None
+        check_policy(group.group_name, group.group_retry_policy)
         old = self._groups.get(group.group_name)
         attributes = dict(old.attributes if old else {})
         for key, value in group.attributes.items():
@@ -86,6 +88,19 @@ class GroupTable:
             return False
         self._changed()
         return True
+
+    def forbid(self, group: str, topic: str, forbidden: bool) -> None:
+        """Forbid `group` to read `topic`, or allow it again."""
+        topics = self.forbidden.setdefault(group, {})
+        bits = topics.get(topic, 0)
+        bits = bits | READ_FORBIDDEN if forbidden else bits & ~READ_FORBIDDEN
+        if bits:
+            topics[topic] = bits
+        else:
+            topics.pop(topic, None)
+        if not topics:
+            del self.forbidden[group]
+        self._changed()
 
     def may_read(self, group: str, topic: str) -> bool:
         """Whether no entry of the forbidden table stops `group` from reading `topic`."""

@@ -23,6 +23,7 @@ from mqframe.core.topics import (
     SCHEDULE_TOPIC,
     SELF_TEST_TOPIC,
     TIMER_TOPIC,
+    TRACE_TOPIC,
     is_system_topic,
 )
 
@@ -201,7 +202,7 @@ def parse_attributes(text: str | None) -> dict[str, str]:
 
 
 def system_topics(
-    cluster: str, broker: str, *, default_queues: int = 8, auto_create: bool = True
+    cluster: str, broker: str, *, default_queues: int = 8, auto_create: bool = True, trace: bool = False
 ) -> list[TopicConfig]:
     """The topics that a broker makes for itself when it starts (store.md §5)."""
     inherited = READ_WRITE | PERM_INHERIT
@@ -221,6 +222,8 @@ def system_topics(
     ]
     if auto_create:
         made.append((DEFAULT_TOPIC, default_queues, inherited))
+    if trace:
+        made.append((TRACE_TOPIC, 1, READ_WRITE))
     return [
         TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=perm)
         for name, queues, perm in made

@@ -20,6 +20,7 @@ from mqframe.store.queue_table import QueueTable
 from mqframe.store.settings import StoreSettings
 
 log: Final = get_logger("store")
+ALL_HOURS: Final = frozenset(range(24))
 DiskUsage = Callable[[Path], tuple[int, int]]
 """Total and free bytes of the disk that holds a directory."""
 
@@ -70,11 +71,11 @@ class Cleaner:
             log.error("writes are refused", reason=self.refusal.remark)
         return level
 
-    def run(self, cursors: dict[str, int]) -> list[LogFile]:
+    def run(self, cursors: dict[str, int], *, any_hour: bool = False) -> list[LogFile]:
         """One pass. Gives the log files that are out of the log now, to be removed in a thread.
 
         `cursors`: how far following dispatchers are, log bytes, by name; a warning goes out before data that
-        one has not seen is deleted.
+        one has not seen is deleted. `any_hour`: files past their time go whatever hour it is.
         """
         level = self.look()
         now = self._clock.now_ms()
@@ -84,7 +85,7 @@ class Cleaner:
             now,
             datetime.fromtimestamp(now / 1000).hour,
             self._settings.keep_hours * 3_600_000,
-            self._hours,
+            ALL_HOURS if any_hour else self._hours,
             level,
         )
         gone: list[LogFile] = []

@@ -157,10 +157,10 @@ class Maintenance:
             for file in [*self._index.filled, *self._index.files[-1:]]:
                 file.sync()
 
-    def clean(self) -> list[LogFile]:
-        """One clean-up pass; gives the log files that went."""
+    def clean(self, *, any_hour: bool = False) -> list[LogFile]:
+        """One clean-up pass; gives the log files that went. `any_hour`: not only when it is the hour."""
         self._checkpoint_before_clean()
-        gone = self._cleaner.run(self._cursors())
+        gone = self._cleaner.run(self._cursors(), any_hour=any_hour)
         if gone:
             self._threads.run(lambda: _remove(gone), _log_problem)
         return gone

@@ -266,6 +266,6 @@ class MessageStore(StoreReads):
     def _follower_cursors(self) -> dict[str, int]:
         return {name: follower.cursor for name, follower in self._followers.items()}
 
-    def clean(self) -> list[Path]:
+    def clean(self, *, any_hour: bool = False) -> list[Path]:
         """One clean-up pass now; the paths of the commit-log files that went."""
-        return [file.path for file in self._maintenance.clean()]
+        return [file.path for file in self._maintenance.clean(any_hour=any_hour)]

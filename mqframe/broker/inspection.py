@@ -1,0 +1,204 @@
+"""A closer look: times of queues (303), statistics (315), all groups (317), queue entries (321), forbidden
+topics (353); and cleaning up now (306, 316, 329).
+
+Source: AdminBrokerProcessor.java.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqframe.broker.identity import Identity
+from mqframe.broker.part import Part
+from mqframe.broker.progress import Progress
+from mqframe.broker.statistics import Statistics
+from mqframe.core.bodies import ConsumeStats, QueueBody, TopicConfig
+from mqframe.core.broker_info import (
+    ConsumeStatsList,
+    ConsumeTimeSpans,
+    GroupForbidden,
+    QueueEntries,
+    QueueEntry,
+    QueueTimeSpan,
+)
+from mqframe.core.client_registry import ClientRegistry
+from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.group_table import GroupTable
+from mqframe.core.loosejson import dumps
+from mqframe.core.offset_table import OffsetTable
+from mqframe.core.requests.insight import (
+    GetBrokerConsumeStats,
+    QueryConsumeQueue,
+    QueryConsumeTimeSpan,
+    UpdateAndGetGroupForbidden,
+    ViewBrokerStatsData,
+)
+from mqframe.core.topic_table import TopicTable
+from mqframe.net.call import Call, Handler, Reply
+from mqframe.net.peer import Peer
+from mqframe.store.message_store import MessageStore
+
+ENTRIES_MAX: Final = 1024
+"""Most queue entries in one answer."""
+
+
+class InspectionProcessor(Part):
+    """Answers what operators ask when something is wrong."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        topics: TopicTable,
+        groups: GroupTable,
+        offsets: OffsetTable,
+        clients: ClientRegistry[Peer],
+        identity: Identity,
+        statistics: Statistics,
+        progress: Progress,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._topics = topics
+        self._groups = groups
+        self._offsets = offsets
+        self._clients = clients
+        self._identity = identity
+        self._statistics = statistics
+        self._progress = progress
+        self._clock = clock
+
+    def handlers(self) -> dict[int, Handler]:
+        """The codes served here."""
+        return {
+            303: self._time_spans,
+            306: self._clean,
+            315: self._statistic,
+            316: self._clean_unused,
+            317: self._all_groups,
+            321: self._entries,
+            329: self._clean,
+            353: self._forbidden,
+        }
+
+    # Queues
+
+    def _time_spans(self, call: Call) -> Reply:
+        fields = call.fields(QueryConsumeTimeSpan)
+        topic = self._existing_topic(fields.topic)
+        spans = [
+            self._time_span(fields.topic, queue_id, fields.group)
+            for queue_id in range(topic.write_queue_nums)
+        ]
+        return Reply(body=dumps(ConsumeTimeSpans(spans)))
+
+    def _time_span(self, topic: str, queue_id: int, group: str) -> QueueTimeSpan:
+        low, high = self._store.queue_min(topic, queue_id), self._store.queue_max(topic, queue_id)
+        oldest = self._stored(topic, queue_id, low)
+        offset = self._offsets.query(group, topic, queue_id) or 0
+        consumed = self._stored(topic, queue_id, offset - 1) if offset > 0 else oldest
+        delay = 0
+        if offset < high:
+            waiting_since = self._stored(topic, queue_id, max(offset, low))
+            delay = max(0, self._clock.now_ms() - waiting_since) if waiting_since >= 0 else 0
+        return QueueTimeSpan(
+            message_queue=QueueBody(self._identity.name, queue_id, topic),
+            consume_time_stamp=consumed,
+            delay_time=delay,
+            max_time_stamp=self._stored(topic, queue_id, high - 1),
+            min_time_stamp=oldest,
+        )
+
+    def _stored(self, topic: str, queue_id: int, offset: int) -> int:
+        found = self._store.store_time_at(topic, queue_id, offset) if offset >= 0 else None
+        return -1 if found is None else found
+
+    def _entries(self, call: Call) -> Reply:
+        fields = call.fields(QueryConsumeQueue)
+        name, queue_id = fields.topic, fields.queue_id
+        topic = self._existing_topic(name)
+        if not 0 <= queue_id < max(topic.read_queue_nums, topic.write_queue_nums):
+            raise Refusal(ResponseCode.SYSTEM_ERROR, f"queue {queue_id} of topic {name} does not exist")
+        body = QueueEntries(
+            max_queue_index=self._store.queue_max(name, queue_id),
+            min_queue_index=self._store.queue_min(name, queue_id),
+        )
+        if fields.consumer_group:
+            group = self._clients.consumers.get(fields.consumer_group)
+            found = None if group is None else group.subscriptions.get(name)
+            if found is None:
+                body.filter_data = f"{fields.consumer_group}@{name} is not online!"
+            else:
+                body.subscription_data = found.data
+                body.filter_data = "null"  # what an expression other than tags was compiled to
+        remark = None
+        if body.min_queue_index <= fields.index < body.max_queue_index:
+            count = min(fields.count, ENTRIES_MAX, body.max_queue_index - fields.index)
+            entries = self._store.entries(name, queue_id, fields.index, max(count, 0))
+            body.queue_data = [QueueEntry(*entry) for entry in entries]
+        else:
+            remark = f"index {fields.index} of {queue_id}@{name} does not exist"
+        return Reply(remark=remark, body=dumps(body))
+
+    # Groups
+
+    def _all_groups(self, call: Call) -> Reply:
+        ordered_only = call.fields(GetBrokerConsumeStats).is_order
+        listed: list[dict[str, list[ConsumeStats]]] = []
+        behind = in_flight = 0
+        for group in self._groups:
+            stats = []
+            for name in self._offsets.topics_of(group):
+                topic = self._topics.find(name)
+                if topic is None or (ordered_only and not topic.order) or self._given_up(group, name):
+                    continue
+                table = self._progress.of_topic(group, name, topic.write_queue_nums)
+                rate = self._statistics.get_rate(group, name)
+                stats.append(ConsumeStats(consume_tps=rate, offset_table=table))
+                behind += sum(each.broker_offset - each.consumer_offset for each in table.values())
+                in_flight += sum(each.pull_offset - each.consumer_offset for each in table.values())
+            listed.append({group: stats})
+        body = ConsumeStatsList(self._identity.address, listed, behind, in_flight)
+        return Reply(body=dumps(body))
+
+    def _given_up(self, group: str, topic: str) -> bool:
+        """Whether the members of `group` that are online do not want `topic`."""
+        members = self._clients.consumers.get(group)
+        return members is not None and bool(members.subscriptions) and topic not in members.subscriptions
+
+    def _forbidden(self, call: Call) -> Reply:
+        fields = call.fields(UpdateAndGetGroupForbidden)
+        if fields.readable is not None:
+            self._groups.forbid(fields.group, fields.topic, not fields.readable)
+        readable = self._groups.may_read(fields.group, fields.topic)
+        return Reply(remark="", body=dumps(GroupForbidden(fields.group, readable, fields.topic)))
+
+    # The broker
+
+    def _statistic(self, call: Call) -> Reply:
+        fields = call.fields(ViewBrokerStatsData)
+        found = self._statistics.view(fields.stats_name, fields.stats_key)
+        if found is None:
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR,
+                f"there is no statistic {fields.stats_name} of {fields.stats_key}",
+            )
+        return Reply(body=dumps(found))
+
+    def _clean(self, call: Call) -> Reply:
+        self._store.clean(any_hour=True)
+        return Reply()
+
+    def _clean_unused(self, call: Call) -> Reply:
+        names = {topic for topic, _ in self._store.queues()}
+        for topic in sorted(names):
+            if topic not in self._topics and not self._topics.is_system(topic):
+                self._store.delete_topic(topic)
+        return Reply()
+
+    def _existing_topic(self, name: str) -> TopicConfig:
+        topic = self._topics.find(name)
+        if topic is None:
+            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} does not exist on this broker")
+        return topic

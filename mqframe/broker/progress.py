@@ -1,0 +1,39 @@
+"""How far groups are, queue by queue."""
+
+from __future__ import annotations
+
+from mqframe.broker.identity import Identity
+from mqframe.core.bodies import OffsetWrapper
+from mqframe.core.message import MessageQueue
+from mqframe.core.offset_table import OffsetTable
+from mqframe.store.message_store import MessageStore
+
+
+class Progress:
+    """Compares what groups have consumed with what queues hold."""
+
+    __slots__ = ("_identity", "_offsets", "_store")
+
+    def __init__(self, store: MessageStore, offsets: OffsetTable, identity: Identity) -> None:
+        self._store = store
+        self._offsets = offsets
+        self._identity = identity
+
+    def of_topic(self, group: str, topic: str, queues: int) -> dict[MessageQueue, OffsetWrapper]:
+        """How far `group` is in the queues 0 to `queues` - 1 of `topic`."""
+        return {
+            MessageQueue(topic, self._identity.name, queue_id): self.of_queue(group, topic, queue_id)
+            for queue_id in range(queues)
+        }
+
+    def of_queue(self, group: str, topic: str, queue_id: int) -> OffsetWrapper:
+        """How far `group` is in one queue."""
+        offset = max(self._offsets.query(group, topic, queue_id) or 0, 0)
+        pulled = self._offsets.query_pulled(group, topic, queue_id)
+        stored = self._store.store_time_at(topic, queue_id, offset - 1) if offset else None
+        return OffsetWrapper(
+            broker_offset=self._store.queue_max(topic, queue_id),
+            consumer_offset=offset,
+            last_timestamp=stored or 0,
+            pull_offset=max(offset, pulled or 0),
+        )

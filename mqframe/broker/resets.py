@@ -1,0 +1,220 @@
+"""Offsets set by an operator: 222 (reset), 314 (clone), 308 (correction).
+
+A reset is kept here and handed out with the group's next pull; pulls that wait are woken for it, so members
+that run go on from there at once. With `server_side_reset` off, members are told by request 220 instead, and
+nothing is stored here. Source: AdminBrokerProcessor.java, Broker2Client.java.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqframe.broker.identity import Identity
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.long_polling import LongPolling
+from mqframe.broker.part import Part
+from mqframe.core.bodies import OffsetTableBody, TopicConfig
+from mqframe.core.broker_info import CorrectionOffsets, PushedOffset, PushedOffsets
+from mqframe.core.client_registry import ClientRegistry
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import ConnectionLost, Refusal, TooMuchInFlight
+from mqframe.core.group_table import GroupTable
+from mqframe.core.loosejson import dumps
+from mqframe.core.message import MessageQueue
+from mqframe.core.offset_rules import correction_offsets, reset_target, topics_to_clone
+from mqframe.core.offset_table import OffsetTable
+from mqframe.core.requests.admin import InvokeBrokerToResetOffset
+from mqframe.core.requests.insight import (
+    CloneGroupOffset,
+    QueryCorrectionOffset,
+    ResetConsumerClientOffset,
+)
+from mqframe.core.topic_table import TopicTable
+from mqframe.log import get_logger
+from mqframe.net.call import Call, Handler, Reply
+from mqframe.net.peer import Peer
+from mqframe.store.message_store import MessageStore
+
+log = get_logger("broker")
+
+PUSH_VERSION_MIN: Final = 28
+"""Members of versions before this one cannot be told of a reset (V3_0_7_SNAPSHOT)."""
+_C_PLUS_PLUS: Final = "CPP"
+
+
+class ResetProcessor(Part):
+    """Moves groups."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        topics: TopicTable,
+        groups: GroupTable,
+        offsets: OffsetTable,
+        clients: ClientRegistry[Peer],
+        polling: LongPolling,
+        identity: Identity,
+        live: LiveSettings,
+    ) -> None:
+        self._store = store
+        self._topics = topics
+        self._groups = groups
+        self._offsets = offsets
+        self._clients = clients
+        self._polling = polling
+        self._identity = identity
+        self._live = live
+
+    def handlers(self) -> dict[int, Handler]:
+        """The codes served here."""
+        return {222: self._reset, 308: self._correct, 314: self._clone}
+
+    # Reset
+
+    def _reset(self, call: Call) -> Reply:
+        fields = call.fields(InvokeBrokerToResetOffset)
+        topic = self._existing_topic(fields.topic)
+        if fields.group not in self._groups:
+            raise Refusal(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {fields.group} does not exist"
+            )
+        if self._live.current.server_side_reset:
+            targets = self._targets(fields, topic)
+            for queue_id, offset in targets.items():
+                if fields.is_force or offset != self._offsets.query(fields.group, fields.topic, queue_id):
+                    self._move(fields.group, fields.topic, queue_id, offset)
+        else:
+            targets = self._push(fields, topic, call.frame.language)
+        table = {self._queue(fields.topic, queue_id): offset for queue_id, offset in targets.items()}
+        log.info("offsets reset", group=fields.group, topic=fields.topic, offsets=targets)
+        return Reply(body=dumps(OffsetTableBody(offset_table=table)))
+
+    def _targets(self, fields: InvokeBrokerToResetOffset, topic: TopicConfig) -> dict[int, int]:
+        queue_id = -1 if fields.queue_id is None else fields.queue_id
+        if queue_id >= topic.read_queue_nums:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"queue id {queue_id}: topic {fields.topic} has {topic.read_queue_nums} read queues",
+            )
+        if queue_id >= 0 and fields.offset is not None and fields.offset != -1:
+            wanted = {queue_id: self._within(fields.topic, queue_id, fields.offset)}
+        else:
+            queue_ids = [queue_id] if queue_id >= 0 else range(topic.read_queue_nums)
+            wanted = {each: self._at_time(fields.topic, each, fields.timestamp) for each in queue_ids}
+        if not wanted:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, f"topic {fields.topic} has no queue to reset")
+        query = self._offsets.query
+        return {
+            each: reset_target(query(fields.group, fields.topic, each), offset, force=fields.is_force)
+            for each, offset in wanted.items()
+        }
+
+    def _move(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        self._offsets.reset(group, topic, queue_id, offset)
+        self._polling.wake_group(group, topic, queue_id)
+
+    def _push(
+        self, fields: InvokeBrokerToResetOffset, topic: TopicConfig, language: str | None
+    ) -> dict[int, int]:
+        targets = self._targets(fields, topic)
+        strange = [q for q in targets if self._offsets.query(fields.group, fields.topic, q) is None]
+        if strange:
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR,
+                f"consumer group {fields.group} has no offset of {fields.topic}/{strange[0]} to reset",
+            )
+        group = self._clients.consumers.get(fields.group)
+        if group is None:
+            raise Refusal(
+                ResponseCode.CONSUMER_NOT_ONLINE,
+                f"consumer group {fields.group} has no member here that could be told",
+            )
+        request = ResetConsumerClientOffset(fields.topic, fields.group, fields.timestamp, fields.is_force)
+        body = self._pushed(fields.topic, targets, language)
+        for member in tuple(group.members.values()):
+            if member.version < PUSH_VERSION_MIN:
+                raise Refusal(
+                    ResponseCode.SYSTEM_ERROR,
+                    f"member {member.client_id} of version {member.version} cannot be told of a reset",
+                )
+            try:
+                member.channel.oneway(request, body)
+            except (ConnectionLost, TooMuchInFlight) as problem:
+                log.warning("member was not told of a reset", client=member.client_id, reason=str(problem))
+        return targets
+
+    def _pushed(self, topic: str, targets: dict[int, int], language: str | None) -> bytes:
+        name = self._identity.name
+        if language == _C_PLUS_PLUS:
+            # Whoever asks is believed to have members of its own language.
+            offsets = [PushedOffset(name, offset, queue_id, topic) for queue_id, offset in targets.items()]
+            return dumps(PushedOffsets(offsets))
+        return dumps(OffsetTableBody({self._queue(topic, each): offset for each, offset in targets.items()}))
+
+    def _within(self, topic: str, queue_id: int, offset: int) -> int:
+        low, high = self._store.queue_min(topic, queue_id), self._store.queue_max(topic, queue_id)
+        if not low <= offset <= high:
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR,
+                f"offset {offset} of {topic}/{queue_id} is not within {low}..{high}",
+            )
+        return offset
+
+    def _at_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
+        if timestamp_ms < 0:
+            return self._store.queue_max(topic, queue_id)
+        return self._store.offset_at(topic, queue_id, timestamp_ms)
+
+    # Between groups
+
+    def _correct(self, call: Call) -> Reply:
+        fields = call.fields(QueryCorrectionOffset)
+        without = [name for name in (fields.filter_groups or "").split(",") if name]
+        offsets = correction_offsets(
+            self._offsets.by_group(fields.topic),
+            lambda queue_id: self._store.queue_min(fields.topic, queue_id),
+            without,
+            fields.compare_group,
+        )
+        return Reply(body=dumps(CorrectionOffsets(offsets)))
+
+    def _clone(self, call: Call) -> Reply:
+        fields = call.fields(CloneGroupOffset)
+        source, target = fields.src_group, fields.dest_group
+        if source == target:
+            raise Refusal(ResponseCode.INVALID_PARAMETER, f"{source} would be cloned onto itself")
+        if fields.topic:
+            self._existing_topic(fields.topic)
+        known = [fields.topic] if fields.topic else self._offsets.topics_of(source)
+        if not any(self._offsets.offsets_of(source, topic) for topic in known):
+            raise Refusal(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+                f"consumer group {source} has no offsets{f' of {fields.topic}' if fields.topic else ''}",
+            )
+        if self._groups.find_or_create(target, self._live.current.auto_create_groups) is None:
+            raise Refusal(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {target} does not exist"
+            )
+        members = self._clients.consumers.get(source)
+        subscribed = None if members is None else members.subscriptions
+        for topic in topics_to_clone(known, subscribed, offline=fields.offline):
+            if topic in self._topics:
+                self._clone_topic(source, target, topic)
+        return Reply()
+
+    def _clone_topic(self, source: str, target: str, topic: str) -> None:
+        online = target in self._clients.consumers
+        for queue_id, offset in self._offsets.offsets_of(source, topic).items():
+            if online:  # members that run would soon overwrite what is only stored
+                self._move(target, topic, queue_id, offset)
+            else:
+                self._offsets.commit(target, topic, queue_id, offset)
+
+    def _existing_topic(self, name: str) -> TopicConfig:
+        topic = self._topics.find(name)
+        if topic is None:
+            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} does not exist on this broker")
+        return topic
+
+    def _queue(self, topic: str, queue_id: int) -> MessageQueue:
+        return MessageQueue(topic, self._identity.name, queue_id)
