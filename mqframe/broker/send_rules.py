@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mqframe.broker.send_back import ensure_dead_letter_topic
 from mqframe.broker.send_targets import SendFields, SendTarget, SendTargets
 from mqframe.core import properties as p
 from mqframe.core.codes import ResponseCode
@@ -15,8 +16,9 @@ from mqframe.core.delay_rules import DelayRules
 from mqframe.core.errors import Refusal
 from mqframe.core.group_table import GroupTable
 from mqframe.core.queue_locks import QueueLocks
+from mqframe.core.retry_rules import TIMER_NAMES
 from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import RETRY_PREFIX, dead_letter_topic
+from mqframe.core.topics import RETRY_PREFIX
 
 
 class Draft:
@@ -97,5 +99,8 @@ class DivertDeadLetters:
             limit = fields.max_reconsume_times
         if (fields.reconsume_times or 0) > limit or self._locks.any_held(name):
             draft.properties.pop(p.DELAY, None)
-            draft.target = self._targets.of(self._topics.ensure(dead_letter_topic(name), 1))
-            draft.topic, draft.queue_id = dead_letter_topic(name), 0
+            for waiting in TIMER_NAMES:
+                draft.properties.pop(waiting, None)
+            topic = ensure_dead_letter_topic(self._topics, name)
+            draft.target = self._targets.of(topic)
+            draft.topic, draft.queue_id = str(topic.topic_name), 0

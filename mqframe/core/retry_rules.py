@@ -35,10 +35,11 @@ DELAY_MS_MAX: Final = 3 * 24 * 3_600_000
 LIMIT_IN_REQUEST_VERSION: Final = 121
 """From here on (3.4.9) the maximum in a client's request counts."""
 _EXPONENTS_MAX: Final = 32
-_TIMER_NAMES: Final = frozenset(
+TIMER_NAMES: Final = frozenset(
     """TIMER_DELAY_SEC TIMER_DELAY_MS TIMER_DELIVER_MS TIMER_OUT_MS TIMER_ENQUEUE_MS TIMER_DEQUEUE_MS
     TIMER_ROLL_TIMES TIMER_DELAY_LEVEL TIMER_DEL_UNIQKEY""".split()
 )
+"""Properties that say when a message is or was to be delivered, beside its level."""
 
 
 class Verdict(NamedTuple):
@@ -173,7 +174,7 @@ def copied_properties(
     What names its first copy is kept through all returns: the original topic and the original id. Words about
     an earlier delivery time are gone, since this one replaces them.
     """
-    copied = {name: value for name, value in properties.items() if name not in _TIMER_NAMES}
+    copied = {name: value for name, value in properties.items() if name not in TIMER_NAMES}
     copied.setdefault(p.RETRY_TOPIC, topic)
     copied[p.WAIT] = "false"
     if not copied.get(p.ORIGIN_MESSAGE_ID, "").strip():

@@ -1,0 +1,156 @@
+"""Failed messages come back: 36 (source: AbstractSendMessageProcessor.consumerSendMsgBack)."""
+
+from __future__ import annotations
+
+from random import randrange
+from typing import Final
+
+from mqframe.broker.inlet import Inlet
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.part import Part
+from mqframe.broker.statistics import Statistics
+from mqframe.core.bodies import SubscriptionGroupConfig, TopicConfig
+from mqframe.core.client_registry import ClientRegistry
+from mqframe.core.codes import PERM_WRITE, ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.group_table import GroupTable
+from mqframe.core.host import encode_host
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.record import decode_record
+from mqframe.core.requests.messages import ConsumerSendMsgBack
+from mqframe.core.retry_rules import (
+    LIMIT_IN_REQUEST_VERSION,
+    MemberLimits,
+    copied_properties,
+    retry_schedule,
+    verdict,
+)
+from mqframe.core.topic_table import TopicTable
+from mqframe.core.topics import dead_letter_topic, retry_topic
+from mqframe.net.call import Call, Handler, Reply
+from mqframe.net.peer import Peer
+from mqframe.store.incoming import Stored
+from mqframe.store.message_store import MessageStore
+
+DEAD_LETTER_QUEUES: Final = 1
+"""Queues of a dead-letter topic."""
+_UNIT_SUBSCRIPTION: Final = 2  # TopicSysFlag.java
+
+
+class SendBackProcessor(Part):
+    """Stores failed messages anew: to come again later, or as dead letters. `levels`: the broker's, ms.
+
+    The answer waits until the copy is as durable as the broker is configured, because the consumer commits
+    the first copy right after it.
+    """
+
+    def __init__(
+        self,
+        store: MessageStore,
+        inlet: Inlet,
+        topics: TopicTable,
+        groups: GroupTable,
+        clients: ClientRegistry[Peer],
+        live: LiveSettings,
+        statistics: Statistics,
+        levels: tuple[int, ...],
+    ) -> None:
+        self._store = store
+        self._inlet = inlet
+        self._topics = topics
+        self._groups = groups
+        self._clients = clients
+        self._live = live
+        self._statistics = statistics
+        self._levels = levels
+        self._limits = MemberLimits()
+
+    def handlers(self) -> dict[int, Handler]:
+        """The code served here."""
+        return {ConsumerSendMsgBack.CODE: self._take_back}
+
+    def _take_back(self, call: Call) -> Reply | None:
+        fields = call.fields(ConsumerSendMsgBack)
+        group = self._group(fields.group)
+        if group.retry_queue_nums <= 0:
+            return Reply()  # such a group wants nothing again
+        topic = self._retry_topic(group, unit_mode=bool(fields.unit_mode))
+        message = self._message(fields.offset)
+        what = verdict(
+            message.reconsume_times,
+            fields.delay_level,
+            self._limit(call, group, fields.max_reconsume_times),
+            retry_schedule(group.group_retry_policy),
+            self._levels,
+        )
+        if what.dead:
+            topic = ensure_dead_letter_topic(self._topics, group.group_name)
+        properties = copied_properties(message.properties, message.topic, message.offset_message_id, what)
+        stored = self._inlet.put(
+            str(topic.topic_name),
+            0 if what.dead else randrange(group.retry_queue_nums),
+            message.stored_body,
+            properties,
+            born_timestamp=message.born_timestamp,
+            born_host=encode_host(message.born_host),
+            flag=message.flag,
+            sys_flag=message.sys_flag,
+            reconsume_times=message.reconsume_times + 1,
+            heed_delay=not what.dead,
+        )
+        if what.dead:
+            self._statistics.topic(str(topic.topic_name)).total += 1
+        return self._answer(call, stored)
+
+    def _group(self, name: str) -> SubscriptionGroupConfig:
+        live = self._live.current
+        group = self._groups.find_or_create(name, live.auto_create_groups)
+        if group is None:
+            raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {name} does not exist")
+        if not live.permission & PERM_WRITE:
+            raise Refusal(ResponseCode.NO_PERMISSION, "this broker may not be written to at the moment")
+        return group
+
+    def _retry_topic(self, group: SubscriptionGroupConfig, *, unit_mode: bool) -> TopicConfig:
+        name = retry_topic(group.group_name)
+        topic = self._topics.find(name) or self._topics.ensure(
+            name, group.retry_queue_nums, sys_flag=_UNIT_SUBSCRIPTION if unit_mode else 0
+        )
+        if not topic.perm & PERM_WRITE:
+            raise Refusal(ResponseCode.NO_PERMISSION, f"topic {name} may not be written to")
+        return topic
+
+    def _message(self, offset: int) -> ReceivedMessage:
+        record = self._store.record_at(offset) if offset >= 0 else None
+        if record is None:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, f"no message begins at log offset {offset}")
+        return decode_record(record)
+
+    def _limit(self, call: Call, group: SubscriptionGroupConfig, named: int | None) -> int:
+        if call.frame.version < LIMIT_IN_REQUEST_VERSION:
+            named = None
+        online = self._clients.consumers.get(group.group_name)
+        if online is None:
+            return group.retry_max_times if named is None else named
+        member = online.members.get(call.peer)
+        limit = self._limits.limit(
+            group.group_name, online.client_ids, member.client_id if member else "", named
+        )
+        return group.retry_max_times if limit is None else limit
+
+    def _answer(self, call: Call, stored: Stored) -> Reply | None:
+        if self._store.confirmed_offset >= stored.end_offset:
+            return Reply()
+
+        def answer(ok: bool) -> None:
+            late = "the copy was not on disk in time; it may come twice"
+            call.reply(Reply() if ok else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, remark=late))
+
+        self._store.when_confirmed(stored.end_offset, answer)
+        return None
+
+
+def ensure_dead_letter_topic(topics: TopicTable, group: str) -> TopicConfig:
+    """The dead-letter topic of `group`, made on first use: write-only, until an operator changes that."""
+    name = dead_letter_topic(group)
+    return topics.find(name) or topics.ensure(name, DEAD_LETTER_QUEUES, perm=PERM_WRITE)
