@@ -6,7 +6,6 @@ Source: AdminBrokerProcessor.java.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from typing import Final
 
 from mqframe.broker.live_settings import LiveSettings, as_lines
@@ -25,7 +24,6 @@ from mqframe.store.message_store import MessageStore
 
 VERSION_TEXT: Final = "V5_3_3"
 """The protocol version by name, as operators' tools show it."""
-_LATER: Final = {36: "handing messages back", 37: "ending transactions"}
 
 
 class RuntimeProcessor(Part):
@@ -50,14 +48,13 @@ class RuntimeProcessor(Part):
 
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
-        served: dict[int, Handler] = {
+        return {
             25: self._change,
             26: self._show,
             28: self._counters,
             43: self._all_offsets,
             45: self._delay_offsets,
         }
-        return served | {code: _refusing(code, what) for code, what in _LATER.items()}
 
     def _change(self, call: Call) -> Reply:
         try:
@@ -128,15 +125,6 @@ class RuntimeProcessor(Part):
         """Store time (ms) of the oldest record that is kept; -1 when there is none."""
         record = self._store.record_at(self._store.min_offset)
         return -1 if record is None else decode_record(record).store_timestamp
-
-
-def _refusing(code: int, what: str) -> Callable[[Call], Reply]:
-    def refuse(call: Call) -> Reply:
-        raise Refusal(
-            ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {code}: {what} is not supported yet"
-        )
-
-    return refuse
 
 
 def _duration(milliseconds: int) -> str:

@@ -19,9 +19,9 @@ from mqframe.core.message import ReceivedMessage
 from mqframe.core.record import decode_record
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.core.retry_rules import (
-    LIMIT_IN_REQUEST_VERSION,
     MemberLimits,
     copied_properties,
+    limit_in_request,
     retry_schedule,
     verdict,
 )
@@ -79,7 +79,7 @@ class SendBackProcessor(Part):
         what = verdict(
             message.reconsume_times,
             fields.delay_level,
-            self._limit(call, group, fields.max_reconsume_times),
+            self._limit(call, group, limit_in_request(call.frame.version, fields.max_reconsume_times)),
             retry_schedule(group.group_retry_policy),
             self._levels,
         )
@@ -127,8 +127,6 @@ class SendBackProcessor(Part):
         return decode_record(record)
 
     def _limit(self, call: Call, group: SubscriptionGroupConfig, named: int | None) -> int:
-        if call.frame.version < LIMIT_IN_REQUEST_VERSION:
-            named = None
         online = self._clients.consumers.get(group.group_name)
         if online is None:
             return group.retry_max_times if named is None else named

@@ -126,6 +126,11 @@ def check_policy(group: str, policy: GroupRetryPolicy) -> None:
             )
 
 
+def limit_in_request(version: int, named: int | None) -> int | None:
+    """The maximum that a client of `version` names; `None` when it names none, or is too old for that."""
+    return named if version >= LIMIT_IN_REQUEST_VERSION else None
+
+
 class MemberLimits:
     """Whose maximum counts in a group whose members name different ones: that of the member started last.
 

@@ -11,7 +11,6 @@ from mqframe.core.requests.admin import (
     UpdateBrokerConfig,
 )
 from mqframe.core.requests.consumers import UpdateConsumerOffset
-from mqframe.core.requests.messages import ConsumerSendMsgBack, EndTransaction
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
@@ -90,26 +89,5 @@ def test_progress_is_given_to_a_replica(run):
         assert decode(answer.body, ConsumerOffsetTable).offset_table == {"t@g": {1: 6}}
         answer = await world.talker.ok(GetAllDelayOffset())
         assert loads(answer.body)["offsetTable"] == {}
-
-    run(scenario)
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        ConsumerSendMsgBack(offset=0, group="g", delay_level=0),
-        EndTransaction(
-            producer_group="p",
-            tran_state_table_offset=0,
-            commit_log_offset=0,
-            commit_or_rollback=8,
-            msg_id="x",
-        ),
-    ],
-)
-def test_what_comes_later_is_refused_clearly(run, request_):
-    async def scenario(world):
-        answer = await world.talker.invoke(request_)
-        assert (answer.code, "not supported" in answer.remark) == (3, True)
 
     run(scenario)

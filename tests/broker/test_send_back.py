@@ -155,19 +155,6 @@ def test_the_maximum_of_the_group_counts_unless_the_request_names_one(run):
     run(scenario)
 
 
-def test_the_maximum_of_a_client_that_is_too_old_does_not_count(run):
-    async def scenario(world):
-        await make_group(world, retryMaxTimes=0)
-        world.talker.client.version = 120
-        await ok_back(world, await sent(world), max_reconsume_times=5)
-        assert len(lying(world, "%DLQ%g")) == 1
-        world.talker.client.version = 121
-        await ok_back(world, await sent(world), max_reconsume_times=5)
-        assert len(lying(world, "%DLQ%g")) == 1
-
-    run(scenario)
-
-
 def test_the_maximum_of_the_member_that_started_last_wins(run):
     async def scenario(world):
         old, new = world.join(), world.join()
@@ -295,17 +282,6 @@ def test_an_unknown_group_is_refused_where_none_is_made(run):
         assert (await back(world, 0, group="no such/group")).code == 26
 
     run(scenario, broker={"auto_create_groups": False})
-
-
-def test_missing_fields_are_named(run):
-    async def scenario(world):
-        request = ConsumerSendMsgBack(0, "g", 0)
-        object.__setattr__(request, "group", None)
-        answer = await world.talker.invoke(request)
-        assert answer.code != 0
-        assert "group" in answer.remark
-
-    run(scenario)
 
 
 def test_a_broker_or_topic_that_takes_nothing_refuses(run):
