@@ -34,6 +34,18 @@ class ConsumerSettings:
         doc="a message that is not done with for so long, its wait in the client included, has failed, s",
         check=at_least(0.001),
     )
+    max_reconsume_times: int = setting(
+        -1,
+        doc="a message that failed so often becomes a dead letter; -1: 16, and in order: never, count",
+        check=within(-1, 2**31 - 1),
+        conf="maxReconsumeTimes",
+    )
+    suspend_current_queue_time_millis: int = setting(
+        1000,
+        doc="pause of a queue consumed in order after a failure, unless its listener says otherwise, ms",
+        check=within(10, 30_000),
+        conf="suspendCurrentQueueTimeMillis",
+    )
     pull_messages_max: int = setting(
         32, doc="messages that one pull asks for, count", check=within(1, 1024), conf="pullBatchSize"
     )

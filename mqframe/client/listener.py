@@ -20,15 +20,18 @@ class ListenerContext:
     """What a listener is told besides the messages, and where it may answer more than its result says.
 
     `queue`: where the messages come from; `group`: whom they were consumed for; `ack_index`: set it to the
-    index of the last message that succeeded when only the front of a batch did, together with SUCCESS.
+    index of the last message that succeeded when only the front of a batch did, together with SUCCESS; not
+    heeded in order. `suspend_current_queue_time_millis`: in order, for how long the queue pauses after a
+    failure.
     """
 
-    __slots__ = ("ack_index", "group", "queue")
+    __slots__ = ("ack_index", "group", "queue", "suspend_current_queue_time_millis")
 
     def __init__(self, queue: MessageQueue, group: str) -> None:
         self.queue = queue
         self.group = group
         self.ack_index = ACKNOWLEDGE_ALL
+        self.suspend_current_queue_time_millis: float | None = None
 
 
 ListenerFunction = Callable[[Sequence[ReceivedMessage], ListenerContext], Any]

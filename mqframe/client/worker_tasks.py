@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Generic
 
-from mqframe.client.consume_call import ConsumeCall
 from mqframe.client.pace import Pace
+from mqframe.client.work import Chain, W
 from mqframe.client.worker_threads import LOOK_SECONDS
 from mqframe.core.errors import CallTimeout
 from mqframe.net.clock import LoopClock, within
@@ -17,25 +17,28 @@ CALLS_IN_ONE_GO: Final = 64
 """A task whose listener never waits lets the rest of the loop have its turn after so many calls."""
 
 
-class WorkerTasks:
+class WorkerTasks(Generic[W]):
     """At most `tasks_max` tasks, made when needed, each calling one listener after the other.
 
-    `run`: carries out a call; `done`: is given finished calls, once a turn of the loop.
+    `run`: carries out a call; `done`: is given finished calls, once a turn of the loop; `chain`: where calls
+    have an order, what follows on each.
     """
 
     def __init__(
         self,
-        run: Callable[[ConsumeCall], Awaitable[None]],
-        done: Callable[[list[ConsumeCall]], None],
+        run: Callable[[W], Awaitable[None]],
+        done: Callable[[list[W]], None],
         clock: LoopClock,
         tasks_max: int,
+        chain: Chain[W] | None = None,
     ) -> None:
         self._run = run
+        self._chain = chain
         self._done = done
         self._clock = clock
         self._tasks_max = tasks_max
-        self._work: deque[ConsumeCall] = deque()
-        self._finished: list[ConsumeCall] = []
+        self._work: deque[W] = deque()
+        self._finished: list[W] = []
         self._idle: list[asyncio.Future[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._pace = Pace()
@@ -47,12 +50,16 @@ class WorkerTasks:
         """Calls that no task has begun."""
         return len(self._work)
 
-    def put(self, calls: list[ConsumeCall]) -> None:
+    def put(self, calls: list[W]) -> None:
         """Have `calls` carried out, begun in their order."""
         self._work.extend(calls)
         self._rouse(1 if self._pace.quick else len(calls))
         if self._look is None and self._work:
             self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_after)
+
+    def collect(self) -> None:
+        """Take the results that are there now."""
+        self._drain()
 
     async def stop(self, seconds: float) -> bool:
         """Forget what has not begun, wait up to `seconds` for what has, then cancel it. Whether all ended."""
@@ -92,18 +99,28 @@ class WorkerTasks:
 
     async def _work_off(self) -> None:
         loop = asyncio.get_running_loop()
-        work, run, pace = self._work, self._run, self._pace
-        while not self._stopping:
+        work, run, pace, chain = self._work, self._run, self._pace, self._chain
+        follower: W | None = None
+        # A chain ends by itself when the work stops; what it has begun it must end.
+        while follower is not None or not self._stopping:
             for _ in range(CALLS_IN_ONE_GO):
-                if not work:
+                if follower is not None:
+                    call = follower
+                elif work:
+                    call = work.popleft()
+                else:
                     break
-                call = work.popleft()
                 await run(call)
                 pace.note(call.elapsed)
                 if not self._finished:
                     loop.call_soon(self._drain)
                 self._finished.append(call)
-            if work:
+                if chain is not None:
+                    follower = None if chain.ends(call) else chain.follow(call)
+                    if follower is not None and chain.ends(follower):
+                        self._finished.append(follower)
+                        follower = None
+            if follower is not None or work:
                 await asyncio.sleep(0)
             elif not self._stopping:
                 rest = loop.create_future()

@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Final
+from typing import Final, Generic
 
-from mqframe.client.consume_call import ConsumeCall
 from mqframe.client.pace import QUICK_SECONDS, Pace
+from mqframe.client.work import Chain, W
 from mqframe.core.errors import CallTimeout
 from mqframe.net.clock import LoopClock, within
 
@@ -29,28 +29,31 @@ UNTOLD_MESSAGES_MAX: Final = 256
 when it looks: waking it for every few would cost more than calling the listener."""
 
 
-class WorkerThreads:
+class WorkerThreads(Generic[W]):
     """At most `threads_max` threads, made when needed. All methods belong to the loop's thread.
 
-    `run`: carries out a call, raises nothing; `done`: is given finished calls, on the loop.
+    `run`: carries out a call, raises nothing; `done`: is given finished calls, on the loop. `chain`: where
+    calls have an order, what follows on each.
     """
 
     def __init__(
         self,
-        run: Callable[[ConsumeCall], None],
-        done: Callable[[list[ConsumeCall]], None],
+        run: Callable[[W], None],
+        done: Callable[[list[W]], None],
         clock: LoopClock,
         threads_max: int,
         name: str,
+        chain: Chain[W] | None = None,
     ) -> None:
         self._run = run
+        self._chain = chain
         self._done = done
         self._clock = clock
         self._threads_max = threads_max
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._work: deque[ConsumeCall] = deque()
-        self._finished: deque[ConsumeCall] = deque()
+        self._work: deque[W] = deque()
+        self._finished: deque[W] = deque()
         self._told = False
         self._untold = 0
         self._lock = Lock()
@@ -69,7 +72,7 @@ class WorkerThreads:
         """Calls that no thread has begun."""
         return len(self._work)
 
-    def put(self, calls: list[ConsumeCall]) -> None:
+    def put(self, calls: list[W]) -> None:
         """Have `calls` carried out, begun in their order."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
@@ -84,6 +87,10 @@ class WorkerThreads:
         if self._look is None:
             self._look_seconds = LOOK_SECONDS
             self._look = self._loop.call_later(LOOK_SECONDS, self._look_after)
+
+    def collect(self) -> None:
+        """Take the results that are there now."""
+        self._drain()
 
     async def stop(self, seconds: float) -> bool:
         """Forget what has not begun, wait up to `seconds` for what has. Whether all of it ended."""
@@ -134,22 +141,33 @@ class WorkerThreads:
         self._look = self._loop.call_later(self._look_seconds, self._look_after)
 
     def _work_off(self) -> None:
-        work, finished, run, pace = self._work, self._finished, self._run, self._pace
+        work, finished, run, pace, chain = self._work, self._finished, self._run, self._pace, self._chain
+        follower: W | None = None
         while True:
-            try:
-                call = work.popleft()
-            except IndexError:
-                if not self._rest():
-                    return
-                continue
+            if follower is not None:
+                call = follower
+            else:
+                try:
+                    call = work.popleft()
+                except IndexError:
+                    if not self._rest():
+                        return
+                    continue
             run(call)
             elapsed = call.elapsed
             pace.note(elapsed)
             finished.append(call)
+            urgent = False
+            if chain is not None:
+                follower = None if chain.ends(call) else chain.follow(call)
+                if follower is not None and chain.ends(follower):
+                    finished.append(follower)
+                    call, follower = follower, None
+                urgent = follower is None and chain.is_urgent(call)
             # Not exact with several threads, which does no harm.
             self._untold += len(call.messages)
             if not self._told and (
-                elapsed > QUICK_SECONDS or not pace.quick or self._untold > UNTOLD_MESSAGES_MAX
+                elapsed > QUICK_SECONDS or not pace.quick or self._untold > UNTOLD_MESSAGES_MAX or urgent
             ):
                 self._told = True
                 self._tell()
@@ -176,7 +194,8 @@ class WorkerThreads:
         finished = self._finished
         calls = [finished.popleft() for _ in range(len(finished))]
         if calls:
-            self._under_way -= len(calls)
+            chain = self._chain
+            self._under_way -= len(calls) if chain is None else sum(map(chain.ends, calls))
             self._done(calls)
         if self._all_idle is not None and not self._all_idle.done() and self._resting():
             self._all_idle.set_result(None)

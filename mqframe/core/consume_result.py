@@ -10,10 +10,12 @@ ACKNOWLEDGE_ALL: Final = 2**31 - 1
 
 
 class ConsumeResult(Enum):
-    """What a listener answers."""
+    """What a listener answers. The last two mean the same: a consumer in order retries in place, another
+    hands the messages back."""
 
     SUCCESS = "success"
     RECONSUME_LATER = "reconsume_later"
+    SUSPEND_CURRENT_QUEUE_A_MOMENT = "suspend_current_queue_a_moment"
 
 
 class Outcome(Enum):

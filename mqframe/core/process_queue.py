@@ -5,12 +5,13 @@ Where a message is, and what moves it:
     absent  --put-->       waiting     already held: stays where it is
     waiting --take-->      taken       in the order of offsets
     taken   --put_back-->  waiting     to be consumed again
+    taken   --roll_back--> waiting     all of them: ordered consumption begins anew at the smallest offset
     taken   --remove-->    absent      acknowledged, or given up
     waiting --remove-->    absent
 
 The queue itself goes one way, from owned to dropped; a dropped one may still be emptied, but nothing that
-comes of it is committed. Ordered consumption takes here too: it keeps one batch taken at a time, and its
-lease and lock belong beside `dropped`. Source: ProcessQueue.java.
+comes of it is committed. Ordered consumption takes here too: whose turn it is says `core.ordered_turn`, and
+what was consumed is removed in the order in which it was taken. Source: ProcessQueue.java.
 """
 
 from __future__ import annotations
@@ -144,6 +145,15 @@ class ProcessQueue:
                 taken.discard(offset)
                 insort(self._waiting, offset)
                 count += 1
+        return count
+
+    def roll_back(self) -> int:
+        """Let everything that was taken wait again, in the order of offsets; gives how many did."""
+        taken = self._taken
+        count = len(taken)
+        if count:
+            self._waiting = deque(sorted([*taken, *self._waiting]))
+            taken.clear()
         return count
 
     def remove(self, messages: Iterable[ReceivedMessage]) -> int | None:

@@ -1,0 +1,375 @@
+"""Hands messages to listeners in the order of their queues (source: ConsumeMessageOrderlyService.java).
+
+Three locks keep the order. The broker's lock says which member has a queue (`client.lock_keeper`). A queue's
+turn (`core.ordered_turn`) says which worker has it here, one at a time. While a listener runs the turn is
+LISTENING, and the broker's lock is not given back before it ends. A worker stays with its queue for as many
+batches as there are, without a way through the loop between them; what it did is settled in the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, Protocol
+
+from mqframe.client.consume_call import Caller
+from mqframe.client.consumer_settings import ConsumerSettings
+from mqframe.client.listener import Subscription
+from mqframe.client.lock_keeper import LockKeeper
+from mqframe.client.ordered_queue import OrderedCall, OrderedQueue
+from mqframe.client.worker_tasks import WorkerTasks
+from mqframe.client.worker_threads import WorkerThreads
+from mqframe.core.errors import MqframeError
+from mqframe.core.message import MessageQueue, ReceivedMessage
+from mqframe.core.ordered_turn import (
+    LOCK_AGAIN_SECONDS,
+    PAUSE_SECONDS,
+    UNLOCKED_SECONDS,
+    Why,
+    suspend_seconds,
+)
+from mqframe.core.process_queue import ProcessQueue
+from mqframe.hooks.interfaces import ConsumeHook
+from mqframe.log import get_logger
+from mqframe.net.clock import LoopClock, Timer
+
+log = get_logger("client")
+
+ENDLESS: Final = -1
+"""`max_reconsume_times` of a consumer that tries a message until it succeeds."""
+
+
+class DeadLetters(Protocol):
+    """Takes messages that failed too often (`client.send_back.SendBack`)."""
+
+    async def resend(self, message: ReceivedMessage) -> None:
+        """Raises `MqframeError` when the message could not be handed over."""
+        ...
+
+
+class OrderedService:
+    """Ordered consumption: the methods of `ConsumeService`, and those that take and give back queues.
+
+    `locks`: `None` in broadcasting, where every member has every queue. `dead_letters`: takes messages that
+    failed `settings.max_reconsume_times` times; -1: there is no limit. All methods but `follow`, `ends` and
+    `is_urgent` belong to the loop.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        client_id: str,
+        clock: LoopClock,
+        settings: ConsumerSettings,
+        hooks: Sequence[ConsumeHook],
+        find: Callable[[str], Subscription | None],
+        progress: Callable[[ProcessQueue, int], None],
+        locks: LockKeeper | None,
+        dead_letters: DeadLetters,
+    ) -> None:
+        self._group = group
+        self._clock = clock
+        self._find = find
+        self._progress = progress
+        self._locks = locks
+        self._dead_letters = dead_letters
+        self._limit = settings.max_reconsume_times
+        self._suspend_millis = settings.suspend_current_queue_time_millis
+        self._caller = Caller(group, client_id, hooks, clock.monotonic, settings.consume_timeout_seconds)
+        self._threads: WorkerThreads[OrderedCall] = WorkerThreads(
+            self._call,
+            self._finished,
+            clock,
+            settings.consume_threads,
+            f"mqframe-ordered-{group[:100]}",
+            self,
+        )
+        self._tasks: WorkerTasks[OrderedCall] = WorkerTasks(
+            self._call_async, self._finished, clock, settings.consume_tasks, self
+        )
+        self._queues: dict[MessageQueue, OrderedQueue] = {}
+        self._unlock_later: set[MessageQueue] = set()
+        self._timers: dict[OrderedQueue, Timer] = {}
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begin to renew the locks."""
+        if self._locks is not None:
+            self._locks.start()
+
+    @property
+    def open_calls(self) -> int:
+        """Queues that a worker has, or is to have."""
+        return sum(queue.turn.busy for queue in self._queues.values())
+
+    def submit(self, held: ProcessQueue) -> None:
+        """Have everything that waits in `held` consumed, after what came before."""
+        subscription = self._find(held.queue.topic)
+        if subscription is None or held.dropped or self._stopping:
+            return
+        self.collect()
+        queue = self._queues.get(held.queue)
+        if queue is None or queue.held is not held:
+            if queue is not None and not self._close(queue):
+                # The queue was begun anew while a listener is at it; that one has to end first.
+                self._clock.call_later(UNLOCKED_SECONDS, lambda: self.submit(held))
+                return
+            lease = self._locks.lease(held.queue) if self._locks is not None else None
+            queue = self._queues[held.queue] = OrderedQueue(held, lease)
+        now = self._clock.monotonic()
+        with queue.lock:
+            if queue.turn.paused or not queue.turn.open:
+                return  # what waits is taken when the pause is over
+            wanted = queue.turn.offer(held.take(held.waiting_count), now)
+        if wanted:
+            self._send(queue, subscription, now)
+
+    async def stop(self, seconds: float) -> bool:
+        """Begin nothing more, wait up to `seconds` for listeners that run. Whether all of them ended."""
+        self._stopping = True
+        if self._locks is not None:
+            self._locks.stop()
+        for queue in self._queues.values():
+            self._close(queue)
+        ended_threads = await self._threads.stop(seconds)
+        ended_tasks = await self._tasks.stop(seconds)
+        under_way = tuple(self._under_way)
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        return ended_threads and ended_tasks
+
+    # Taking queues and giving them back
+
+    async def lock(self, queues: Sequence[MessageQueue]) -> list[MessageQueue]:
+        """Get the locks of queues that are to be consumed; gives those that may be begun now."""
+        self.collect()
+        free = []
+        for each in queues:
+            queue = self._queues.get(each)
+            # A listener that still runs since the queue was dropped has to end first.
+            if queue is None or self._close(queue):
+                self._queues.pop(each, None)
+                free.append(each)
+        return await self._locks.lock(free) if self._locks is not None and free else free
+
+    async def release(self, queues: Iterable[MessageQueue]) -> None:
+        """Give the locks of queues back that were dropped; where a listener runs, as soon as it has ended.
+
+        A lock that waits for its listener is not renewed, so that it ends by itself where a listener hangs.
+        The reference gives it back by force after 20 s, and then has two members at one queue.
+        """
+        self.collect()
+        idle = []
+        for each in queues:
+            queue = self._queues.get(each)
+            if queue is None or self._close(queue):
+                self._queues.pop(each, None)
+                idle.append(each)
+            elif self._locks is not None:
+                self._locks.drop(each)
+                self._unlock_later.add(each)
+        if self._locks is not None:
+            await self._locks.unlock(idle)
+
+    def collect(self) -> None:
+        """Take what listeners have done until now, so that it can be committed before queues are dropped."""
+        self._threads.collect()
+        self._tasks.collect()
+
+    # What workers call
+
+    def follow(self, work: OrderedCall) -> OrderedCall:
+        """The next batch of the same queue, or the end of its turn."""
+        subscription = work.subscription
+        newest = self._find(subscription.topic)
+        if newest is not None and newest.is_async is subscription.is_async:
+            subscription = newest
+        return work.next(subscription, self._clock.monotonic())
+
+    def ends(self, work: OrderedCall) -> bool:
+        """Whether `work` is the end of a turn."""
+        return work.why is not None
+
+    def is_urgent(self, work: OrderedCall) -> bool:
+        """Whether the queue stands still until the loop has seen to it."""
+        return work.why is not Why.EMPTY
+
+    def _call(self, call: OrderedCall) -> None:
+        if not call.messages:
+            call.begin(self._clock.monotonic())
+        if call.why is None:
+            self._caller.call(call)
+
+    async def _call_async(self, call: OrderedCall) -> None:
+        if not call.messages:
+            call.begin(self._clock.monotonic())
+        if call.why is None:
+            await self._caller.call_async(call)
+
+    # What came of it
+
+    def _finished(self, calls: list[OrderedCall]) -> None:
+        done: dict[ProcessQueue, list[ReceivedMessage]] = {}
+        now = self._clock.monotonic()
+        for call in calls:
+            held = call.held
+            if call.why is not None:
+                self._settle(held, done.pop(held, []))
+                self._let_go(call, call.why)
+            elif call.context is not None:
+                held.last_consume = now
+                if call.good:
+                    if held in done:
+                        done[held] += call.messages
+                    else:
+                        done[held] = list(call.messages)
+        for held, messages in done.items():
+            self._settle(held, messages)
+
+    def _settle(self, held: ProcessQueue, messages: list[ReceivedMessage]) -> None:
+        if messages and not held.dropped:
+            offset = held.remove(messages)
+            if offset is not None:
+                self._progress(held, offset)
+
+    def _let_go(self, call: OrderedCall, why: Why) -> None:
+        """A worker let go of the queue."""
+        queue = call.queue
+        if why is Why.LONG:
+            self._later(queue, PAUSE_SECONDS, self._resume)
+        elif why is Why.UNLOCKED:
+            self._later(queue, UNLOCKED_SECONDS, self._lock_again)
+        elif why is Why.FAILED and call.failed is not None:
+            self._failed(call.failed)
+        elif why is Why.CLOSED:
+            self._ended(queue.held.queue)
+
+    def _ended(self, each: MessageQueue) -> None:
+        queue = self._queues.get(each)
+        if each in self._unlock_later and queue is not None and self._close(queue):
+            self._unlock_later.discard(each)
+            del self._queues[each]
+            if self._locks is not None:
+                self._spawn(self._locks.unlock([each]))
+
+    def _failed(self, call: OrderedCall) -> None:
+        messages, context = call.messages, call.context
+        if call.held.dropped or context is None:
+            return
+        self._log_failure(call)
+        seconds = suspend_seconds(context.suspend_current_queue_time_millis, self._suspend_millis)
+        over = [] if self._limit < 0 else [each for each in messages if each.reconsume_times >= self._limit]
+        if over:
+            self._spawn(self._hand_over(call.queue, messages, over, seconds))
+            return
+        for message in messages:
+            message.reconsume_times += 1
+        self._later(call.queue, seconds, self._resume)
+
+    async def _hand_over(
+        self,
+        queue: OrderedQueue,
+        messages: list[ReceivedMessage],
+        over: list[ReceivedMessage],
+        seconds: float,
+    ) -> None:
+        """Messages that failed too often become dead letters; the others are tried again."""
+        gone: set[int] = set()
+        for message in over:
+            try:
+                await self._dead_letters.resend(message)
+            except MqframeError as problem:
+                log.error(
+                    "dead letter could not be handed over; it is consumed again",
+                    group=self._group,
+                    queue=tuple(queue.held.queue),
+                    offset=message.queue_offset,
+                    reason=str(problem),
+                )
+            else:
+                gone.add(message.queue_offset)
+        left = [message for message in messages if message.queue_offset not in gone]
+        for message in left:
+            message.reconsume_times += 1
+        self._settle(queue.held, [message for message in messages if message.queue_offset in gone])
+        self._later(queue, seconds if left else PAUSE_SECONDS, self._resume)
+
+    # Going on
+
+    def _send(self, queue: OrderedQueue, subscription: Subscription, now: float) -> None:
+        call = OrderedCall(queue, [], subscription, now)
+        if subscription.is_async:
+            self._tasks.put([call])
+        else:
+            self._threads.put([call])
+
+    def _resume(self, queue: OrderedQueue) -> None:
+        """Begin a paused queue again at the smallest offset that is not done with."""
+        held = queue.held
+        subscription = self._find(held.queue.topic)
+        if subscription is None or held.dropped or self._stopping:
+            return
+        now = self._clock.monotonic()
+        with queue.lock:
+            turn = queue.turn
+            if not turn.paused:
+                return
+            turn.withdraw()
+            held.roll_back()
+            turn.offer(held.take(held.waiting_count), now)
+            wanted = turn.resume(now)
+        if wanted:
+            self._send(queue, subscription, now)
+
+    def _lock_again(self, queue: OrderedQueue) -> None:
+        self._spawn(self._relock(queue))
+
+    async def _relock(self, queue: OrderedQueue) -> None:
+        """The lease of a queue has ended. It goes on where the broker still has us for the holder."""
+        if self._locks is None:
+            return
+        lease = self._locks.lease(queue.held.queue)
+        if not lease.valid(self._clock.monotonic()):
+            await self._locks.renew()
+        good = lease.valid(self._clock.monotonic())
+        self._later(queue, PAUSE_SECONDS if good else LOCK_AGAIN_SECONDS, self._resume)
+
+    def _later(self, queue: OrderedQueue, seconds: float, action: Callable[[OrderedQueue], None]) -> None:
+        if self._stopping or queue.held.dropped or not queue.turn.open:
+            return
+
+        def act() -> None:
+            self._timers.pop(queue, None)
+            action(queue)
+
+        self._timers[queue] = self._clock.call_later(seconds, act)
+
+    def _close(self, queue: OrderedQueue) -> bool:
+        """Begin nothing more; whether nobody is at the queue."""
+        timer = self._timers.pop(queue, None)
+        if timer is not None:
+            timer.cancel()
+        with queue.lock:
+            return queue.turn.close()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    def _log_failure(self, call: OrderedCall) -> None:
+        queue = call.held.queue
+        log.warning(
+            "messages were not consumed; their queue waits",
+            outcome=self._caller.outcome(call).value,
+            group=self._group,
+            topic=queue.topic,
+            broker=queue.broker_name,
+            queue_id=queue.queue_id,
+            offsets=[message.queue_offset for message in call.messages[:8]],
+            count=len(call.messages),
+            attempt=call.messages[0].reconsume_times,
+            exc_info=call.error,
+        )

@@ -1,0 +1,173 @@
+"""Whose turn it is at one queue that is consumed in order: one batch at a time, one worker at a time.
+
+    state      event                            then
+    RESTING    offer                            QUEUED: a worker is to be sent
+    QUEUED     begin, messages wait             LISTENING
+    QUEUED     begin, nothing waits             RESTING
+    QUEUED     begin, no valid lease            PAUSED (UNLOCKED)
+    QUEUED     begin, 60 s without a pause      PAUSED (LONG)
+    LISTENING  end, good                        QUEUED, with the same worker
+    LISTENING  end, not good                    PAUSED (FAILED)
+    PAUSED     resume, messages wait            QUEUED: a worker is to be sent
+    PAUSED     resume, nothing waits            RESTING
+    LISTENING  close                            CLOSING
+    CLOSING    end                              CLOSED
+    others     close                            CLOSED
+
+`offer` in QUEUED, LISTENING and PAUSED only adds; in CLOSING and CLOSED it is refused. A queue's lock goes
+back to the broker in CLOSED, never in CLOSING: the listener that still runs must be the only one. Batches
+are cut when they begin, so what came meanwhile goes along. Who uses one from several threads puts a lock
+around every call. Source: ConsumeMessageOrderlyService.ConsumeRequest, the two locks of a queue in the
+client.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final
+
+from mqframe.core.lock_lease import LockLease
+from mqframe.core.message import ReceivedMessage
+
+CONTINUOUS_SECONDS_MAX: Final = 60.0
+"""A queue is left for others after so long without a pause (MAX_TIME_CONSUME_CONTINUOUSLY)."""
+PAUSE_SECONDS: Final = 0.01
+"""Before a queue goes on that was left for another reason than a failure."""
+UNLOCKED_SECONDS: Final = 0.1
+"""Before the lock is asked for again when a queue turns out to be unlocked at its turn."""
+LOCK_AGAIN_SECONDS: Final = 3.0
+"""Before a queue is looked at again whose lock could not be had."""
+SUSPEND_SECONDS_MIN: Final = 0.01
+SUSPEND_SECONDS_MAX: Final = 30.0
+
+
+class Turn(Enum):
+    """Who has the queue."""
+
+    RESTING = "resting"
+    QUEUED = "queued"
+    LISTENING = "listening"
+    PAUSED = "paused"
+    CLOSING = "closing"
+    CLOSED = "closed"
+
+
+class Why(Enum):
+    """Why a worker let go of a queue."""
+
+    EMPTY = "empty"
+    FAILED = "failed"
+    UNLOCKED = "unlocked"
+    LONG = "long"
+    CLOSED = "closed"
+
+
+class OrderedTurn:
+    """The turns of one queue. `lease`: of its lock at the broker; `None` where there are no locks."""
+
+    __slots__ = ("_began", "_lease", "_waiting", "state", "why")
+
+    def __init__(self, lease: LockLease | None) -> None:
+        self.state = Turn.RESTING
+        self.why = Why.EMPTY
+        self._lease = lease
+        self._waiting: deque[ReceivedMessage] = deque()
+        self._began = 0.0
+
+    @property
+    def open(self) -> bool:
+        """Whether messages are still taken."""
+        return self.state not in (Turn.CLOSING, Turn.CLOSED)
+
+    @property
+    def queued(self) -> bool:
+        """Whether a worker has the queue, or is sent to it, and no listener runs."""
+        return self.state is Turn.QUEUED
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker has the queue, or is sent to it."""
+        return self.state in (Turn.QUEUED, Turn.LISTENING, Turn.CLOSING)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the queue waits to be resumed."""
+        return self.state is Turn.PAUSED
+
+    @property
+    def waiting_count(self) -> int:
+        """How many messages wait for their turn."""
+        return len(self._waiting)
+
+    def offer(self, messages: Iterable[ReceivedMessage], now: float) -> bool:
+        """Add what comes next, in order; gives whether a worker is to be sent."""
+        if not self.open:
+            return False
+        self._waiting.extend(messages)
+        return self.state is Turn.RESTING and self._go(now)
+
+    def begin(self, count_max: int, now: float) -> list[ReceivedMessage]:
+        """The next batch, for the worker that has the queue. Empty: it lets go, and `why` says why."""
+        if self.state is not Turn.QUEUED:
+            self.why = Why.CLOSED
+            return []
+        if self._lease is not None and not self._lease.valid(now):
+            return self._pause(Why.UNLOCKED)
+        if now - self._began > CONTINUOUS_SECONDS_MAX:
+            return self._pause(Why.LONG)
+        waiting = self._waiting
+        if not waiting:
+            self.state, self.why = Turn.RESTING, Why.EMPTY
+            return []
+        self.state = Turn.LISTENING
+        return [waiting.popleft() for _ in range(min(count_max, len(waiting)))]
+
+    def end(self, good: bool) -> None:
+        """The listener answered. After anything but `good` the queue pauses, and `why` says so."""
+        if self.state is Turn.CLOSING:
+            self.state, self.why = Turn.CLOSED, Why.CLOSED
+        elif self.state is Turn.LISTENING:
+            if good:
+                self.state = Turn.QUEUED
+            else:
+                self._pause(Why.FAILED)
+
+    def resume(self, now: float) -> bool:
+        """Let a paused queue go on; gives whether a worker is to be sent."""
+        if self.state is not Turn.PAUSED:
+            return False
+        self.state = Turn.RESTING
+        return self._go(now)
+
+    def withdraw(self) -> None:
+        """Forget what waits; it is offered again later."""
+        self._waiting.clear()
+
+    def close(self) -> bool:
+        """Begin nothing more; gives whether nobody is at it any more."""
+        self._waiting.clear()
+        if self.state in (Turn.LISTENING, Turn.CLOSING):
+            self.state = Turn.CLOSING
+            return False
+        self.state = Turn.CLOSED
+        return True
+
+    def _go(self, now: float) -> bool:
+        if not self._waiting:
+            return False
+        self.state = Turn.QUEUED
+        self._began = now
+        return True
+
+    def _pause(self, why: Why) -> list[ReceivedMessage]:
+        self.state, self.why = Turn.PAUSED, why
+        return []
+
+
+def suspend_seconds(wanted_millis: float | None, usual_millis: float) -> float:
+    """For how long a queue pauses after a failure: what the listener wants, else the consumer, in its
+    bounds."""
+    seconds = (usual_millis if wanted_millis is None or wanted_millis == -1 else wanted_millis) / 1000
+    return min(max(seconds, SUSPEND_SECONDS_MIN), SUSPEND_SECONDS_MAX)
