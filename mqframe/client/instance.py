@@ -11,6 +11,7 @@ from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from mqframe.client.identity import SameProcess, client_id, local_ip, nameserver_text
+from mqframe.client.inspection import Inspection
 from mqframe.client.route_cache import RouteCache
 from mqframe.client.settings import ClientSettings
 from mqframe.core import bodies, loosejson
@@ -69,6 +70,8 @@ class ClientInstance:
         self._periodic: list[Every] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         remoting.serve(NotifyConsumerIdsChanged.CODE, self.members_changed)
+        self.inspection = Inspection(remoting, lambda: self._routes.nameservers)
+        """Answers what operators ask of the consumers here."""
 
     @classmethod
     def connect(

@@ -13,14 +13,17 @@ from mqframe.client.consumer_settings import ConsumerSettings
 from mqframe.client.filter_check import check_filters
 from mqframe.client.instance import ClientInstance, Member
 from mqframe.client.listener import Subscription
+from mqframe.client.member_report import MemberReport
 from mqframe.client.offset_saver import OffsetSaver
 from mqframe.client.pull_service import PullService
 from mqframe.client.rebalance_service import RebalanceService
 from mqframe.client.topic_lookup import look_up
 from mqframe.core.consume_rules import ConsumeFrom, MessageModel
+from mqframe.core.consumer_statistics import ConsumerStatistics
 from mqframe.core.errors import MqframeError
 from mqframe.core.message import MessageQueue
 from mqframe.core.process_queue import ProcessQueue
+from mqframe.core.sampled import SAMPLE_SECONDS
 from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook, OffsetStore, ReadFrom
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
@@ -61,7 +64,8 @@ class Membership:
             self.find,
             self.progress,
         )
-        self.pulls = PullService(plan.group, instance, plan.clock, plan.settings, self)
+        self.statistics = ConsumerStatistics(plan.clock)
+        self.pulls = PullService(plan.group, instance, plan.clock, plan.settings, self, self.statistics)
         self.rebalance = RebalanceService(
             plan.group,
             instance.client_id,
@@ -77,6 +81,10 @@ class Membership:
         )
         self._persist: Every | None = None
         self._saver = OffsetSaver(self._store)
+        self._sample: Every | None = None
+        self._report = MemberReport(
+            plan, instance.client_id, self.pulls, self._store, self.statistics, self.persist
+        )
         self._telling: asyncio.Task[None] | None = None
 
     async def join(self, member: Member) -> None:
@@ -93,10 +101,15 @@ class Membership:
         await self.instance.heartbeat_now()
         self._service.start()
         self._persist = Every(plan.clock, plan.persist_seconds, self._persist_now, name="persist offsets")
+        self._sample = Every(plan.clock, SAMPLE_SECONDS, self._sample_now, name="statistics")
+        self.instance.inspection.add(plan.group, self._report)
         self.rebalance.start()
 
     async def leave(self, seconds: float) -> None:
         """Pull nothing more, wait up to `seconds` for running listeners, commit, leave the group."""
+        self.instance.inspection.remove(self._plan.group)
+        if self._sample is not None:
+            self._sample.stop()
         await self.rebalance.stop()
         await self.pulls.stop()
         if not await self._service.stop(seconds):
@@ -166,6 +179,10 @@ class Membership:
     async def persist(self, queues: Sequence[MessageQueue]) -> None:
         """Make durable how far we are in `queues`. One at a time, and never broken off half-way."""
         await self._saver.save(queues)
+
+    def _sample_now(self) -> None:
+        self.statistics.keep(self._plan.subscriptions)
+        self.statistics.sample()
 
     async def _persist_now(self) -> None:
         queues = self.pulls.queues

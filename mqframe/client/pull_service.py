@@ -8,6 +8,7 @@ from typing import Protocol
 from mqframe.client.consumer_settings import ConsumerSettings
 from mqframe.client.listener import Subscription
 from mqframe.client.offsets import Broker, broker_address
+from mqframe.core.consumer_statistics import ConsumerStatistics
 from mqframe.core.errors import MqframeError
 from mqframe.core.message import MessageQueue
 from mqframe.core.process_queue import ProcessQueue
@@ -57,6 +58,10 @@ class Ports(Protocol):
         """A broker does not know the group's subscription."""
         ...
 
+    def broker_lost(self, queue: MessageQueue) -> None:
+        """The connection to the broker of `queue` broke, or none could be made."""
+        ...
+
 
 class Owned:
     """A queue of ours: what is held of it, and where its next pull begins."""
@@ -77,13 +82,20 @@ class PullService:
     """Owns the process queues. All methods belong to the loop."""
 
     def __init__(
-        self, group: str, instance: Broker, clock: LoopClock, settings: ConsumerSettings, ports: Ports
+        self,
+        group: str,
+        instance: Broker,
+        clock: LoopClock,
+        settings: ConsumerSettings,
+        ports: Ports,
+        statistics: ConsumerStatistics | None = None,
     ) -> None:
         self._group = group
         self._instance = instance
         self._clock = clock
         self._settings = settings
         self._ports = ports
+        self._statistics = statistics or ConsumerStatistics(clock)
         self._owned: dict[MessageQueue, Owned] = {}
         self._held_bytes = 0
         self._suspended = False
@@ -124,6 +136,13 @@ class PullService:
             self._held_bytes -= owned.counted_bytes
             if owned.task is not None:
                 owned.task.cancel()
+
+    def move(self, queue: MessageQueue, offset: int) -> None:
+        """Go on at `offset` of `queue`, which is owned; nothing that comes of what is held is committed."""
+        limits = self._owned[queue].limits
+        self.give_up(queue)
+        self.own(queue, offset)
+        self._owned[queue].limits = limits
 
     def share_limits(self) -> None:
         """Divide the limits of topics over their owned queues; to be called after the queues changed."""
@@ -184,6 +203,7 @@ class PullService:
         subscription = self._ports.find(owned.held.queue.topic)
         if subscription is None:
             return ERROR_SECONDS
+        began = self._clock.monotonic()
         try:
             result = await self._ask(owned, subscription)
         except MqframeError as problem:
@@ -200,7 +220,7 @@ class PullService:
         if result.status is PullStatus.OFFSET_ILLEGAL:
             await self._correct(owned, result)
             return 0.0
-        return self._take_in(owned, result)
+        return self._take_in(owned, result, began)
 
     async def _ask(self, owned: Owned, subscription: Subscription) -> PullResult:
         queue = owned.held.queue
@@ -224,10 +244,11 @@ class PullService:
         answer = await self._instance.remoting.invoke(address, request, timeout=settings.pull_timeout_seconds)
         return read_answer(answer, queue, subscription.wanted, address)
 
-    def _take_in(self, owned: Owned, result: PullResult) -> float:
+    def _take_in(self, owned: Owned, result: PullResult, began: float) -> float:
         held = owned.held
         owned.next_offset = result.next_offset
         if result.messages:
+            self._statistics.pulled(held.queue.topic, len(result.messages), self._clock.monotonic() - began)
             held.put(result.messages)
             self._count(owned)
             self._ports.arrived(held)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
-from mqframe.core.bodies import Body, ConsumeStats, QueueBody, SubscriptionData
+from mqframe.core.bodies import Body, ConsumeStats, OffsetTableBody, QueueBody, SubscriptionData
+from mqframe.core.errors import BodyError
+from mqframe.core.loosejson import decode, loads
+from mqframe.core.message import MessageQueue
 
 
 class QueueTimeSpan(Body):
@@ -104,3 +107,21 @@ class PushedOffsets(Body):
     """A reset as members written in C++ get it (ResetOffsetBodyForC.java)."""
 
     offset_table: list[PushedOffset] = []
+
+
+def pushed_offsets(body: bytes) -> dict[MessageQueue, int]:
+    """The offsets in the body of a reset (220), in either form. Raises `BodyError`."""
+    if not body:
+        return {}
+    found = loads(body)
+    table = found.get("offsetTable") if isinstance(found, dict) else None
+    if isinstance(table, list):
+        return {
+            MessageQueue(each.topic, each.broker_name, each.queue_id): each.offset
+            for each in decode(body, PushedOffsets).offset_table
+        }
+    offsets = decode(body, OffsetTableBody).offset_table
+    for queue in offsets:
+        if not isinstance(queue, MessageQueue):
+            raise BodyError(f"reset: {queue!r} is no message queue")
+    return offsets
