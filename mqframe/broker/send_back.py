@@ -8,7 +8,8 @@ from typing import Final
 from mqframe.broker.inlet import Inlet
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.part import Part
-from mqframe.broker.statistics import Statistics
+from mqframe.broker.statistics import DEAD, SENT_BACK, Statistics
+from mqframe.core import properties as p
 from mqframe.core.bodies import SubscriptionGroupConfig, TopicConfig
 from mqframe.core.client_registry import ClientRegistry
 from mqframe.core.codes import PERM_WRITE, ResponseCode
@@ -100,6 +101,8 @@ class SendBackProcessor(Part):
         )
         if what.dead:
             self._statistics.topic(str(topic.topic_name)).total += 1
+            self._statistics.add(DEAD, properties[p.RETRY_TOPIC], group.group_name)
+        self._statistics.add(SENT_BACK, properties[p.RETRY_TOPIC], group.group_name)
         return self._answer(call, stored)
 
     def _group(self, name: str) -> SubscriptionGroupConfig:
