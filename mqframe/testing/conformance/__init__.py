@@ -16,6 +16,7 @@ pytest.register_assert_rewrite(
     "mqframe.testing.conformance.allocation",
     "mqframe.testing.conformance.dispatcher",
     "mqframe.testing.conformance.hooks",
+    "mqframe.testing.conformance.message_filter",
     "mqframe.testing.conformance.offset_store",
     "mqframe.testing.conformance.selector",
 )
@@ -28,6 +29,7 @@ from mqframe.testing.conformance.hooks import (  # noqa: E402
     RpcHookConformance,
     SendHookConformance,
 )
+from mqframe.testing.conformance.message_filter import MessageFilterConformance  # noqa: E402
 from mqframe.testing.conformance.offset_store import MemoryWire, OffsetStoreConformance  # noqa: E402
 from mqframe.testing.conformance.selector import SelectorConformance  # noqa: E402
 
@@ -38,6 +40,7 @@ __all__ = [
     "FileRange",
     "ForbiddenHookConformance",
     "MemoryWire",
+    "MessageFilterConformance",
     "OffsetStoreConformance",
     "RpcHookConformance",
     "SelectorConformance",

@@ -1,1 +1,51 @@
-"""The message filter `SQL92`."""
+"""The message filter `SQL92`: expressions over the properties of messages, as Apache RocketMQ has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqframe import MessageFilter, hookimpl
+from mqframe.hooks.interfaces.message_filter import Matches
+from mqframe.hooks.specs import Factories
+from mqframe_sql92.parser import parse
+from mqframe_sql92.values import EvaluationError
+
+__all__ = ["EvaluationError", "Expression", "SqlFilter", "register_message_filters"]
+
+
+class Expression:
+    """An expression that was compiled. Raises `FixError` with the place where it is wrong."""
+
+    __slots__ = ("_evaluate", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._evaluate = parse(text).evaluate
+
+    def evaluate(self, properties: Mapping[str, str]) -> bool | None:
+        """True, false, or `None` for unknown. Raises `EvaluationError` where it has no value at all."""
+        value: bool | None = self._evaluate(properties)
+        return value
+
+    def matches(self, properties: Mapping[str, str]) -> bool:
+        """Whether it is true; what has no value is not."""
+        try:
+            return self._evaluate(properties) is True
+        except EvaluationError:
+            return False
+
+
+class SqlFilter(MessageFilter):
+    """Compiles expressions of type SQL92."""
+
+    name = "SQL92"
+
+    def compile(self, expression: str) -> Matches:
+        """Make ready to evaluate `expression`. Raises `FixError` with the place where it is wrong."""
+        return Expression(expression).matches
+
+
+@hookimpl
+def register_message_filters() -> Factories:
+    """The one."""
+    return {"SQL92": SqlFilter}

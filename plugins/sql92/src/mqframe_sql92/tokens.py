@@ -1,0 +1,103 @@
+"""The words of an expression. Source: the token section of SelectorParser.jj.
+
+Words are read one by one as the parser asks for them, since what stands behind the end of an expression may
+be anything.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from mqframe import FixError
+
+KEYWORDS: Final = frozenset("NOT AND OR BETWEEN IN TRUE FALSE NULL IS CONTAINS STARTSWITH ENDSWITH".split())
+END: Final = "end"
+NAME: Final = "name"
+TEXT: Final = "text"
+WHOLE: Final = "whole number"
+DOUBLE: Final = "number"
+
+_SKIPPED: Final = re.compile(r"(?:[ \t\n\r\f]|--[^\n\r]*(?:\r\n|\n|\r)|/\*[^*]*\*(?:\*|[^*/][^*]*\*)*/)*")
+# The longest match wins in the reference: a number with a point or an exponent before one without.
+_WORD: Final = re.compile(
+    r"(?P<double>[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)"
+    r"|(?P<whole>0|[1-9][0-9]*[lL]?)"
+    r"|(?P<text>'(?:''|[^'])*')"
+    r"|(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)"
+    r"|(?P<sign><>|<=|>=|[=<>(),+-])"
+)
+_KINDS: Final = {"double": DOUBLE, "whole": WHOLE, "text": TEXT, "name": NAME}
+
+
+class Token(NamedTuple):
+    """One word. `kind`: a keyword or sign itself, or one of the constants here; `at`: from 1."""
+
+    kind: str
+    text: str
+    at: int
+
+    def __str__(self) -> str:
+        return "the end" if self.kind == END else repr(self.text)
+
+
+def fault(at: int, problem: str) -> FixError:
+    """The error for an expression that is wrong at character `at` (from 1)."""
+    return FixError(f"SQL92 expression, character {at}: {problem}")
+
+
+class Tokens:
+    """Reads `expression` word by word."""
+
+    __slots__ = ("_at", "_expression", "_next")
+
+    def __init__(self, expression: str) -> None:
+        self._expression = expression
+        self._at = 0
+        self._next: Token | None = None
+
+    def peek(self) -> Token:
+        """The next word, which stays. Raises `FixError` where no word begins."""
+        if self._next is None:
+            self._next = self._read()
+        return self._next
+
+    def take(self) -> Token:
+        """The next word, which is used up. Raises `FixError` where no word begins."""
+        token = self.peek()
+        self._next = None
+        return token
+
+    def expect(self, kind: str) -> Token:
+        """The next word, of `kind`. Raises `FixError` when it is another."""
+        token = self.peek()
+        if token.kind != kind:
+            raise fault(token.at, f"expected {kind}, found {token}")
+        return self.take()
+
+    def _read(self) -> Token:
+        skipped = _SKIPPED.match(self._expression, self._at)
+        at = self._at if skipped is None else skipped.end()
+        if at == len(self._expression):
+            return Token(END, "", at + 1)
+        word = _WORD.match(self._expression, at)
+        if word is None:
+            raise fault(at + 1, f"{self._expression[at]!r} begins no word{_hint(self._expression, at)}")
+        self._at = word.end()
+        text = word[0]
+        kind = _KINDS.get(word.lastgroup or "", text)
+        if kind == NAME and text.upper() in KEYWORDS:
+            kind = text.upper()
+        return Token(kind, text, at + 1)
+
+
+def _hint(expression: str, at: int) -> str:
+    if expression[at] == "'":
+        return ": its closing quote is missing"
+    if expression[at] == '"':
+        return "; text stands in single quotes"
+    if expression.startswith("!=", at):
+        return "; unequal is <>"
+    if expression.startswith(("&&", "||"), at):
+        return "; write AND or OR"
+    return ""
