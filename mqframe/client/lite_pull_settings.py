@@ -20,12 +20,8 @@ class LitePullSettings:
     poll_messages_max: int = setting(
         32, doc="messages that one poll hands out, count", check=within(1, 65_535)
     )
-    pull_messages_max: int = setting(
-        32, doc="messages that one pull asks for, count", check=within(1, 1024)
-    )
-    pull_bytes_max: int = setting(
-        256 * 1024, doc="bytes that one pull asks for", check=at_least(1)
-    )
+    pull_messages_max: int = setting(32, doc="messages that one pull asks for, count", check=within(1, 1024))
+    pull_bytes_max: int = setting(256 * 1024, doc="bytes that one pull asks for", check=at_least(1))
     pull_wait_seconds: float = setting(
         10.0, doc="how long a broker may keep a pull waiting for messages, s", check=within(0, 60)
     )

@@ -34,6 +34,9 @@ class LoopThread:
                 raise
             future.cancel()
             raise CallTimeout(f"not done within {seconds} s") from None
+        except KeyboardInterrupt:
+            future.cancel()  # nobody is left to take its result
+            raise
 
     def stop(self) -> None:
         """End the loop and wait for its thread."""
