@@ -20,6 +20,7 @@ class ConsumerOptions(TypedDict, total=False):
     allocate: object
     allocate_options: object
     broadcasting: bool
+    ordered: bool
     consume_from: str | int | datetime
     offset_store: object
     offset_store_options: object

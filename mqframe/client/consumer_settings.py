@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from mqframe.core.pull_flow import FlowLimits
@@ -101,3 +102,8 @@ class ConsumerSettings:
     def queue_limits(self) -> FlowLimits:
         """The limits of one queue."""
         return FlowLimits(self.queue_messages_max, self.queue_bytes_max, self.queue_span_max)
+
+    @property
+    def ordered_queue_limits(self) -> FlowLimits:
+        """The limits of one queue that is consumed in order, where the distance of offsets says nothing."""
+        return FlowLimits(self.queue_messages_max, self.queue_bytes_max, sys.maxsize)

@@ -13,10 +13,14 @@ from mqframe.client.consumer_settings import ConsumerSettings
 from mqframe.client.filter_check import check_filters
 from mqframe.client.instance import ClientInstance, Member
 from mqframe.client.listener import Subscription
+from mqframe.client.lock_keeper import LockKeeper
 from mqframe.client.member_report import MemberReport
 from mqframe.client.offset_saver import OffsetSaver
+from mqframe.client.ordered_service import OrderedService
 from mqframe.client.pull_service import PullService
+from mqframe.client.queue_locks import QueueLocker
 from mqframe.client.rebalance_service import RebalanceService
+from mqframe.client.send_back import SendBack
 from mqframe.client.topic_lookup import look_up
 from mqframe.core.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.consumer_statistics import ConsumerStatistics
@@ -45,6 +49,7 @@ class ConsumerPlan:
     hooks: Sequence[ConsumeHook]
     make_store: Callable[[ClientInstance], OffsetStore]
     subscriptions: Mapping[str, Subscription]
+    ordered: bool = False
 
 
 class Membership:
@@ -54,7 +59,9 @@ class Membership:
         self.instance = instance
         self._plan = plan
         self._store = plan.make_store(instance)
-        self._service = ConsumeService(
+        self._locks: LockKeeper | None = None
+        self._ordered = self._order() if plan.ordered else None
+        self._service: ConsumeService | OrderedService = self._ordered or ConsumeService(
             plan.group,
             instance.client_id,
             plan.model,
@@ -65,7 +72,10 @@ class Membership:
             self.progress,
         )
         self.statistics = ConsumerStatistics(plan.clock)
-        self.pulls = PullService(plan.group, instance, plan.clock, plan.settings, self, self.statistics)
+        limits = plan.settings.ordered_queue_limits if plan.ordered else None
+        self.pulls = PullService(
+            plan.group, instance, plan.clock, plan.settings, self, self.statistics, limits
+        )
         self.rebalance = RebalanceService(
             plan.group,
             instance.client_id,
@@ -78,6 +88,7 @@ class Membership:
             self,
             Beginning(instance, self._store, plan.begin),
             plan.settings.rebalance_seconds,
+            self._ordered,
         )
         self._persist: Every | None = None
         self._saver = OffsetSaver(self._store)
@@ -120,12 +131,32 @@ class Membership:
             await self._persist_now()
         except MqframeError as problem:
             log.error("progress was not committed", group=self._plan.group, reason=str(problem))
-        for queue in self.pulls.queues:
+        queues = self.pulls.queues
+        for queue in queues:
             self.pulls.give_up(queue)
+        if self._ordered is not None:
+            await self._ordered.release(queues)
         if self._telling is not None:
             self._telling.cancel()
         await self.instance.unregister_consumer(self._plan.group)
         await self._store.close()
+
+    def _order(self) -> OrderedService:
+        plan, instance = self._plan, self.instance
+        if plan.model is MessageModel.CLUSTERING:
+            locker = QueueLocker(plan.group, instance.client_id, instance)
+            self._locks = LockKeeper(plan.group, locker, plan.clock, self.lock_lost)
+        return OrderedService(
+            plan.group,
+            instance.client_id,
+            plan.clock,
+            plan.settings,
+            plan.hooks,
+            self.find,
+            self.progress,
+            self._locks,
+            SendBack(plan.group, instance, plan.clock, plan.settings.max_reconsume_times),
+        )
 
     def subscriptions_changed(self) -> None:
         """Topics came or went, or are wanted by other tags."""
@@ -161,7 +192,19 @@ class Membership:
         """A broker does not know the group's subscription."""
         self._tell_soon()
 
+    def broker_lost(self, queue: MessageQueue) -> None:
+        """The connection to the broker of `queue` broke, or none could be made."""
+        if self._locks is not None:
+            self._locks.doubt(queue)
+
     # What the other parts need
+
+    def lock_lost(self, queues: list[MessageQueue]) -> None:
+        """Another member has the lock of `queues`, and how far the group is in them is its to say."""
+        for queue in queues:
+            self.pulls.give_up(queue)
+            self._store.forget(queue)
+        self.rebalance.soon()
 
     def progress(self, held: ProcessQueue, offset: int) -> None:
         """Everything before `offset` of `held`, which is still owned, was done with."""

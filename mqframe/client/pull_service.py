@@ -9,7 +9,7 @@ from mqframe.client.consumer_settings import ConsumerSettings
 from mqframe.client.listener import Subscription
 from mqframe.client.offsets import Broker, broker_address
 from mqframe.core.consumer_statistics import ConsumerStatistics
-from mqframe.core.errors import MqframeError
+from mqframe.core.errors import ConnectionLost, MqframeError
 from mqframe.core.message import MessageQueue
 from mqframe.core.process_queue import ProcessQueue
 from mqframe.core.pull import PullResult, PullStatus, pull_request, read_answer
@@ -79,7 +79,10 @@ class Owned:
 
 
 class PullService:
-    """Owns the process queues. All methods belong to the loop."""
+    """Owns the process queues. `limits`: of one queue, where not those of the settings.
+
+    All methods belong to the loop.
+    """
 
     def __init__(
         self,
@@ -89,7 +92,9 @@ class PullService:
         settings: ConsumerSettings,
         ports: Ports,
         statistics: ConsumerStatistics | None = None,
+        limits: FlowLimits | None = None,
     ) -> None:
+        self._limits = limits or settings.queue_limits
         self._group = group
         self._instance = instance
         self._clock = clock
@@ -124,7 +129,7 @@ class PullService:
     def own(self, queue: MessageQueue, offset: int) -> None:
         """Begin to pull `queue` at `offset`."""
         held = ProcessQueue(queue, self._clock.monotonic())
-        owned = self._owned[queue] = Owned(held, offset, self._settings.queue_limits)
+        owned = self._owned[queue] = Owned(held, offset, self._limits)
         owned.task = asyncio.ensure_future(self._pull_on(owned))
         owned.task.add_done_callback(self._ended)
 
@@ -152,7 +157,7 @@ class PullService:
             counts[queue.topic] = counts.get(queue.topic, 0) + 1
         for queue, owned in self._owned.items():
             owned.limits = shared_limits(
-                settings.queue_limits,
+                self._limits,
                 settings.topic_messages_max,
                 settings.topic_bytes_max,
                 counts[queue.topic],
@@ -210,6 +215,8 @@ class PullService:
             self._log_failure(owned, problem)
             if wants_heartbeat(problem):
                 self._ports.subscription_unknown()
+            elif isinstance(problem, ConnectionLost):
+                self._ports.broker_lost(owned.held.queue)
             return seconds_after(problem)
         if owned.held.dropped:
             return 0.0

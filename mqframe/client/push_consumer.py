@@ -48,8 +48,9 @@ class AsyncPushConsumer:
     """A member of the consumer group `group`, on the running asyncio loop.
 
     `allocate`: name, class or object of the allocation strategy, `allocate_options` its options.
-    `broadcasting`: every member gets every message, and failed ones are dropped. `consume_from`: where queues
-    begin that the group has no offset of: "last", "first", or a moment (`datetime`, or ms since 1970).
+    `ordered`: the messages of a queue are handed to listeners one batch after the other, and what fails is
+    tried again in its place. `broadcasting`: every member gets every message, and failed ones are dropped.
+    `consume_from`: where queues begin that the group has no offset of: "last", "first", or a moment (`datetime`, or ms since 1970).
     `offset_store`: name, class or object; by default "remote", and "local" when broadcasting.
     `consume_hooks`, `rpc_hooks`: names, classes or objects. `settings`, `client`, `net`: everything else.
     `instance`: a started client instance to share; it is left running. `clock`, `plugins`: for tests.
@@ -65,6 +66,7 @@ class AsyncPushConsumer:
         allocate: object = "averagely",
         allocate_options: object = None,
         broadcasting: bool = False,
+        ordered: bool = False,
         consume_from: str | int | datetime = "last",
         offset_store: object = None,
         offset_store_options: object = None,
@@ -80,6 +82,7 @@ class AsyncPushConsumer:
         check_group(group)
         self.group = group
         self.model = MessageModel.BROADCASTING if broadcasting else MessageModel.CLUSTERING
+        self.ordered = ordered
         self.settings = settings or ConsumerSettings()
         self._begin = beginning(consume_from)
         self._client = client or ClientSettings()
@@ -270,6 +273,7 @@ class AsyncPushConsumer:
             hooks=self._hooks,
             make_store=lambda instance: self._store.make(instance, self.group),
             subscriptions=self._subscriptions,
+            ordered=self.ordered,
         )
 
     def _subscriptions_changed(self) -> None:

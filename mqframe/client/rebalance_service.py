@@ -24,6 +24,8 @@ log = get_logger("client")
 
 AGAIN_SECONDS = 1.0
 """When something failed, queues are shared again so soon (RebalanceService's minimum interval)."""
+LOCK_AGAIN_SECONDS = 0.5
+"""When the lock of a queue could not be had, it is tried again so soon."""
 
 
 class Queues(Protocol):
@@ -67,6 +69,22 @@ class Balance(Protocol):
         ...
 
 
+class QueueLocks(Protocol):
+    """Where queues are consumed in order: they are locked before they are taken, and unlocked when left."""
+
+    def collect(self) -> None:
+        """Take what listeners have done until now."""
+        ...
+
+    async def lock(self, queues: Sequence[MessageQueue]) -> list[MessageQueue]:
+        """Those of `queues` that may be taken now."""
+        ...
+
+    async def release(self, queues: Sequence[MessageQueue]) -> None:
+        """The queues were dropped and their progress committed, or they could not be taken."""
+        ...
+
+
 class RebalanceService:
     """Decides by the strategy, then drops and adds. One round at a time; notices meanwhile cause another."""
 
@@ -83,6 +101,7 @@ class RebalanceService:
         balance: Balance,
         begin: Beginning,
         seconds: float,
+        locks: QueueLocks | None = None,
     ) -> None:
         self._group = group
         self._client_id = client_id
@@ -95,6 +114,7 @@ class RebalanceService:
         self._balance = balance
         self._begin = begin
         self._seconds = seconds
+        self._locks = locks
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._every: Every | None = None
@@ -122,10 +142,16 @@ class RebalanceService:
 
     async def give_up(self, queues: Sequence[MessageQueue]) -> None:
         """Commit how far we are in `queues`, and let go of them."""
+        if self._locks is not None:
+            self._locks.collect()
         owned = self._pulls.queues
         for queue in queues:
             self._pulls.give_up(queue)
-        await self._balance.persist(owned)
+        try:
+            await self._balance.persist(owned)
+        finally:
+            if self._locks is not None:
+                await self._locks.release(queues)
         for queue in queues:
             self._store.forget(queue)
 
@@ -157,10 +183,10 @@ class RebalanceService:
         if not complete:
             self._try_again()
 
-    def _try_again(self) -> None:
+    def _try_again(self, seconds: float = AGAIN_SECONDS) -> None:
         if self._again is not None:
             self._again.cancel()
-        self._again = self._clock.call_later(AGAIN_SECONDS, self.soon)
+        self._again = self._clock.call_later(seconds, self.soon)
 
     async def _rebalance(self, topic: str) -> bool:
         """Whether everything that is ours now could be taken."""
@@ -220,9 +246,15 @@ class RebalanceService:
     async def _carry_out(self, todo: Changes) -> bool:
         if todo.dropped:
             await self.give_up(todo.dropped)
-        found = await asyncio.gather(*map(self._begin.offset, todo.added), return_exceptions=True)
+        added = todo.added
+        if self._locks is not None and added:
+            # The offset is asked for once the lock is ours: nobody else moves it then.
+            added = await self._locks.lock(added)
+            if len(added) < len(todo.added):
+                self._try_again(LOCK_AGAIN_SECONDS)
+        found = await asyncio.gather(*map(self._begin.offset, added), return_exceptions=True)
         complete = True
-        for queue, offset in zip(todo.added, found, strict=True):
+        for queue, offset in zip(added, found, strict=True):
             if isinstance(offset, MqframeError):
                 log.warning(
                     "queue cannot be taken yet",
@@ -233,6 +265,8 @@ class RebalanceService:
                     reason=str(offset),
                 )
                 complete = False
+                if self._locks is not None:
+                    await self._locks.release([queue])
             elif isinstance(offset, BaseException):
                 raise offset
             else:
