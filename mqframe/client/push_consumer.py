@@ -50,7 +50,8 @@ class AsyncPushConsumer:
     `allocate`: name, class or object of the allocation strategy, `allocate_options` its options.
     `ordered`: the messages of a queue are handed to listeners one batch after the other, and what fails is
     tried again in its place. `broadcasting`: every member gets every message, and failed ones are dropped.
-    `consume_from`: where queues begin that the group has no offset of: "last", "first", or a moment (`datetime`, or ms since 1970).
+    `consume_from`: where queues begin that the group has no offset of: "last", "first", or a moment
+    (`datetime`, or ms since 1970).
     `offset_store`: name, class or object; by default "remote", and "local" when broadcasting.
     `consume_hooks`, `rpc_hooks`: names, classes or objects. `settings`, `client`, `net`: everything else.
     `instance`: a started client instance to share; it is left running. `clock`, `plugins`: for tests.

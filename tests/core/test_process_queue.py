@@ -73,6 +73,13 @@ class TestTake:
         queue.put_back(first)
         assert offsets(queue.take(3)) == [3, 4, 5]
 
+    def test_rolled_back_it_begins_anew_at_the_smallest_offset(self) -> None:
+        queue = queue_with(3, 4, 5, 6, 7)
+        queue.remove(queue.take(1))
+        queue.take(2)
+        assert queue.roll_back() == 2
+        assert offsets(queue.take(9)) == [4, 5, 6, 7]
+
     def test_double_put_is_taken_once(self) -> None:
         queue = queue_with(3, 4)
         assert queue.put(messages(4, 5)) == 1
@@ -126,6 +133,12 @@ class Comparison(RuleBasedStateMachine):
         known = {offset for offset in chosen if self.model.get(offset) is Place.TAKEN}
         assert self.real.put_back(messages(*chosen)) == len(known)
         self.model.update(dict.fromkeys(known, Place.WAITING))
+
+    @rule()
+    def roll_back(self) -> None:
+        taken = [offset for offset, place in self.model.items() if place is Place.TAKEN]
+        assert self.real.roll_back() == len(taken)
+        self.model.update(dict.fromkeys(taken, Place.WAITING))
 
     @precondition(lambda self: self.model)
     @rule(data=st.data())

@@ -1,0 +1,99 @@
+"""A member's view of its lock: the table in the module, checked against a list of what happened."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from mqframe.core.lock_lease import LeaseState, LockLease
+
+
+def test_holds_for_thirty_seconds_from_the_asking() -> None:
+    lease = LockLease()
+    assert not lease.valid(0.0)
+    assert lease.granted(10.0)
+    assert lease.valid(40.0)
+    assert not lease.valid(40.1)
+    assert lease.granted(41.0)
+    assert lease.valid(71.0)
+
+
+def test_what_was_not_renewed_for_a_minute_may_have_been_anothers() -> None:
+    lease = LockLease()
+    assert lease.granted(0.0)
+    assert lease.granted(60.0)
+    assert not lease.granted(120.1)
+    assert lease.state is LeaseState.LOST
+    assert not lease.granted(121.0)
+
+
+def test_lost_lease_stays_lost() -> None:
+    lease = LockLease()
+    lease.granted(0.0)
+    lease.refused()
+    lease.doubted()
+    assert not lease.granted(1.0)
+    assert (lease.state, lease.valid(1.0)) == (LeaseState.LOST, False)
+
+
+def test_doubt_stops_until_the_lock_is_confirmed() -> None:
+    lease = LockLease()
+    lease.doubted()
+    assert lease.state is LeaseState.FREE
+    lease.granted(0.0)
+    lease.doubted()
+    assert not lease.valid(0.1)
+    assert lease.granted(1.0)
+    assert lease.valid(1.1)
+
+
+def test_answers_that_overtake_each_other_do_not_shorten_the_lease() -> None:
+    lease = LockLease()
+    lease.granted(5.0)
+    lease.granted(3.0)
+    assert lease.valid(35.0)
+
+
+class Comparison(RuleBasedStateMachine):
+    """Beside the plain history of events, read backwards for every question."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.real = LockLease()
+        self.now = 0.0
+        self.history: list[tuple[str, float]] = []
+
+    @rule(seconds=st.sampled_from([1.0, 20.0, 29.0, 31.0, 61.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(answer_after=st.sampled_from([0.0, 1.0]))
+    def granted(self, answer_after: float) -> None:
+        asked = self.now
+        self.now += answer_after
+        self.history.append(("granted", asked))
+        assert self.real.granted(asked) is not self.lost()
+
+    @rule(event=st.sampled_from(["refused", "doubted"]))
+    def other(self, event: str) -> None:
+        self.history.append((event, self.now))
+        getattr(self.real, event)()
+
+    def lost(self) -> bool:
+        grants = [time for event, time in self.history if event == "granted"]
+        gap = any(later - earlier > 60 for earlier, later in pairwise(grants))
+        return gap or any(event == "refused" for event, _ in self.history)
+
+    @invariant()
+    def agree(self) -> None:
+        last = self.history[-1] if self.history else ("", 0.0)
+        good = last[0] == "granted" and self.now - last[1] <= 30 and not self.lost()
+        assert self.real.valid(self.now) is good
+        assert (self.real.state is LeaseState.LOST) is self.lost()
+
+
+TestComparison = Comparison.TestCase
+TestComparison.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)

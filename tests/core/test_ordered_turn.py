@@ -1,0 +1,211 @@
+"""Whose turn it is at a queue: the table in the module, checked against a plain model of one worker."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from mqframe.core.lock_lease import LockLease
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.ordered_turn import OrderedTurn, Turn, Why, suspend_seconds
+
+HOST = bytes((127, 0, 0, 1, 0, 0, 0, 1))
+
+
+def messages(*offsets: int) -> list[ReceivedMessage]:
+    return [
+        ReceivedMessage("t", 0, n, n, 9, 0, 0, HOST, HOST, 0, 0, 0, 0, 0, b"x", b"", "b") for n in offsets
+    ]
+
+
+def offsets(batch: list[ReceivedMessage]) -> list[int]:
+    return [message.queue_offset for message in batch]
+
+
+def held() -> LockLease:
+    lease = LockLease()
+    lease.granted(0.0)
+    return lease
+
+
+class TestTurns:
+    def test_one_worker_is_sent_and_stays_until_nothing_waits(self) -> None:
+        turn = OrderedTurn(held())
+        assert turn.offer(messages(0, 1, 2), 0.0)
+        assert not turn.offer(messages(3), 0.0)
+        assert offsets(turn.begin(2, 0.0)) == [0, 1]
+        assert not turn.offer(messages(4), 0.0)
+        turn.end(True)
+        assert offsets(turn.begin(9, 0.0)) == [2, 3, 4]
+        turn.end(True)
+        assert (turn.begin(9, 0.0), turn.why, turn.state) == ([], Why.EMPTY, Turn.RESTING)
+        assert turn.offer(messages(5), 0.0)
+
+    def test_failure_stops_the_queue_until_it_is_resumed(self) -> None:
+        turn = OrderedTurn(held())
+        turn.offer(messages(0, 1, 2), 0.0)
+        turn.begin(1, 0.0)
+        turn.end(False)
+        assert (turn.state, turn.why) == (Turn.PAUSED, Why.FAILED)
+        assert not turn.offer(messages(3), 0.0)
+        turn.withdraw()
+        assert not turn.offer(messages(0, 1, 2, 3), 0.0)
+        assert turn.resume(1.0)
+        assert offsets(turn.begin(9, 1.0)) == [0, 1, 2, 3]
+
+    def test_resumed_queue_without_messages_rests(self) -> None:
+        turn = OrderedTurn(held())
+        turn.offer(messages(0), 0.0)
+        turn.begin(1, 0.0)
+        turn.end(False)
+        assert not turn.resume(1.0)
+        assert turn.state is Turn.RESTING
+        assert not turn.resume(1.0)
+
+    def test_no_batch_without_a_valid_lease(self) -> None:
+        lease = LockLease()
+        turn = OrderedTurn(lease)
+        assert turn.offer(messages(0), 0.0)
+        assert (turn.begin(1, 0.0), turn.why) == ([], Why.UNLOCKED)
+        lease.granted(5.0)
+        assert turn.resume(6.0)
+        assert offsets(turn.begin(1, 35.0)) == [0]
+
+    def test_sixty_seconds_without_a_pause_are_enough(self) -> None:
+        turn = OrderedTurn(None)
+        turn.offer(messages(*range(5)), 0.0)
+        for now in (0.0, 60.0):
+            assert turn.begin(1, now)
+            turn.end(True)
+        assert (turn.begin(1, 60.1), turn.why) == ([], Why.LONG)
+        assert turn.resume(61.0)
+        assert offsets(turn.begin(1, 121.0)) == [2]
+
+    def test_closed_while_a_listener_runs_is_closed_when_it_ends(self) -> None:
+        turn = OrderedTurn(held())
+        turn.offer(messages(0, 1), 0.0)
+        turn.begin(1, 0.0)
+        assert not turn.close()
+        assert not turn.close()
+        assert (turn.busy, turn.open) == (True, False)
+        turn.end(True)
+        assert (turn.state, turn.why, turn.busy) == (Turn.CLOSED, Why.CLOSED, False)
+        assert turn.begin(1, 0.0) == []
+        assert not turn.offer(messages(2), 0.0)
+        assert turn.close()
+
+    def test_closed_before_a_worker_came(self) -> None:
+        turn = OrderedTurn(held())
+        turn.offer(messages(0), 0.0)
+        assert turn.close()
+        assert (turn.begin(1, 0.0), turn.why) == ([], Why.CLOSED)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seconds"),
+    [(None, 1.0), (-1, 1.0), (0, 0.01), (5, 0.01), (250, 0.25), (30_000, 30.0), (60_000, 30.0)],
+)
+def test_pause_after_a_failure(wanted: float | None, seconds: float) -> None:
+    assert suspend_seconds(wanted, 1000) == seconds
+
+
+class Comparison(RuleBasedStateMachine):
+    """Beside one list of what still has to be consumed, and at most one batch that is out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lease = LockLease()
+        self.real = OrderedTurn(self.lease)
+        self.now = 0.0
+        self.next_offset = 0
+        self.waiting: list[int] = []
+        self.out: list[int] | None = None
+        self.has_worker = False
+        self.since = 0.0
+        self.paused = False
+        self.closed = False
+
+    @rule(count=st.integers(1, 4))
+    def offer(self, count: int) -> None:
+        new = list(range(self.next_offset, self.next_offset + count))
+        self.next_offset += count
+        sent = self.real.offer(messages(*new), self.now)
+        if self.closed:
+            assert not sent
+            return
+        self.waiting += new
+        self.worker(sent)
+
+    def worker(self, sent: bool) -> None:
+        assert sent is (bool(self.waiting) and not self.has_worker and not self.paused)
+        if sent:
+            self.has_worker, self.since = True, self.now
+
+    @precondition(lambda self: self.has_worker and self.out is None)
+    @rule(count=st.integers(1, 3))
+    def begin(self, count: int) -> None:
+        batch = offsets(self.real.begin(count, self.now))
+        if self.closed:
+            why = Why.CLOSED
+        elif not self.lease.valid(self.now):
+            why = Why.UNLOCKED
+        elif self.now - self.since > 60:
+            why = Why.LONG
+        else:
+            why = Why.EMPTY if not self.waiting else None
+        if why is None:
+            assert batch == self.waiting[:count]
+            del self.waiting[:count]
+            self.out = batch
+            return
+        assert (batch, self.real.why) == ([], why)
+        self.has_worker = False
+        self.paused = why in (Why.UNLOCKED, Why.LONG)
+
+    @precondition(lambda self: self.out is not None)
+    @rule(good=st.booleans())
+    def end(self, good: bool) -> None:
+        assert self.out is not None
+        self.real.end(good)
+        if not good and not self.closed:
+            self.has_worker, self.paused = False, True
+            self.waiting = self.out + self.waiting
+        self.out = None
+
+    @precondition(lambda self: self.paused)
+    @rule()
+    def resume(self) -> None:
+        self.real.withdraw()
+        self.real.offer(messages(*self.waiting), self.now)
+        sent = self.real.resume(self.now)
+        self.paused = False
+        self.worker(sent)
+
+    @rule()
+    def lock(self) -> None:
+        self.lease.granted(self.now)
+
+    @rule(seconds=st.sampled_from([0.5, 10.0, 31.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(really=st.sampled_from([False, False, False, True]))
+    def close(self, really: bool) -> None:
+        if really:
+            assert self.real.close() is (self.out is None)
+            self.closed, self.paused = True, False
+            self.waiting = []
+
+    @invariant()
+    def agree(self) -> None:
+        assert self.real.waiting_count == len(self.waiting) or self.paused
+        assert self.real.open is not self.closed
+        assert self.real.paused is self.paused
+        listening = self.real.state in (Turn.LISTENING, Turn.CLOSING)
+        assert listening is (self.out is not None)
+
+
+TestComparison = Comparison.TestCase
+TestComparison.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
