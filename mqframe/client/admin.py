@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from mqframe.client.admin_cluster import ClusterAdmin
-from mqframe.client.admin_groups import GroupAdmin
-from mqframe.client.admin_messages import MessageAdmin
+from mqframe.client.admin_members import MemberAdmin
+from mqframe.client.admin_offsets import OffsetAdmin
 from mqframe.client.admin_topics import TopicAdmin
 from mqframe.client.identity import with_nameserver
 from mqframe.client.instance import ClientInstance
@@ -17,7 +17,7 @@ from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
 
-class AsyncAdmin(TopicAdmin, GroupAdmin, MessageAdmin, ClusterAdmin):
+class AsyncAdmin(TopicAdmin, MemberAdmin, OffsetAdmin, ClusterAdmin):
     """Topics, groups, offsets, messages, brokers and name servers of a cluster.
 
         async with AsyncAdmin(nameserver="127.0.0.1:9876") as admin:

@@ -7,7 +7,6 @@ from mqframe.core import loosejson
 from mqframe.core.bodies import (
     ConsumerConnection,
     ConsumeStats,
-    OffsetTableBody,
     OffsetWrapper,
     ProducerConnection,
     SubscriptionGroupConfig,
@@ -23,7 +22,6 @@ from mqframe.core.requests.admin import (
     GetConsumerConnectionList,
     GetConsumeStats,
     GetProducerConnectionList,
-    InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
 )
 from mqframe.core.requests.consumers import (
@@ -109,22 +107,6 @@ class GroupAdmin(AdminCalls):
         """How many messages `group` has still to consume."""
         stats = await self.consume_stats(group, topic)
         return sum(max(0, each.broker_offset - each.consumer_offset) for each in stats.values())
-
-    async def reset_offsets(
-        self, group: str, topic: str, timestamp_ms: int = -1, *, force: bool = True
-    ) -> dict[MessageQueue, int]:
-        """Set the offsets of `group` to the first messages stored at or after a time; -1: to the end.
-
-        Without `force` an offset is only moved back. Gives the new offsets.
-        """
-        request = InvokeBrokerToResetOffset(topic, group, timestamp_ms, force, -1)
-        offsets: dict[MessageQueue, int] = {}
-        for name, address in (await self._topic_masters(topic)).items():
-            answer = await self._instance.call(address, request)
-            for queue, offset in body_of(answer, OffsetTableBody).offset_table.items():
-                # Brokers leave their own name out in some versions.
-                offsets[MessageQueue(queue.topic, queue.broker_name or name, queue.queue_id)] = offset
-        return dict(sorted(offsets.items()))
 
     async def min_offset(self, queue: MessageQueue) -> int:
         """The oldest offset of `queue` that can still be read."""

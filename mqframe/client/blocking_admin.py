@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from mqframe.client.admin import AsyncAdmin
+from mqframe.client.blocking_insight import BlockingInsight
 from mqframe.client.identity import nameserver_text, with_nameserver
 from mqframe.client.loop_thread import LoopThread
 from mqframe.client.settings import ClientSettings
@@ -29,7 +30,7 @@ from mqframe.net.settings import NetSettings
 T = TypeVar("T")
 
 
-class Admin:
+class Admin(BlockingInsight):
     """Topics, groups, offsets, messages, brokers and name servers of a cluster.
 
         with Admin(nameserver="127.0.0.1:9876") as admin:
@@ -194,12 +195,6 @@ class Admin:
     def lag(self, group: str, topic: str | None = None) -> int:
         """How many messages `group` has still to consume."""
         return self._do(self._admin.lag(group, topic))
-
-    def reset_offsets(
-        self, group: str, topic: str, timestamp_ms: int = -1, *, force: bool = True
-    ) -> dict[MessageQueue, int]:
-        """Set the offsets of `group` to the first messages stored at or after a time; -1: to the end."""
-        return self._do(self._admin.reset_offsets(group, topic, timestamp_ms, force=force))
 
     def min_offset(self, queue: MessageQueue) -> int:
         """The oldest offset of `queue` that can still be read."""

@@ -1,0 +1,144 @@
+"""Moving groups: resets, clones, corrections; and what queues hold, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mqframe.client.admin_calls import AdminCalls, body_of
+from mqframe.core.bodies import ConsumeStats, OffsetTableBody
+from mqframe.core.broker_info import ConsumeTimeSpans, CorrectionOffsets, QueueEntries, QueueTimeSpan
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerError, FixError
+from mqframe.core.message import MessageQueue
+from mqframe.core.offset_rules import reset_target
+from mqframe.core.requests import decode_fields
+from mqframe.core.requests.admin import GetConsumeStats, InvokeBrokerToResetOffset
+from mqframe.core.requests.consumers import OffsetAnswer, SearchOffsetByTimestamp, UpdateConsumerOffset
+from mqframe.core.requests.insight import (
+    CloneGroupOffset,
+    QueryConsumeQueue,
+    QueryConsumeTimeSpan,
+    QueryCorrectionOffset,
+)
+
+TO_THE_END = -1
+"""A time that stands for the end of each queue."""
+
+
+class OffsetAdmin(AdminCalls):
+    """Offsets of consumer groups. Offsets count messages, times are milliseconds since 1970."""
+
+    async def reset_offsets(
+        self, group: str, topic: str, timestamp_ms: int = -1, *, force: bool = True
+    ) -> dict[MessageQueue, int]:
+        """Set the offsets of `group` to the first messages stored at or after a time; -1: to the end.
+
+        Members that run go on from there at once; a group that is offline will. Without `force` an offset is
+        only moved back. Gives the new offsets.
+        """
+        request = InvokeBrokerToResetOffset(topic, group, timestamp_ms, force, -1)
+        return await self._reset(await self._topic_masters(topic), request)
+
+    async def skip_messages(self, group: str, topic: str) -> dict[MessageQueue, int]:
+        """Have `group` go on at the end of each queue of `topic`, whatever lies before. The new offsets."""
+        return await self.reset_offsets(group, topic, TO_THE_END)
+
+    async def reset_queue_offset(self, group: str, queue: MessageQueue, offset: int) -> int:
+        """Set the offset of `group` in one queue. Raises `AnswerError` for one outside of the queue."""
+        if offset < 0:
+            raise FixError(f"offset {offset} of {queue}: offsets begin at 0")
+        masters = await self._topic_masters(queue.topic)
+        if queue.broker_name not in masters:
+            raise FixError(f"{queue}: no broker of that name holds the topic")
+        request = InvokeBrokerToResetOffset(queue.topic, group, 0, True, queue.queue_id, offset)
+        offsets = await self._reset({queue.broker_name: masters[queue.broker_name]}, request)
+        return offsets.get(queue, offset)
+
+    async def clone_offsets(
+        self, source: str, target: str, topic: str | None = None, *, offline: bool = False
+    ) -> None:
+        """Give the group `target` the offsets of `source`, of all its topics or of `topic`.
+
+        `offline`: also of topics that the members of `source` do not want any more. Raises `AnswerError` when
+        no broker has offsets of `source`.
+        """
+        request = CloneGroupOffset(source, target, topic, offline)
+        masters = await self._topic_masters(topic) if topic else await self.masters()
+        done, refused = False, None
+        for address in masters.values():
+            try:
+                await self._instance.call(address, request)
+                done = True
+            except AnswerError as problem:
+                if problem.code != ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST:
+                    raise
+                refused = problem  # it may have consumed from other brokers only
+        if not done and refused is not None:
+            raise refused
+
+    async def correction_offsets(
+        self, topic: str, compared: str, without: Sequence[str] = ()
+    ) -> dict[MessageQueue, int]:
+        """The smallest offset in each queue of any group but those in `without`.
+
+        Where the group `compared` is behind it, the largest 64-bit number.
+        """
+        request = QueryCorrectionOffset(compared, topic, ",".join(without))
+        found: dict[MessageQueue, int] = {}
+        for name, address in (await self._topic_masters(topic)).items():
+            answer = body_of(await self._instance.call(address, request), CorrectionOffsets)
+            for queue_id, offset in answer.correction_offsets.items():
+                found[MessageQueue(topic, name, queue_id)] = offset
+        return dict(sorted(found.items()))
+
+    async def consume_time_spans(self, group: str, topic: str) -> list[QueueTimeSpan]:
+        """For each queue: when its oldest, its newest and the last consumed message were stored."""
+        found: list[QueueTimeSpan] = []
+        for address in (await self._topic_masters(topic)).values():
+            answer = await self._instance.call(address, QueryConsumeTimeSpan(topic, group))
+            found += body_of(answer, ConsumeTimeSpans).consume_time_span_set
+        return sorted(found, key=lambda each: each.message_queue.queue)
+
+    async def queue_entries(
+        self, queue: MessageQueue, index: int, count: int = 32, *, group: str | None = None
+    ) -> QueueEntries:
+        """Up to `count` entries of `queue` from `index` on, as stored, and what `group` wants of it."""
+        request = QueryConsumeQueue(queue.topic, queue.queue_id, index, count, group)
+        return body_of(await self._instance.call(await self._queue_address(queue), request), QueueEntries)
+
+    async def _reset(
+        self, masters: dict[str, str], request: InvokeBrokerToResetOffset
+    ) -> dict[MessageQueue, int]:
+        offsets: dict[MessageQueue, int] = {}
+        for name, address in masters.items():
+            try:
+                answer = await self._instance.call(address, request)
+                table = body_of(answer, OffsetTableBody).offset_table
+            except AnswerError as problem:
+                if problem.code != ResponseCode.CONSUMER_NOT_ONLINE:
+                    raise
+                table = await self._store_offsets(address, request)
+            for queue, offset in table.items():
+                # Brokers leave their own name out in some versions.
+                offsets[MessageQueue(queue.topic, queue.broker_name or name, queue.queue_id)] = offset
+        return dict(sorted(offsets.items()))
+
+    async def _store_offsets(
+        self, address: str, wanted: InvokeBrokerToResetOffset
+    ) -> dict[MessageQueue, int]:
+        """What a broker that only tells members leaves to the operator when none is there."""
+        answer = await self._instance.call(address, GetConsumeStats(wanted.group, wanted.topic))
+        table: dict[MessageQueue, int] = {}
+        for queue, stats in body_of(answer, ConsumeStats).offset_table.items():
+            if wanted.queue_id not in (None, -1, queue.queue_id):
+                continue
+            offset = stats.broker_offset
+            if wanted.offset is not None:
+                offset = wanted.offset
+            elif wanted.timestamp >= 0:
+                search = SearchOffsetByTimestamp(queue.topic, queue.queue_id, wanted.timestamp)
+                offset = decode_fields((await self._instance.call(address, search)).ext, OffsetAnswer).offset
+            table[queue] = reset_target(stats.consumer_offset, offset, force=wanted.is_force)
+            request = UpdateConsumerOffset(wanted.group, queue.topic, queue.queue_id, table[queue])
+            await self._instance.call(address, request)
+        return table
