@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from mqframe.core.pull_flow import FlowLimits
+from mqframe.core.retry_rules import RETRIES_MAX
 from mqframe.core.settings import at_least, setting, settings, within
 
 _MIB = 1024 * 1024
@@ -97,6 +98,11 @@ class ConsumerSettings:
     offset_directory: Path = setting(
         factory=lambda: Path.home() / ".rocketmq_offsets", doc="where local offset stores keep their files"
     )
+
+    @property
+    def returns_max(self) -> int:
+        """How often a message comes back before it is a dead letter, where it is not consumed in order."""
+        return RETRIES_MAX if self.max_reconsume_times < 0 else self.max_reconsume_times
 
     @property
     def queue_limits(self) -> FlowLimits:

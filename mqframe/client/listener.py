@@ -14,6 +14,8 @@ from mqframe.core.message import MessageQueue, ReceivedMessage
 from mqframe.core.message_choice import MessageChoice, Sql, filter_of
 
 BATCH_MAX: Final = 1024
+DELAY_LEVEL_MAX: Final = 1_000_000
+"""Far beyond every broker's last level, which counts for all above it."""
 
 
 class ListenerContext:
@@ -21,17 +23,36 @@ class ListenerContext:
 
     `queue`: where the messages come from; `group`: whom they were consumed for; `ack_index`: set it to the
     index of the last message that succeeded when only the front of a batch did, together with SUCCESS; not
-    heeded in order. `suspend_current_queue_time_millis`: in order, for how long the queue pauses after a
-    failure.
+    heeded in order. `delay_level_when_next_consume`: when messages that failed come again: 0 leaves that to
+    the broker, a level names the wait, -1 makes them dead letters at once; not heeded in order.
+    `suspend_current_queue_time_millis`: in order, for how long the queue pauses after a failure.
     """
 
-    __slots__ = ("ack_index", "group", "queue", "suspend_current_queue_time_millis")
+    __slots__ = (
+        "_delay_level",
+        "ack_index",
+        "group",
+        "queue",
+        "suspend_current_queue_time_millis",
+    )
 
     def __init__(self, queue: MessageQueue, group: str) -> None:
         self.queue = queue
         self.group = group
         self.ack_index = ACKNOWLEDGE_ALL
         self.suspend_current_queue_time_millis: float | None = None
+        self._delay_level = 0
+
+    @property
+    def delay_level_when_next_consume(self) -> int:
+        """The delay level that failed messages are handed back with."""
+        return self._delay_level
+
+    @delay_level_when_next_consume.setter
+    def delay_level_when_next_consume(self, level: int) -> None:
+        if not isinstance(level, int) or not -DELAY_LEVEL_MAX <= level <= DELAY_LEVEL_MAX:
+            raise FixError(f"delay level {level!r} is no whole number within ±{DELAY_LEVEL_MAX}")
+        self._delay_level = level
 
 
 ListenerFunction = Callable[[Sequence[ReceivedMessage], ListenerContext], Any]

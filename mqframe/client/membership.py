@@ -20,6 +20,7 @@ from mqframe.client.ordered_service import OrderedService
 from mqframe.client.pull_service import PullService
 from mqframe.client.queue_locks import QueueLocker
 from mqframe.client.rebalance_service import RebalanceService
+from mqframe.client.returned import RetryRoute, returned_messages
 from mqframe.client.send_back import SendBack
 from mqframe.client.topic_lookup import look_up
 from mqframe.core.consume_rules import ConsumeFrom, MessageModel
@@ -51,6 +52,11 @@ class ConsumerPlan:
     subscriptions: Mapping[str, Subscription]
     ordered: bool = False
 
+    @property
+    def returns(self) -> bool:
+        """Whether failed messages come back: in broadcasting they do not."""
+        return self.model is MessageModel.CLUSTERING
+
 
 class Membership:
     """Pulls, consumes, balances and commits for one group on `instance`, which is started already."""
@@ -59,6 +65,13 @@ class Membership:
         self.instance = instance
         self._plan = plan
         self._store = plan.make_store(instance)
+        self._returned: Subscription | None = None
+        self._retry_route = RetryRoute(plan.group, instance, plan.clock)
+        if plan.returns:
+            self._returned = returned_messages(
+                plan.group, plan.clock.now_ms(), plan.subscriptions.get, asyncio.get_running_loop()
+            )
+        self.statistics = ConsumerStatistics(plan.clock)
         self._locks: LockKeeper | None = None
         self._ordered = self._order() if plan.ordered else None
         self._service: ConsumeService | OrderedService = self._ordered or ConsumeService(
@@ -70,8 +83,9 @@ class Membership:
             plan.hooks,
             self.find,
             self.progress,
+            SendBack(plan.group, instance, plan.clock, plan.settings.returns_max),
+            self.statistics,
         )
-        self.statistics = ConsumerStatistics(plan.clock)
         limits = plan.settings.ordered_queue_limits if plan.ordered else None
         self.pulls = PullService(
             plan.group, instance, plan.clock, plan.settings, self, self.statistics, limits
@@ -105,7 +119,7 @@ class Membership:
         """
         plan = self._plan
         await self._store.load()
-        await look_up(self.instance, plan.group, self.topics())
+        await look_up(self.instance, plan.group, sorted(plan.subscriptions))
         await check_filters(self.instance, plan.group, plan.subscriptions.values())
         self.instance.register_consumer(plan.group, member)
         # Brokers refuse pulls of a group whose subscription they have not heard of.
@@ -115,12 +129,14 @@ class Membership:
         self._sample = Every(plan.clock, SAMPLE_SECONDS, self._sample_now, name="statistics")
         self.instance.inspection.add(plan.group, self._report)
         self.rebalance.start()
+        self._look_for_retry_route()
 
     async def leave(self, seconds: float) -> None:
         """Pull nothing more, wait up to `seconds` for running listeners, commit, leave the group."""
         self.instance.inspection.remove(self._plan.group)
         if self._sample is not None:
             self._sample.stop()
+        await self._retry_route.stop()
         await self.rebalance.stop()
         await self.pulls.stop()
         if not await self._service.stop(seconds):
@@ -167,7 +183,10 @@ class Membership:
 
     def find(self, topic: str) -> Subscription | None:
         """The subscription of `topic`."""
-        return self._plan.subscriptions.get(topic)
+        found = self._plan.subscriptions.get(topic)
+        if found is None and self._returned is not None and topic == self._returned.topic:
+            return self._returned
+        return found
 
     def arrived(self, held: ProcessQueue) -> None:
         """Messages wait in `held`."""
@@ -212,8 +231,18 @@ class Membership:
         self.pulls.settled(held.queue)
 
     def topics(self) -> Sequence[str]:
-        """The topics that are subscribed, sorted."""
-        return sorted(self._plan.subscriptions)
+        """The topics that are subscribed, sorted, the retry topic among them."""
+        return sorted(each.topic for each in self.wanted())
+
+    def wanted(self) -> list[Subscription]:
+        """What brokers are told that the group wants."""
+        own = list(self._plan.subscriptions.values())
+        return own if self._returned is None else [*own, self._returned]
+
+    def routes_changed(self) -> None:
+        """Queues or brokers of a topic in use changed."""
+        self.rebalance.soon()
+        self._look_for_retry_route()
 
     async def told(self) -> None:
         """Tell brokers what the group wants, and return once they know."""
@@ -224,8 +253,12 @@ class Membership:
         await self._saver.save(queues)
 
     def _sample_now(self) -> None:
-        self.statistics.keep(self._plan.subscriptions)
+        self.statistics.keep(self.topics())
         self.statistics.sample()
+
+    def _look_for_retry_route(self) -> None:
+        if self._returned is not None:
+            self._retry_route.look(sorted(self._plan.subscriptions))
 
     async def _persist_now(self) -> None:
         queues = self.pulls.queues

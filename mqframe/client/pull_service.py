@@ -24,6 +24,7 @@ from mqframe.core.pull_flow import (
     shared_limits,
     wants_heartbeat,
 )
+from mqframe.core.retry_rules import restore_topic
 from mqframe.core.topics import RETRY_PREFIX
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
@@ -256,6 +257,9 @@ class PullService:
         owned.next_offset = result.next_offset
         if result.messages:
             self._statistics.pulled(held.queue.topic, len(result.messages), self._clock.monotonic() - began)
+            if held.queue.topic.startswith(RETRY_PREFIX):
+                for message in result.messages:
+                    restore_topic(message, self._group)
             held.put(result.messages)
             self._count(owned)
             self._ports.arrived(held)

@@ -245,9 +245,10 @@ class AsyncPushConsumer:
     # What the client instance asks
 
     def consumer_data(self) -> ConsumerData:
-        """What brokers are told with every heartbeat. In clustering the group's retry topic belongs here too,
-        once failed messages go back to brokers."""
-        wanted = sorted(self._subscriptions.values(), key=lambda each: each.topic)
+        """What brokers are told with every heartbeat; the group's retry topic belongs to it in clustering."""
+        running = self._running
+        all_wanted = self._subscriptions.values() if running is None else running.wanted()
+        wanted = sorted(all_wanted, key=lambda each: each.topic)
         return ConsumerData(
             self.group,
             self._begin[0].value,
@@ -260,7 +261,10 @@ class AsyncPushConsumer:
         if self._running is not None:
             self._running.rebalance.soon()
 
-    on_routes_changed = on_members_changed
+    def on_routes_changed(self) -> None:
+        """Queues or brokers of a topic in use changed."""
+        if self._running is not None:
+            self._running.routes_changed()
 
     def _plan(self) -> ConsumerPlan:
         return ConsumerPlan(

@@ -16,6 +16,7 @@ from mqframe.core.message import MessageQueue
 from mqframe.core.rebalance import Changes, changes, my_queues
 from mqframe.core.requests.consumers import GetConsumerListByGroup
 from mqframe.core.route import TopicRoute
+from mqframe.core.topics import RETRY_PREFIX
 from mqframe.hooks.interfaces import AllocationStrategy, OffsetStore
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock, Timer
@@ -173,7 +174,8 @@ class RebalanceService:
             try:
                 complete &= await self._rebalance(topic)
             except RouteError as problem:
-                log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
+                if not topic.startswith(RETRY_PREFIX):  # a new group's is made at its first heartbeat
+                    log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
             except MqframeError as problem:
                 log.warning("rebalance failed", group=self._group, topic=topic, reason=str(problem))
                 complete = False

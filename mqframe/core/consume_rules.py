@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Final
 
 REDELIVER_SECONDS: Final = 5.0
-"""A message that failed in a clustering group is consumed again by the same client after this time."""
+"""A failed message that no broker takes back is consumed again by the same client after this time."""
 
 
 class MessageModel(Enum):
@@ -28,9 +28,9 @@ class Remedy(Enum):
     """What becomes of a message whose listener failed."""
 
     DROP = "drop"
-    CONSUME_AGAIN = "consume_again"
+    HAND_BACK = "hand_back"
 
 
 def remedy(model: MessageModel) -> Remedy:
-    """What to do with a failed message. Handing it back to the broker will be a third answer."""
-    return Remedy.DROP if model is MessageModel.BROADCASTING else Remedy.CONSUME_AGAIN
+    """What to do with a failed message: nobody else waits for it in broadcasting."""
+    return Remedy.DROP if model is MessageModel.BROADCASTING else Remedy.HAND_BACK

@@ -42,5 +42,5 @@ def test_a_prefix_is_acknowledged_with_success_only(result, ack_index, expected)
 
 
 def test_what_becomes_of_failed_messages() -> None:
-    assert remedy(MessageModel.CLUSTERING) is Remedy.CONSUME_AGAIN
+    assert remedy(MessageModel.CLUSTERING) is Remedy.HAND_BACK
     assert remedy(MessageModel.BROADCASTING) is Remedy.DROP
