@@ -27,7 +27,7 @@ from mqframe.core.requests.consumers import (
     UnregisterClient,
     UpdateConsumerOffset,
 )
-from mqframe.core.requests.messages import PullMessage
+from mqframe.core.requests.messages import ConsumerSendMsgBack, PullMessage
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook
 from mqframe.testing.manual_clock import ManualClock
@@ -227,7 +227,9 @@ class TestFlow:
                 kinds = [type(request) for request in scene.broker.requests]
                 assert kinds.index(HeartBeat) < kinds.index(PullMessage)
                 (group,) = scene.broker.heartbeats[-1].consumer_data_set
-                (wanted,) = group.subscription_data_set
+                wanted, returned = group.subscription_data_set
+                if wanted.topic != "orders":
+                    wanted, returned = returned, wanted
                 assert (group.group_name, group.message_model, group.consume_type) == (
                     GROUP,
                     "CLUSTERING",
@@ -235,6 +237,7 @@ class TestFlow:
                 )
                 assert group.consume_from_where == "CONSUME_FROM_FIRST_OFFSET"
                 assert (wanted.sub_string, wanted.tags_set) == ("a || b", ["a", "b"])
+                assert (returned.topic, returned.sub_string) == (f"%RETRY%{GROUP}", "*")
                 assert {p.sub_version for p in scene.broker.sent(PullMessage)} == {wanted.sub_version}
 
         play(story)
@@ -411,14 +414,46 @@ class TestBackPressure:
         )
 
 
+def refuse_back(scene, times: int = 1) -> None:
+    """No broker takes messages back, and there is no retry topic to send copies to."""
+    scene.broker.script(
+        ConsumerSendMsgBack, *[answer_error(1, "no", scene.broker.address) for _ in range(times)]
+    )
+
+
+def handed_back(scene) -> list[tuple[int, int]]:
+    """(delay level, maximum) of the messages that went back."""
+    return [(each.delay_level, each.max_reconsume_times) for each in scene.broker.sent(ConsumerSendMsgBack)]
+
+
 class TestFailure:
     @pytest.mark.parametrize("answer", [LATER, None, "yes", ValueError("no"), asyncio.CancelledError()])
-    def test_failed_message_is_consumed_again_after_5_seconds(self, answer, caplog) -> None:
+    def test_failed_message_is_handed_back(self, answer, caplog) -> None:
         async def story(scene):
             listener = Listener(answer, OK)
             scene.broker.put("orders", 0, b"a", b"b")
             async with running(scene, listener):
                 assert listener.offsets == [0, 1]
+                (request,) = scene.broker.sent(ConsumerSendMsgBack)
+                assert (request.group, request.origin_topic, request.bname) == (
+                    GROUP,
+                    "orders",
+                    scene.broker.broker_name,
+                )
+                assert (request.delay_level, request.max_reconsume_times) == (0, 16)
+                await scene.pass_time(60.0)
+                assert listener.offsets == [0, 1]
+                assert scene.stored() == 2
+
+        play(story)
+        assert len([r for r in caplog.records if "not consumed" in r.getMessage()]) == 1
+
+    def test_message_that_nobody_takes_back_is_consumed_again_after_5_seconds(self) -> None:
+        async def story(scene):
+            refuse_back(scene)
+            listener = Listener(LATER, OK)
+            scene.broker.put("orders", 0, b"a", b"b")
+            async with running(scene, listener):
                 await scene.pass_time(4.9)
                 assert listener.offsets == [0, 1]
                 assert scene.stored() in (None, 0)
@@ -428,7 +463,6 @@ class TestFailure:
                 assert scene.stored() == 2
 
         play(story)
-        assert len([r for r in caplog.records if "not consumed" in r.getMessage()]) == 1
 
     def test_times_are_counted(self) -> None:
         times = []
@@ -438,24 +472,97 @@ class TestFailure:
             return LATER
 
         async def story(scene):
+            refuse_back(scene, 2)
             scene.broker.put("orders", 0, b"a")
             async with running(scene, Listener(note)):
-                await scene.pass_time(10.0)
+                await scene.pass_time(30.0)
+                assert handed_back(scene) == [(0, 16)] * 3
 
         play(story)
         assert times == [0, 1, 2]
 
-    def test_prefix_is_acknowledged(self) -> None:
+    @pytest.mark.parametrize("level", [-1, 0, 5])
+    def test_listener_names_the_delay_level(self, level) -> None:
+        async def fail(messages, context):
+            context.delay_level_when_next_consume = level
+            return LATER
+
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, Listener(fail)):
+                assert handed_back(scene) == [(level, 16)]
+
+        play(story)
+
+    def test_delay_level_that_is_none_is_a_failure(self) -> None:
+        async def fail(messages, context):
+            context.delay_level_when_next_consume = "soon"
+            return OK
+
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, Listener(fail)):
+                assert handed_back(scene) == [(0, 16)]
+
+        play(story)
+
+    @pytest.mark.parametrize(("option", "told"), [(-1, 16), (0, 0), (3, 3)])
+    def test_maximum_is_told_with_each_message(self, option, told) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, Listener(LATER)):
+                assert handed_back(scene) == [(0, told)]
+
+        play(story, settings=ConsumerSettings(max_reconsume_times=option))
+
+    def test_prefix_is_acknowledged_and_the_rest_handed_back(self) -> None:
         async def first_two(messages, context):
             context.ack_index = 1
             return OK
 
         async def story(scene):
-            listener = Listener(first_two, OK)
+            listener = Listener(first_two)
             scene.broker.put("orders", 0, *[b"%d" % n for n in range(4)])
             async with running(scene, listener, batch_max=4):
+                assert [[o for _, o, _ in call] for call in listener.calls] == [[0, 1, 2, 3]]
+                places = [request.offset for request in scene.broker.sent(ConsumerSendMsgBack)]
+                assert len(set(places)) == 2
                 await scene.pass_time(5.0)
-                assert [[o for _, o, _ in call] for call in listener.calls] == [[0, 1, 2, 3], [2, 3]]
+                assert scene.stored() == 4
+
+        play(story)
+
+    def test_part_of_a_batch_that_nobody_takes_back_is_consumed_again(self) -> None:
+        async def story(scene):
+            refuse_back(scene)
+            listener = Listener(LATER, OK)
+            scene.broker.put("orders", 0, *[b"%d" % n for n in range(3)])
+            async with running(scene, listener, batch_max=3):
+                await scene.pass_time(5.0)
+                assert [[o for _, o, _ in call] for call in listener.calls] == [[0, 1, 2], [0]]
+                await scene.pass_time(5.0)
+                assert scene.stored() == 3
+
+        play(story)
+
+    def test_stop_hands_back_what_failed_meanwhile(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def fail(messages, context):
+                await gate.wait()
+                return LATER
+
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, Listener(fail)):
+                stopping = asyncio.ensure_future(scene.consumer.stop())
+                await scene.pass_time(1.0)
+                assert handed_back(scene) == []
+                gate.set()
+                await scene.pass_time(1.0)
+                assert handed_back(scene) == [(0, 16)]
+                await stopping
+                assert scene.stored() == 1
 
         play(story)
 
@@ -472,25 +579,28 @@ class TestFailure:
 
         play(story, broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path))
 
-    def test_message_that_takes_too_long_is_consumed_again(self) -> None:
+    def test_message_that_takes_too_long_is_handed_back(self) -> None:
         async def story(scene):
             gate = asyncio.Event()
 
             async def hang(messages, context):
                 await gate.wait()
-                return OK
+                return LATER
 
             listener = Listener(hang, OK)
             scene.broker.put("orders", 0, b"a", b"b")
             async with running(scene, listener):
                 await scene.pass_time(899.0)
                 assert sorted(listener.offsets) == [0, 1]
-                await scene.pass_time(61.0 + 5.0)
-                assert sorted(listener.offsets) == [0, 0, 1]
+                assert handed_back(scene) == []
+                await scene.pass_time(61.0)
+                assert handed_back(scene) == [(3, 16)]
                 await scene.pass_time(5.0)
                 assert scene.stored() == 2
+                # Its listener's answer comes too late to count.
                 gate.set()
                 await scene.pass_time(5.0)
+                assert handed_back(scene) == [(3, 16)]
                 assert scene.stored() == 2
 
         play(story)
@@ -506,12 +616,12 @@ class TestFailure:
             listener = Listener(hang, OK)
             scene.broker.put("orders", 0, b"a", b"b")
             async with running(scene, listener):
-                await scene.pass_time(1.0)
-                assert listener.offsets == [0]
                 await scene.pass_time(25.0)
+                assert handed_back(scene) == [(3, 16)] * 2
                 gate.set()
                 await scene.pass_time(10.0)
-                assert sorted(listener.offsets) == [0, 0, 1]
+                assert listener.offsets == [0]
+                assert scene.stored() == 2
 
         play(story, settings=ConsumerSettings(consume_tasks=1, consume_timeout_seconds=10.0))
 
@@ -692,7 +802,10 @@ class TestRebalance:
                 await scene.pass_time()
                 assert [q.topic for q in scene.consumer.queues] == ["refunds"]
                 (group,) = scene.broker.heartbeats[-1].consumer_data_set
-                assert [wanted.topic for wanted in group.subscription_data_set] == ["refunds"]
+                assert {wanted.topic for wanted in group.subscription_data_set} == {
+                    "refunds",
+                    f"%RETRY%{GROUP}",
+                }
 
         play(story, topics={"orders": 1, "refunds": 1})
 
