@@ -18,7 +18,15 @@ from typing import Any, Final
 import msgspec
 
 from mqframe.core import loosejson
-from mqframe.core.bodies import BrokerData, ConsumerList, HeartbeatData, QueueData, TopicRouteData
+from mqframe.core.bodies import (
+    BrokerData,
+    ConsumerList,
+    HeartbeatData,
+    LockAnswerBody,
+    LockBody,
+    QueueData,
+    TopicRouteData,
+)
 from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.errors import AnswerError, MqframeError
 from mqframe.core.frame import Body, Frame
@@ -31,9 +39,11 @@ from mqframe.core.requests.consumers import (
     GetMaxOffset,
     GetMinOffset,
     HeartBeat,
+    LockBatchMq,
     OffsetAnswer,
     QueryConsumerOffset,
     SearchOffsetByTimestamp,
+    UnlockBatchMq,
     UpdateConsumerOffset,
 )
 from mqframe.core.requests.fields import Header, Request, encode_fields
@@ -51,8 +61,8 @@ class ScriptedBroker:
     """Answers pulls, offsets, heartbeats, member lists and routes; anything else with success.
 
     `topics`: queues of each topic. `members`: ids of a group's members, as code 38 gives them; filled by
-    heartbeats. `offsets`: what groups committed, by (group, queue). `requests`: everything that was asked, in
-    order. `held_back`: pulls that wait for messages.
+    heartbeats. `offsets`: what groups committed, `locks`: the client that has the lock, by (group, queue).
+    `requests`: everything that was asked, in order. `held_back`: pulls that wait for messages.
     """
 
     nameserver: Final = "10.0.0.1:9876"
@@ -64,6 +74,7 @@ class ScriptedBroker:
         self.members: dict[str, list[str]] = defaultdict(list)
         self.offsets: dict[tuple[str, MessageQueue], int] = {}
         self.first: dict[MessageQueue, int] = defaultdict(int)
+        self.locks: dict[tuple[str, MessageQueue], str] = {}
         self.requests: list[Request] = []
         self.heartbeats: list[HeartbeatData] = []
         self._clock = clock
@@ -175,11 +186,29 @@ class ScriptedBroker:
             case UpdateConsumerOffset():
                 queue = self.queue(request.topic, request.queue_id)
                 self.offsets[request.consumer_group, queue] = request.commit_offset
+            case LockBatchMq():
+                return self._lock(loosejson.decode(bytes(body), LockBody))
+            case UnlockBatchMq():
+                self._unlock(loosejson.decode(bytes(body), LockBody))
             case GetMaxOffset():
                 return _frame(OffsetAnswer(self._max(self.queue(request.topic, request.queue_id))))
             case GetMinOffset() | SearchOffsetByTimestamp():
                 return _frame(OffsetAnswer(self.first[self.queue(request.topic, request.queue_id)]))
         return _frame()
+
+    def _lock(self, body: LockBody) -> Frame:
+        ours = [
+            each
+            for each in body.mq_set
+            if self.locks.setdefault((body.consumer_group, each.queue), body.client_id) == body.client_id
+        ]
+        return _frame(body=loosejson.dumps(LockAnswerBody(lock_ok_mq_set=ours)))
+
+    def _unlock(self, body: LockBody) -> None:
+        for each in body.mq_set:
+            key = (body.consumer_group, each.queue)
+            if self.locks.get(key) == body.client_id:
+                del self.locks[key]
 
     def _route(self, topic: str) -> Frame:
         count = self.topics.get(topic)

@@ -1,0 +1,576 @@
+"""Ordered consumption over a scripted broker, on a clock that only the tests move."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from mqframe.client.consumer_settings import ConsumerSettings
+from mqframe.client.instance import ClientInstance
+from mqframe.client.push_consumer import AsyncPushConsumer
+from mqframe.client.settings import ClientSettings
+from mqframe.core.consume_result import ConsumeResult
+from mqframe.core.errors import CallTimeout, ConnectionLost
+from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
+from mqframe.core.requests.messages import PullMessage, SendMessageV2
+from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook
+from mqframe.testing.manual_clock import ManualClock
+from mqframe.testing.scripted_broker import ScriptedBroker
+
+GROUP = "billing"
+OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
+SUSPEND = ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT
+
+
+class Listener:
+    """Notes what it is called with; answers what it is told, for ever the last answer."""
+
+    def __init__(self, *answers) -> None:
+        self.answers = list(answers) or [OK]
+        self.calls: list[list[tuple[int, int]]] = []
+        self.attempts: list[int] = []
+        self.running: dict[int, int] = {}
+        self.most = 0
+
+    async def __call__(self, messages, context):
+        queue_id = context.queue.queue_id
+        self.running[queue_id] = self.running.get(queue_id, 0) + 1
+        self.most = max(self.most, self.running[queue_id])
+        self.calls.append([(m.queue_id, m.queue_offset) for m in messages])
+        self.attempts.append(messages[0].reconsume_times)
+        try:
+            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            if isinstance(answer, BaseException):
+                raise answer
+            if callable(answer):
+                return await answer(messages, context)
+            return answer
+        finally:
+            self.running[queue_id] -= 1
+
+    def offsets(self, queue_id=0) -> list[int]:
+        return [offset for call in self.calls for number, offset in call if number == queue_id]
+
+
+class Everything(AllocationStrategy):
+    wire_name = "ALL"
+
+    def allocate(self, group, client_id, queues, clients):
+        return list(queues)
+
+
+class Scene:
+    def __init__(self, topics, options) -> None:
+        self.clock = ManualClock()
+        self.broker = ScriptedBroker(self.clock, {**topics, f"%RETRY%{GROUP}": 1})
+        self.instance = ClientInstance(
+            ClientSettings(nameserver=self.broker.nameserver, client_ip="10.1.1.1", instance_name="m1"),
+            self.clock,
+            self.broker,
+        )
+        options = {"allocate": Everything(), "consume_from": "first", "ordered": True, **options}
+        self.consumer = AsyncPushConsumer(GROUP, instance=self.instance, clock=self.clock, **options)
+
+    async def start(self, listener, topic="orders", **options) -> None:
+        self.consumer.subscribe(topic, "*", listener, **options)
+        await self.consumer.start()
+        await self.pass_time()
+
+    async def pass_time(self, seconds: float = 0.0) -> None:
+        await self.clock.aadvance(seconds)
+
+    async def end(self, work):
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.pass_time(0.1)
+        return await task
+
+    @property
+    def queues(self) -> list[int]:
+        return [queue.queue_id for queue in self.consumer.queues if queue.topic == "orders"]
+
+    @property
+    def pulls(self) -> list[int]:
+        return [p.queue_offset for p in self.broker.sent(PullMessage) if p.topic == "orders"]
+
+    def stored(self, queue_id: int = 0) -> int | None:
+        return self.broker.offsets.get((GROUP, self.broker.queue("orders", queue_id)))
+
+    def owner(self, queue_id: int = 0) -> str | None:
+        return self.broker.locks.get((GROUP, self.broker.queue("orders", queue_id)))
+
+    def give_lock_to(self, owner: str, queue_id: int = 0) -> None:
+        self.broker.locks[GROUP, self.broker.queue("orders", queue_id)] = owner
+
+    def free_lock(self, queue_id: int = 0) -> None:
+        del self.broker.locks[GROUP, self.broker.queue("orders", queue_id)]
+
+
+def play(story, *, topics=None, **options):
+    async def whole():
+        scene = Scene(topics or {"orders": 1}, options)
+        await scene.instance.start()
+        try:
+            await story(scene)
+        finally:
+            await scene.end(scene.consumer.stop())
+            await scene.instance.stop()
+
+    asyncio.run(whole())
+
+
+class TestLocks:
+    def test_queue_is_locked_before_it_is_pulled_and_unlocked_at_the_end(self) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            await scene.start(Listener())
+            kinds = [type(r) for r in scene.broker.requests]
+            assert kinds.index(LockBatchMq) < kinds.index(PullMessage)
+            assert scene.owner() == scene.consumer.client_id
+            await scene.end(scene.consumer.stop())
+            assert scene.owner() is None
+            kinds = [type(r) for r in scene.broker.requests]
+            last_commit = len(kinds) - 1 - kinds[::-1].index(UpdateConsumerOffset)
+            assert last_commit < kinds.index(UnlockBatchMq)
+            assert scene.stored() == 1
+
+        play(story)
+
+    def test_nothing_is_pulled_while_another_member_has_the_lock(self) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            scene.give_lock_to("somebody")
+            listener = Listener()
+            await scene.start(listener)
+            await scene.pass_time(5.0)
+            assert (scene.queues, scene.pulls) == ([], [])
+            scene.free_lock()
+            await scene.pass_time(0.5)
+            assert listener.offsets() == [0]
+
+        play(story)
+
+    def test_offset_is_asked_for_after_the_lock(self) -> None:
+        """The member before may still commit until it gives the lock back."""
+
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a", b"b", b"c")
+            scene.give_lock_to("somebody")
+            listener = Listener()
+            await scene.start(listener)
+            scene.broker.offsets[GROUP, scene.broker.queue("orders", 0)] = 2
+            scene.free_lock()
+            await scene.pass_time(0.5)
+            assert listener.offsets() == [2]
+
+        play(story)
+
+    def test_locks_are_renewed_every_twenty_seconds(self) -> None:
+        async def story(scene):
+            await scene.start(Listener())
+            locked = len(scene.broker.sent(LockBatchMq))
+            await scene.pass_time(61.0)
+            assert len(scene.broker.sent(LockBatchMq)) == locked + 3
+
+        play(story)
+
+    def test_expired_lease_stops_consumption_until_it_is_renewed(self) -> None:
+        async def story(scene):
+            listener = Listener()
+            await scene.start(listener)
+            scene.broker.script(LockBatchMq, *[CallTimeout("late")] * 2)
+            await scene.pass_time(31.0)
+            scene.broker.put("orders", 0, b"a")
+            await scene.pass_time(0.05)
+            assert listener.calls == []
+            await scene.pass_time(3.5)
+            assert listener.offsets() == [0]
+            assert scene.owner() == scene.consumer.client_id
+
+        play(story)
+
+    def test_queue_that_another_member_has_is_given_up_without_a_commit(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def hang(messages, context):
+                await gate.wait()
+                return OK
+
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = Listener(OK, hang, OK)
+            await scene.start(listener)
+            scene.give_lock_to("somebody")
+            await scene.pass_time(20.0)
+            assert scene.queues == []
+            before = scene.stored()
+            scene.broker.offsets[GROUP, scene.broker.queue("orders", 0)] = 2
+            gate.set()
+            await scene.pass_time(30.0)
+            assert (before, scene.stored()) == (1, 2)
+            scene.free_lock()
+            scene.broker.put("orders", 0, b"c")
+            await scene.pass_time(1.0)
+            assert listener.offsets() == [0, 1, 2]
+
+        play(story)
+
+    def test_broken_connection_stops_the_queue_until_the_broker_confirms_the_lock(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def wait(messages, context):
+                await gate.wait()
+                return OK
+
+            listener = Listener(wait, OK)
+            scene.broker.put("orders", 0, b"a", b"b")
+            await scene.start(listener)
+            scene.broker.script(PullMessage, ConnectionLost("gone"))
+            scene.broker.script(LockBatchMq, ConnectionLost("gone"))
+            scene.broker.put("orders", 0, b"c")
+            await scene.pass_time()
+            gate.set()
+            await scene.pass_time(2.0)
+            assert listener.offsets() == [0]
+            await scene.pass_time(3.0)
+            assert listener.offsets() == [0, 1, 2]
+
+        play(story)
+
+    def test_dropped_queue_keeps_its_lock_until_the_listener_ends(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def hang(messages, context):
+                await gate.wait()
+                return OK
+
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = Listener(hang)
+            await scene.start(listener)
+            me = scene.consumer.client_id
+            scene.consumer.subscribe("others", "*", listener)
+            scene.consumer.unsubscribe("orders")
+            await scene.pass_time(40.0)
+            assert (scene.queues, scene.owner()) == ([], me)
+            scene.free_lock()
+            await scene.pass_time(40.0)
+            assert scene.owner() is None  # nobody renews it
+            scene.give_lock_to(me)
+            gate.set()
+            await scene.pass_time()
+            assert scene.owner() is None
+            assert (listener.offsets(), scene.stored()) == ([0], None)
+
+        play(story)
+
+    def test_queue_that_comes_back_waits_for_the_listener_that_still_runs(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def hang(messages, context):
+                await gate.wait()
+                return OK
+
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = Listener(hang, OK)
+            await scene.start(listener)
+            scene.consumer.subscribe("others", "*", listener)
+            scene.consumer.unsubscribe("orders")
+            await scene.pass_time(1.0)
+            scene.consumer.subscribe("orders", "*", listener)
+            await scene.pass_time(10.0)
+            assert listener.offsets() == [0]
+            gate.set()
+            await scene.pass_time(1.0)
+            assert listener.offsets() == [0, 0, 1]
+            assert listener.most == 1
+
+        play(story)
+
+    def test_stop_leaves_the_lock_of_a_listener_that_does_not_end(self) -> None:
+        async def story(scene):
+            def hang(messages, context):
+                release.wait(20)
+
+            release = threading.Event()
+            scene.broker.put("orders", 0, b"a")
+            await scene.start(hang)
+            me = scene.consumer.client_id
+            for _ in range(200):
+                await scene.pass_time()
+            await scene.end(scene.consumer.stop())
+            release.set()
+            assert scene.owner() == me
+
+        play(story, settings=ConsumerSettings(stop_seconds=1.0))
+
+
+class TestOrder:
+    def test_one_batch_of_a_queue_at_a_time_and_queues_beside_each_other(self) -> None:
+        async def story(scene):
+            gates = [asyncio.Event(), asyncio.Event()]
+
+            async def wait(messages, context):
+                await gates[messages[0].queue_id].wait()
+                return OK
+
+            for queue_id in (0, 1):
+                scene.broker.put("orders", queue_id, *[b"x"] * 5)
+            listener = Listener(wait)
+            await scene.start(listener, batch_max=2)
+            assert sorted(map(tuple, listener.calls)) == [((0, 0), (0, 1)), ((1, 0), (1, 1))]
+            gates[1].set()
+            await scene.pass_time()
+            assert (listener.offsets(0), listener.offsets(1)) == ([0, 1], [0, 1, 2, 3, 4])
+            gates[0].set()
+            await scene.pass_time()
+            assert listener.offsets(0) == [0, 1, 2, 3, 4]
+            assert listener.most == 1
+            assert [len(call) for call in listener.calls] == [2, 2, 2, 1, 2, 1]
+
+        play(story, topics={"orders": 2})
+
+    def test_what_comes_while_a_listener_runs_goes_into_the_next_batch(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def wait(messages, context):
+                await gate.wait()
+                return OK
+
+            scene.broker.put("orders", 0, b"a")
+            listener = Listener(wait, OK)
+            await scene.start(listener, batch_max=8)
+            for body in (b"b", b"c", b"d"):
+                scene.broker.put("orders", 0, body)
+                await scene.pass_time()
+            gate.set()
+            await scene.pass_time()
+            assert listener.calls == [[(0, 0)], [(0, 1), (0, 2), (0, 3)]]
+
+        play(story)
+
+    @pytest.mark.parametrize("answer", [SUSPEND, LATER, None, "yes", RuntimeError("no")])
+    def test_failure_retries_in_place_and_blocks_only_its_queue(self, answer) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = Listener(answer, OK)
+            await scene.start(listener)
+            scene.broker.put("orders", 1, b"x")
+            await scene.pass_time(0.9)
+            assert (listener.offsets(0), listener.offsets(1)) == ([0], [0])
+            await scene.pass_time(0.2)
+            assert listener.offsets(0) == [0, 0, 1]
+            assert listener.attempts == [0, 0, 1, 0]
+            await scene.pass_time(5.0)
+            assert (scene.stored(0), scene.stored(1)) == (2, 1)
+
+        play(story, topics={"orders": 2})
+
+    def test_listener_says_for_how_long_the_queue_pauses(self) -> None:
+        async def story(scene):
+            async def suspend(messages, context):
+                context.suspend_current_queue_time_millis = 10_000
+                return SUSPEND
+
+            scene.broker.put("orders", 0, b"a")
+            listener = Listener(suspend, OK)
+            await scene.start(listener)
+            await scene.pass_time(9.9)
+            assert listener.offsets() == [0]
+            await scene.pass_time(0.2)
+            assert listener.offsets() == [0, 0]
+
+        play(story)
+
+    def test_failed_batch_begins_again_with_what_came_meanwhile(self) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = Listener(SUSPEND, OK)
+            await scene.start(listener, batch_max=4)
+            scene.broker.put("orders", 0, b"c")
+            await scene.pass_time(1.0)
+            assert listener.calls == [[(0, 0), (0, 1)], [(0, 0), (0, 1), (0, 2)]]
+
+        play(story)
+
+    def test_progress_of_what_was_consumed_before_a_failure_is_committed(self) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, *[b"x"] * 4)
+            await scene.start(Listener(OK, OK, SUSPEND))
+            await scene.pass_time(6.0)
+            assert scene.stored() == 2
+
+        play(story)
+
+    def test_queue_rests_after_sixty_seconds_without_a_pause(self) -> None:
+        async def story(scene):
+            async def slow(messages, context):
+                await scene.clock.sleep(25.0)
+                return OK
+
+            scene.broker.put("orders", 0, *[b"x"] * 4)
+            listener = Listener(slow)
+            await scene.start(listener)
+            await scene.pass_time(75.0)
+            assert listener.offsets() == [0, 1, 2]
+            await scene.pass_time(0.05)
+            assert listener.offsets() == [0, 1, 2, 3]
+
+        play(story)
+
+    def test_listener_that_was_replaced_is_used_for_the_next_batch(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def wait(messages, context):
+                await gate.wait()
+                return OK
+
+            scene.broker.put("orders", 0, b"a", b"b")
+            first, second = Listener(wait), Listener()
+            await scene.start(first)
+            scene.consumer.subscribe("orders", "*", second)
+            gate.set()
+            await scene.pass_time()
+            assert (first.offsets(), second.offsets()) == ([0], [1])
+
+        play(story)
+
+    def test_span_of_offsets_holds_nothing_back(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def wait(messages, context):
+                await gate.wait()
+                return OK
+
+            scene.broker.put("orders", 0, *[b"x"] * 100)
+            await scene.start(Listener(wait))
+            assert max(scene.pulls) == 100
+            gate.set()
+
+        play(story, settings=ConsumerSettings(queue_span_max=10))
+
+    def test_threads_stay_with_their_queue_and_keep_its_order(self) -> None:
+        async def story(scene):
+            seen: dict[int, list[int]] = {0: [], 1: [], 2: []}
+            at_work: set[int] = set()
+
+            def plain(messages, context):
+                number = messages[0].queue_id
+                assert number not in at_work
+                at_work.add(number)
+                seen[number] += [m.queue_offset for m in messages]
+                at_work.discard(number)
+                return OK
+
+            for queue_id in seen:
+                scene.broker.put("orders", queue_id, *[b"x"] * 300)
+            await scene.start(plain, batch_max=7)
+            for _ in range(2000):
+                if all(len(offsets) == 300 for offsets in seen.values()):
+                    break
+                await scene.pass_time(0.001)
+                await asyncio.sleep(0.001)
+            assert seen == dict.fromkeys(seen, list(range(300)))
+            await scene.end(scene.consumer.stop())
+            assert [scene.stored(queue_id) for queue_id in seen] == [300] * 3
+
+        play(story, topics={"orders": 3})
+
+
+class TestLimit:
+    def test_message_that_failed_too_often_becomes_a_dead_letter_and_the_queue_goes_on(self) -> None:
+        async def story(scene):
+            async def first_fails(messages, context):
+                return SUSPEND if messages[0].queue_offset == 0 else OK
+
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = Listener(first_fails)
+            await scene.start(listener)
+            await scene.pass_time(2.1)
+            assert listener.offsets() == [0, 0, 0, 1]
+            (sent,) = scene.broker.sent(SendMessageV2)
+            assert (sent.topic, sent.reconsume_times, sent.max_reconsume_times) == (f"%RETRY%{GROUP}", 3, 2)
+            await scene.pass_time(5.0)
+            assert scene.stored() == 2
+
+        play(story, settings=ConsumerSettings(max_reconsume_times=2))
+
+    def test_dead_letter_that_nobody_takes_is_tried_again_in_place(self) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = Listener(SUSPEND, SUSPEND, OK)
+            await scene.start(listener)
+            scene.broker.script(SendMessageV2, *[CallTimeout("late")] * 3)
+            await scene.pass_time(2.1)
+            assert (listener.offsets(), listener.attempts) == ([0, 0, 0, 1], [0, 1, 2, 0])
+
+        play(story, settings=ConsumerSettings(max_reconsume_times=1))
+
+    def test_of_a_batch_only_those_go_that_failed_too_often(self) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            listener = Listener(SUSPEND, SUSPEND, OK)
+            await scene.start(listener, batch_max=4)
+            scene.broker.put("orders", 0, b"b")
+            await scene.pass_time(2.1)
+            assert listener.calls == [[(0, 0)], [(0, 0), (0, 1)], [(0, 1)]]
+            assert len(scene.broker.sent(SendMessageV2)) == 1
+
+        play(story, settings=ConsumerSettings(max_reconsume_times=1))
+
+    def test_without_a_limit_it_is_tried_for_ever(self) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            listener = Listener(SUSPEND)
+            await scene.start(listener)
+            await scene.pass_time(100.5)
+            assert listener.attempts == list(range(101))
+            assert scene.broker.sent(SendMessageV2) == []
+
+        play(story)
+
+
+class TestBroadcasting:
+    def test_needs_no_locks_and_keeps_the_order(self, tmp_path) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = Listener(SUSPEND, OK)
+            await scene.start(listener)
+            await scene.pass_time(100.0)
+            assert listener.offsets() == [0, 0, 1]
+            assert scene.broker.sent(LockBatchMq) == []
+
+        play(story, broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path))
+
+
+def test_hooks_see_every_attempt() -> None:
+    class Note(ConsumeHook):
+        name = "note"
+
+        def __init__(self):
+            self.outcomes = []
+
+        def after(self, context):
+            self.outcomes.append((context.success, context.outcome))
+
+    note = Note()
+
+    async def story(scene):
+        scene.broker.put("orders", 0, b"a")
+        await scene.start(Listener(SUSPEND, RuntimeError("no"), None, OK))
+        await scene.pass_time(4.0)
+        assert note.outcomes == [
+            (False, "failed"),
+            (False, "exception"),
+            (False, "null"),
+            (True, "success"),
+        ]
+
+    play(story, consume_hooks=[note])
