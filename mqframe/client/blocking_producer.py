@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Final
 
 from mqframe.client.blocking_port import BlockingPort, run_blocking
+from mqframe.client.hook_port import AttachedHooks
 from mqframe.client.identity import SameProcess, nameserver_text, with_nameserver
 from mqframe.client.instance import ClientInstance
 from mqframe.client.loop_thread import LoopThread
@@ -81,6 +82,7 @@ class Producer:
         self._thread: LoopThread | None = None
         self._remoting: BlockingClient | None = None
         self._instance: ClientInstance | None = None
+        self._attached: AttachedHooks | None = None
         self._port: AsyncPort | None = None
         self._sends: Sends | None = None
         self._submitter: Submitter | None = None
@@ -266,6 +268,7 @@ class Producer:
         self._instance = instance
         await instance.start()
         instance.register_producer(self.group)
+        self._attached = AttachedHooks(self._parts.send_hooks, instance, clock, self.group, "PRODUCE")
         return instance
 
     async def _stop_beside(self) -> None:
@@ -273,6 +276,8 @@ class Producer:
         assert self._submitter is not None
         assert self._instance is not None
         await self._submitter.stop()
+        if self._attached is not None:
+            await self._attached.stop()
         await self._instance.stop()
 
     async def _flush_beside(self) -> None:

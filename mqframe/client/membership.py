@@ -11,6 +11,7 @@ from mqframe.client.beginning import Beginning
 from mqframe.client.consume_service import ConsumeService
 from mqframe.client.consumer_settings import ConsumerSettings
 from mqframe.client.filter_check import check_filters
+from mqframe.client.hook_port import AttachedHooks
 from mqframe.client.instance import ClientInstance, Member
 from mqframe.client.listener import Subscription
 from mqframe.client.lock_keeper import LockKeeper
@@ -107,8 +108,15 @@ class Membership:
         self._persist: Every | None = None
         self._saver = OffsetSaver(self._store)
         self._sample: Every | None = None
+        self._attached: AttachedHooks | None = None
         self._report = MemberReport(
-            plan, instance.client_id, self.pulls, self._store, self.statistics, self.persist
+            plan,
+            instance.client_id,
+            self.pulls,
+            self._store,
+            self.statistics,
+            self.persist,
+            ordered=plan.ordered,
         )
         self._telling: asyncio.Task[None] | None = None
 
@@ -127,6 +135,7 @@ class Membership:
         self._service.start()
         self._persist = Every(plan.clock, plan.persist_seconds, self._persist_now, name="persist offsets")
         self._sample = Every(plan.clock, SAMPLE_SECONDS, self._sample_now, name="statistics")
+        self._attached = AttachedHooks(plan.hooks, self.instance, plan.clock, plan.group, "CONSUME")
         self.instance.inspection.add(plan.group, self._report)
         self.rebalance.start()
         self._look_for_retry_route()
@@ -152,6 +161,8 @@ class Membership:
             self.pulls.give_up(queue)
         if self._ordered is not None:
             await self._ordered.release(queues)
+        if self._attached is not None:
+            await self._attached.stop()
         if self._telling is not None:
             self._telling.cancel()
         await self.instance.unregister_consumer(self._plan.group)

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from types import TracebackType
 
+from mqframe.client.hook_port import AttachedHooks
 from mqframe.client.identity import nameserver_text, with_nameserver
 from mqframe.client.instance import ClientInstance
 from mqframe.client.producer_parts import ProducerParts
@@ -82,6 +83,7 @@ class AsyncProducer:
         self._client = instance.settings if instance is not None else with_nameserver(client, nameserver)
         self._instance = instance
         self._sends: Sends | None = None
+        self._attached: AttachedHooks | None = None
         self._stopped = False
         limits = self.settings
         self._room = AsyncRoom(Budget(limits.in_flight_messages_max, limits.in_flight_bytes_max), self._clock)
@@ -110,6 +112,7 @@ class AsyncProducer:
             sender, self._parts.submitted, settings, self._clock, self._waiting, LoopResults()
         )
         self._sends = Sends(self._parts, sender, self._room)
+        self._attached = AttachedHooks(self._parts.send_hooks, instance, self._clock, self.group, "PRODUCE")
 
     async def stop(self) -> None:
         """Send what was submitted, leave the group, close the connections."""
@@ -118,6 +121,8 @@ class AsyncProducer:
         self._stopped = True
         if self._submitter is not None:
             await self._submitter.stop()
+        if self._attached is not None:
+            await self._attached.stop()
         self._room.close()
         self._waiting.close()
         self._sends = None

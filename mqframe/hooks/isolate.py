@@ -18,6 +18,7 @@ from mqframe.hooks.interfaces import (
     Forbidden,
     ForbiddenContext,
     ForbiddenHook,
+    HookPort,
     RpcHook,
     SendContext,
     SendHook,
@@ -31,6 +32,22 @@ def hook_name(hook: object) -> str:
     """The name of a hook for logs: its `name`, else its module and class."""
     own = getattr(hook, "name", "")
     return str(own) if own else f"{type(hook).__module__}.{type(hook).__qualname__}"
+
+
+def attach_hook(hook: SendHook | ConsumeHook, port: HookPort) -> None:
+    """Hand a hook its port."""
+    try:
+        hook.attach(port)
+    except Exception as problem:  # isolation boundary: a hook only watches
+        _failed("hook", hook, "attach", problem)
+
+
+def detach_hook(hook: SendHook | ConsumeHook) -> None:
+    """Tell a hook that its client stops."""
+    try:
+        hook.detach()
+    except Exception as problem:  # isolation boundary: a hook only watches
+        _failed("hook", hook, "detach", problem)
 
 
 def before_send(hooks: Sequence[SendHook], context: SendContext) -> None:

@@ -7,6 +7,7 @@ from mqframe.hooks.interfaces.allocation import AllocationStrategy
 from mqframe.hooks.interfaces.consume_hook import ConsumeContext, ConsumeHook
 from mqframe.hooks.interfaces.dispatcher import Dispatcher, LogRange
 from mqframe.hooks.interfaces.forbidden_hook import Forbidden, ForbiddenContext, ForbiddenHook
+from mqframe.hooks.interfaces.hook_port import HookPort
 from mqframe.hooks.interfaces.message_filter import Matches, MessageFilter
 from mqframe.hooks.interfaces.offset_store import OffsetStore, OffsetStoreContext, OffsetWire, ReadFrom
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
@@ -21,6 +22,7 @@ __all__ = [
     "Forbidden",
     "ForbiddenContext",
     "ForbiddenHook",
+    "HookPort",
     "LogRange",
     "Matches",
     "MessageFilter",

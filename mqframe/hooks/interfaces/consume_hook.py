@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from mqframe.core.message import MessageQueue, ReceivedMessage
+from mqframe.hooks.interfaces.hook_port import HookPort
 
 
 @attrs.define
@@ -37,3 +38,9 @@ class ConsumeHook:
 
     def after(self, context: ConsumeContext) -> None:
         """Called after the listener, whatever came of it."""
+
+    def attach(self, port: HookPort) -> None:
+        """Called once, when the client starts, in its loop. For hooks that send messages of their own."""
+
+    def detach(self) -> None:
+        """Called when the client stops, in its loop: hand over what is left; it is still sent."""

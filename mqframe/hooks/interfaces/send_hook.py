@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from mqframe.core.message import Message, MessageQueue, SendResult
+from mqframe.hooks.interfaces.hook_port import HookPort
 
 
 @attrs.define
@@ -41,3 +42,9 @@ class SendHook:
 
     def after(self, context: SendContext) -> None:
         """Called once for each try, with its result or error."""
+
+    def attach(self, port: HookPort) -> None:
+        """Called once, when the client starts, in its loop. For hooks that send messages of their own."""
+
+    def detach(self) -> None:
+        """Called when the client stops, in its loop: hand over what is left; it is still sent."""
