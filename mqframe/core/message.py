@@ -180,8 +180,21 @@ class ReceivedMessage:
 
     @property
     def message_id(self) -> str:
-        """The unique key that the sender gave; the offset id where it gave none."""
+        """The unique key that the sender gave; the offset id where it gave none.
+
+        All copies of a message have the same key: it is what an idempotent consumer remembers.
+        """
         return self.properties.get(p.UNIQUE_KEY) or self.offset_message_id
+
+    @property
+    def origin_message_id(self) -> str:
+        """The broker's id of the first copy; of a message that never came back its own."""
+        return self.properties.get(p.ORIGIN_MESSAGE_ID) or self.offset_message_id
+
+    @property
+    def transaction_id(self) -> str:
+        """The name of the transaction that it belongs to: its unique key."""
+        return self.properties.get(p.TRANSACTION_ID) or self.message_id
 
     @property
     def offset_message_id(self) -> str:

@@ -1,0 +1,216 @@
+"""The two ways in which a failed message leaves its consumer."""
+
+import asyncio
+import zlib
+
+import pytest
+
+from mqframe.client.instance import ClientInstance
+from mqframe.client.send_back import SendBack
+from mqframe.client.settings import ClientSettings
+from mqframe.core.bodies import TopicRouteData
+from mqframe.core.codes import SysFlag
+from mqframe.core.errors import AnswerError, CallTimeout, ConnectionLost, RouteError, answer_error
+from mqframe.core.frame import Frame
+from mqframe.core.loosejson import dumps
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.properties import decode_properties, encode_properties
+from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.testing.manual_clock import ManualClock
+from mqframe.testing.scripted_broker import ScriptedBroker
+
+RETRY = "%RETRY%g"
+
+
+def message(properties=None, *, body=b"body", sys_flag=0, reconsume_times=0, broker="broker-a"):
+    text = encode_properties({"UNIQ_KEY": "K", **(properties or {})}).encode()
+    host = bytes((10, 1, 1, 1, 0, 0, 0x2A, 0x9F))
+    return ReceivedMessage(
+        "orders", 0, 5, 0x77, 300, 1, 2, host, host, reconsume_times, sys_flag, 9, 0, 0, body, text, broker
+    )
+
+
+def play(story, *, limit=16, topics=None):
+    async def whole():
+        clock = ManualClock()
+        broker = ScriptedBroker(clock, {"orders": 1, RETRY: 1} if topics is None else topics)
+        instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
+        await instance.route("orders")
+        try:
+            await story(broker, SendBack("g", instance, clock, limit))
+        finally:
+            await instance.stop()
+
+    asyncio.run(whole())
+
+
+def refused(broker, code=1):
+    return answer_error(code, "no", broker.address)
+
+
+def sent(broker) -> list[SendMessageV2]:
+    return broker.sent(SendMessageV2)
+
+
+def test_its_broker_takes_it_back():
+    async def story(broker, back):
+        await back.hand_back(message(), 7)
+        (request,) = broker.sent(ConsumerSendMsgBack)
+        assert (request.offset, request.group, request.delay_level) == (0x77, "g", 7)
+        assert (request.origin_msg_id, request.origin_topic) == ("K", "orders")
+        assert (request.max_reconsume_times, request.bname) == (16, "broker-a")
+        assert sent(broker) == []
+
+    play(story)
+
+
+def test_the_route_of_a_retry_topic_that_was_just_made_is_fetched():
+    async def story(broker, back):
+        asked = len(broker.sent(GetRouteinfoByTopic))
+        await back.hand_back(message())
+        await back.hand_back(message())
+        assert [each.topic for each in broker.sent(GetRouteinfoByTopic)[asked:]] == [RETRY]
+
+    play(story)
+
+
+def test_a_retry_topic_without_route_does_no_harm():
+    async def story(broker, back):
+        await back.hand_back(message())
+        assert len(broker.sent(ConsumerSendMsgBack)) == 1
+
+    play(story, topics={"orders": 1})
+
+
+@pytest.mark.parametrize("problem", [CallTimeout("late"), ConnectionLost("gone"), 1, 14, 26])
+def test_a_copy_goes_to_the_retry_topic_when_its_broker_does_not_take_it(problem):
+    async def story(broker, back):
+        broker.script(ConsumerSendMsgBack, refused(broker, problem) if isinstance(problem, int) else problem)
+        failed = message({"KEYS": "k", "TRAN_MSG": "true"}, reconsume_times=2)
+        await back.hand_back(failed)
+        (request,) = sent(broker)
+        assert (request.topic, request.producer_group) == (RETRY, "CLIENT_INNER_PRODUCER")
+        assert (request.reconsume_times, request.max_reconsume_times, request.flag) == (3, 16, 9)
+        assert decode_properties(request.properties) == {
+            "UNIQ_KEY": "K",
+            "KEYS": "k",
+            "RETRY_TOPIC": "orders",
+            "ORIGIN_MESSAGE_ID": failed.offset_message_id,
+            "WAIT": "false",
+            "DELAY": "5",
+            "RECONSUME_TIME": "3",
+            "MAX_RECONSUME_TIMES": "16",
+        }
+
+    play(story)
+
+
+def test_a_broker_that_left_the_routes_is_not_called():
+    async def story(broker, back):
+        await back.hand_back(message(broker="gone"))
+        assert broker.sent(ConsumerSendMsgBack) == []
+        assert len(sent(broker)) == 1
+
+    play(story)
+
+
+@pytest.mark.parametrize(("level", "delay", "times"), [(0, "3", 1), (9, "9", 1), (-1, "3", 17)])
+def test_the_copy_keeps_what_the_listener_asked_for(level, delay, times):
+    async def story(broker, back):
+        broker.script(ConsumerSendMsgBack, refused(broker))
+        await back.hand_back(message(), level)
+        (request,) = sent(broker)
+        # More returns than the maximum make it a dead letter.
+        assert request.reconsume_times == times
+        assert decode_properties(request.properties)["DELAY"] == delay
+
+    play(story)
+
+
+def test_a_maximum_of_all_numbers_is_not_exceeded():
+    async def story(broker, back):
+        broker.script(ConsumerSendMsgBack, refused(broker))
+        await back.hand_back(message(), -1)
+        assert sent(broker)[0].reconsume_times == 2**31 - 1
+
+    play(story, limit=2**31 - 1)
+
+
+def test_a_packed_body_travels_packed():
+    async def story(broker, back):
+        bodies = []
+        broker.invoke, plain = None, broker.invoke
+
+        async def invoke(address, request, body=b"", *, timeout=3.0):
+            bodies.append(bytes(body))
+            return await plain(address, request, body, timeout=timeout)
+
+        broker.invoke = invoke
+        flags = SysFlag.COMPRESSED | SysFlag.COMPRESSION_ZLIB | SysFlag.TRANSACTION_COMMIT
+        packed = zlib.compress(b"body" * 99)
+        untouched = message(body=packed, sys_flag=flags)
+        await back.resend(untouched)
+        assert sent(broker)[-1].sys_flag == SysFlag.COMPRESSED | SysFlag.COMPRESSION_ZLIB
+        assert bodies[-1] == packed
+        looked_at = message(body=packed, sys_flag=flags)
+        assert looked_at.body == b"body" * 99
+        await back.resend(looked_at)
+        assert sent(broker)[-1].sys_flag == 0
+        assert bodies[-1] == b"body" * 99
+
+    play(story)
+
+
+def test_a_copy_is_tried_three_times():
+    async def story(broker, back):
+        broker.script(SendMessageV2, ConnectionLost("gone"), refused(broker, 2))
+        await back.resend(message())
+        assert len(sent(broker)) == 3
+        broker.script(SendMessageV2, *[refused(broker, 2)] * 3)
+        with pytest.raises(AnswerError, match="SYSTEM_BUSY"):
+            await back.resend(message())
+        assert len(sent(broker)) == 6
+
+    play(story)
+
+
+@pytest.mark.parametrize("code", [10, 11, 12])
+def test_a_copy_whose_flush_was_late_is_stored(code):
+    async def story(broker, back):
+        broker.script(SendMessageV2, refused(broker, code))
+        await back.resend(message())
+        assert len(sent(broker)) == 1
+
+    play(story)
+
+
+def test_a_copy_that_no_broker_would_take_is_not_tried_again():
+    async def story(broker, back):
+        broker.script(SendMessageV2, refused(broker, 13))
+        with pytest.raises(AnswerError, match="MESSAGE_ILLEGAL"):
+            await back.resend(message())
+        assert len(sent(broker)) == 1
+
+    play(story)
+
+
+def test_without_a_retry_topic_both_ways_fail():
+    async def story(broker, back):
+        broker.script(ConsumerSendMsgBack, refused(broker))
+        with pytest.raises(RouteError, match="%RETRY%g"):
+            await back.hand_back(message())
+
+    play(story, topics={"orders": 1})
+
+
+def test_a_retry_topic_that_cannot_be_written_is_an_error():
+    async def story(broker, back):
+        async def nothing(request):
+            return Frame(0, flag=1, body=dumps(TopicRouteData()))
+
+        broker.script(GetRouteinfoByTopic, nothing)
+        with pytest.raises(RouteError, match="no queue that can be written"):
+            await back.resend(message())
+
+    play(story)
