@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import to_builtins
 
 from mqframe.cli.commands import new_app
-from mqframe.cli.output import Json, NameServer, show, show_one
+from mqframe.cli.output import Json, NameServer, show, show_one, time_text, write_json
+
+if TYPE_CHECKING:
+    from mqframe import Admin, MessageQueue
+    from mqframe.core.bodies import ConnectionBody
+    from mqframe.core.consumer_info import ConsumerRunningInfo, ProcessQueueInfo
 
 app = new_app(help="Consumer groups, their members and their progress.")
 Group = Annotated[str, typer.Argument(help="Name of the consumer group.")]
@@ -91,3 +97,103 @@ def show_group(group: Group, nameserver: NameServer = "", json: Json = False) ->
     else:
         show_one(head, as_json=False)
         show(members, as_json=False, empty="nobody is online")
+
+
+@app.command()
+def running(
+    group: Group,
+    client: Annotated[str | None, typer.Argument(help="Only this member.")] = None,
+    stacks: Annotated[bool, typer.Option("--stacks", help="What its threads do, too.")] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show what members hold of each queue, what they count, and how they are set."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        clients = [client] if client else [each.client_id for each in _members(admin, group)]
+        found = {each: admin.running_info(group, each, stacks=stacks) for each in clients}
+    if json:
+        write_json([_running_row(name, info) for name, info in found.items()])
+        return
+    for name, info in found.items():
+        show([_queue_row(queue, each) for queue, each in info.queues.items()], as_json=False, title=name)
+        show_one(info.properties, as_json=False)
+        if info.jstack:
+            typer.echo(info.jstack)
+    if not found:
+        typer.echo("nobody is online")
+
+
+@app.command()
+def stats(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
+    """Show how fast members pull and consume: times in ms, messages a second over the last minute."""
+    from mqframe import Admin
+
+    rows: list[dict[str, object]] = []
+    with Admin(nameserver=nameserver) as admin:
+        for each in _members(admin, group):
+            info = admin.running_info(group, each.client_id)
+            rows += [
+                {
+                    "client": each.client_id,
+                    "topic": topic,
+                    "pull_ms": status.pull_rt,
+                    "pulled_per_s": status.pull_tps,
+                    "consume_ms": status.consume_rt,
+                    "ok_per_s": status.consume_ok_tps,
+                    "failed_per_s": status.consume_failed_tps,
+                    "failed_last_hour": status.consume_failed_msgs,
+                }
+                for topic, status in sorted(info.status_table.items())
+            ]
+    show(rows, as_json=json, empty="nobody is online")
+
+
+@app.command()
+def offsets(
+    group: Group,
+    topic: Annotated[str, typer.Argument(help="Name of the topic.")],
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show the offsets that members have in memory, which brokers may not know yet."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        found = admin.remembered_offsets(group, topic)
+    rows = [
+        {"client": client, "broker": queue.broker_name, "queue": queue.queue_id, "offset": offset}
+        for client, table in found.items()
+        for queue, offset in table.items()
+    ]
+    show(rows, as_json=json, empty="members remember no offsets of the topic")
+
+
+def _members(admin: Admin, group: str) -> list[ConnectionBody]:
+    return admin.consumer_connections(group).connection_set
+
+
+def _running_row(client: str, info: ConsumerRunningInfo) -> dict[str, object]:
+    return {
+        "client": client,
+        "queues": [_queue_row(queue, each) for queue, each in info.queues.items()],
+        "topics": {topic: to_builtins(status) for topic, status in info.status_table.items()},
+        "subscriptions": {each.topic: each.sub_string or "*" for each in info.subscription_set},
+        "properties": info.properties,
+        "stacks": info.jstack,
+    }
+
+
+def _queue_row(queue: MessageQueue, info: ProcessQueueInfo) -> dict[str, object]:
+    return {
+        "topic": queue.topic,
+        "broker": queue.broker_name,
+        "queue": queue.queue_id,
+        "held": info.cached_msg_count,
+        "held_mib": info.cached_msg_size_in_mib,
+        "committed": info.commit_offset,
+        "locked": info.locked,
+        "last_pull": time_text(info.last_pull_timestamp),
+        "last_consumed": time_text(info.last_consume_timestamp),
+    }

@@ -10,6 +10,7 @@ import typer
 from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.output import Json, NameServer, show, show_one, time_text
 from mqframe.core.errors import FixError, SettingError
+from mqframe.core.topics import TRACE_TOPIC
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -186,3 +187,55 @@ def _listed(message: ReceivedMessage, as_json: bool) -> dict[str, Any]:
 
 def _text(body: bytes) -> str:
     return body.decode("utf-8", "backslashreplace")
+
+
+@app.command("consume-directly")
+def consume_directly(
+    group: Annotated[str, typer.Argument(help="Name of the consumer group.")],
+    topic: Topic,
+    message_id: Annotated[str, typer.Argument(help="Message id, or the broker's offset id.")],
+    client: Annotated[str | None, typer.Option(help="Which member; by default any.")] = None,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Have a member of a group consume one stored message now; nothing is committed."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        found = admin.message_by_unique_key(topic, message_id)
+        offset_id = message_id if found is None else found.offset_message_id
+        result = admin.consume_directly(group, offset_id, client_id=client)
+    outcome = "" if result.consume_result is None else result.consume_result.value
+    row = {"result": outcome, "ms": result.spent_time_mills, "ordered": result.order, "remark": result.remark}
+    show_one(row, as_json=json)
+
+
+@app.command()
+def trace(
+    message_id: Annotated[str, typer.Argument(help="Message id that the sender was told.")],
+    trace_topic: Annotated[str, typer.Option(help="Topic that traces are in.")] = TRACE_TOPIC,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show who sent and who consumed a message, as far as they trace."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        records = admin.message_trace(message_id, trace_topic=trace_topic)
+    rows = [
+        {
+            "what": record.kind.value,
+            "time": time_text(record.time_ms),
+            "group": record.group,
+            "client": record.client_host,
+            "topic": record.topic,
+            "ms": record.cost_ms,
+            "success": record.success,
+            "attempt": record.retry_times,
+            "request": record.request_id,
+            "tag": record.tags,
+            "keys": record.keys,
+        }
+        for record in records
+    ]
+    show(rows, as_json=json, empty=f"nobody traced {message_id}")

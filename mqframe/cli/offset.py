@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mqframe.cli.commands import new_app
 from mqframe.cli.output import Json, NameServer, show, time_text
 from mqframe.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from mqframe import Admin, MessageQueue
 
 app = new_app(help="How far consumer groups have come.")
 Group = Annotated[str, typer.Argument(help="Name of the consumer group.")]
@@ -42,26 +46,107 @@ def show_offsets(
     show(rows, as_json=json, empty="the group has no offsets there")
 
 
+Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
+
+
 @app.command()
 def reset(
     group: Group,
-    topic: Annotated[str, typer.Argument(help="Name of the topic.")],
+    topic: Topic,
     to: Annotated[
-        str, typer.Option(help="start, end, a time as 2026-01-31T12:00, or milliseconds since 1970.")
-    ],
+        str,
+        typer.Option(help="start, end, a time as 2026-01-31T12:00, or milliseconds since 1970."),
+    ] = "",
+    queue: Annotated[int | None, typer.Option(help="Only this queue id; with --offset.")] = None,
+    offset: Annotated[int | None, typer.Option(help="The offset to go to; with --queue.")] = None,
+    broker: Annotated[
+        str | None, typer.Option(help="The broker of --queue, where there are several.")
+    ] = None,
+    back_only: Annotated[bool, typer.Option("--back-only", help="Move no queue forward.")] = False,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Set the offsets of a group by time. Members that run go on from there."""
+    """Set the offsets of a group by time, or of one queue to one offset. Running members go on there."""
     from mqframe import Admin
 
     with Admin(nameserver=nameserver) as admin:
-        offsets = admin.reset_offsets(group, topic, moment(to))
+        if to and queue is None and offset is None:
+            offsets = admin.reset_offsets(group, topic, moment(to), force=not back_only)
+        elif not to and queue is not None and offset is not None:
+            place = _queue(admin, topic, broker, queue)
+            offsets = {place: admin.reset_queue_offset(group, place, offset)}
+        else:
+            raise SettingError("say where to: either --to, or --queue and --offset")
+    _show(offsets, json)
+
+
+@app.command()
+def skip(group: Group, topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+    """Skip what has piled up: go on at the end of each queue."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        offsets = admin.skip_messages(group, topic)
+    _show(offsets, json)
+
+
+@app.command()
+def clone(
+    source: Annotated[str, typer.Argument(help="The group that has the offsets.")],
+    target: Annotated[str, typer.Argument(help="The group that gets them.")],
+    topic: Annotated[str | None, typer.Option(help="Only this topic.")] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Also topics that the source's members do not want any more.")
+    ] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Give a group the offsets of another."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        admin.clone_offsets(source, target, topic, offline=offline)
+        offsets = {queue: each.consumer_offset for queue, each in admin.consume_stats(target, topic).items()}
+    _show(offsets, json)
+
+
+@app.command()
+def times(group: Group, topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+    """Show when the oldest, the newest and the last consumed message of each queue were stored."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        spans = admin.consume_time_spans(group, topic)
+    rows = [
+        {
+            "topic": topic,
+            "broker": each.message_queue.broker_name,
+            "queue": each.message_queue.queue_id,
+            "oldest": time_text(each.min_time_stamp),
+            "newest": time_text(each.max_time_stamp),
+            "consumed": time_text(each.consume_time_stamp),
+            "delay_ms": each.delay_time,
+        }
+        for each in spans
+    ]
+    show(rows, as_json=json)
+
+
+def _queue(admin: Admin, topic: str, broker: str | None, queue_id: int) -> MessageQueue:
+    from mqframe import MessageQueue
+
+    names = sorted(each.broker_name for each in admin.topic_route(topic).queue_datas)
+    if broker is None and len(names) > 1:
+        raise SettingError(f"topic {topic} is on {', '.join(names)}: say which with --broker")
+    return MessageQueue(topic, broker or names[0], queue_id)
+
+
+def _show(offsets: Mapping[MessageQueue, int], as_json: bool) -> None:
     rows = [
         {"topic": queue.topic, "broker": queue.broker_name, "queue": queue.queue_id, "offset": offset}
         for queue, offset in offsets.items()
     ]
-    show(rows, as_json=json)
+    show(rows, as_json=as_json)
 
 
 def moment(text: str) -> int:
