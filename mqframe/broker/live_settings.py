@@ -16,6 +16,7 @@ FIXED = frozenset(
         "name", "cluster", "host", "port", "advertise", "nameservers", "vip_port", "dispatchers", "rpc_hooks",
         "register_interval_ms", "offsets_save_interval_ms", "region", "trace_on", "trace_topic",
         "default_topic_queues",
+        "transaction_check_interval_ms",
     }
 )  # fmt: skip
 """Fields that only a restart changes."""

@@ -18,7 +18,7 @@ from mqframe.core.group_table import GroupTable
 from mqframe.core.queue_locks import QueueLocks
 from mqframe.core.retry_rules import TIMER_NAMES
 from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import RETRY_PREFIX
+from mqframe.core.topics import HALF_TOPIC, RETRY_PREFIX
 
 
 class Draft:
@@ -46,15 +46,6 @@ Rule = Callable[[Draft], None]
 """Changes a draft, or raises `Refusal`."""
 
 
-def refuse_transactions(draft: Draft) -> None:
-    """Half messages are not stored by this release."""
-    if draft.properties.get(p.TRANSACTION_PREPARED, "").lower() == "true":
-        raise Refusal(
-            ResponseCode.MESSAGE_ILLEGAL,
-            f"transactional messages are not supported ({p.TRANSACTION_PREPARED})",
-        )
-
-
 class DelayMessages:
     """A message that is to be delivered later is stored where such ones wait."""
 
@@ -65,6 +56,8 @@ class DelayMessages:
 
     def __call__(self, draft: Draft) -> None:
         """Redirect `draft`. Raises `Refusal` 13 for a delay that cannot be kept."""
+        if draft.topic == HALF_TOPIC:
+            return  # its delay begins when it is committed
         draft.topic, draft.queue_id = self._rules.place(draft.topic, draft.queue_id, draft.properties)
 
 

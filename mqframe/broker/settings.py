@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqframe.core.codes import PERM_READ, PERM_WRITE
-from mqframe.core.settings import at_least, setting, settings, within
+from mqframe.core.settings import at_least, one_of, setting, settings, within
 
 
 @settings("broker")
@@ -139,6 +139,64 @@ class BrokerSettings:
     )
     reject_transactions: bool = setting(
         False, doc="refuse transactional messages", conf="rejectTransactionMessage"
+    )
+    pop_retry_percent: int = setting(
+        20,
+        doc="of 100 pops, so many look for messages to be tried again first, the others last",
+        check=within(0, 100),
+        conf="popFromRetryProbability",
+    )
+    pop_retry_topic_v2: bool = setting(
+        False,
+        doc="popped messages to be tried again go to %RETRY%group+topic, not to %RETRY%group_topic",
+        conf="enableRetryTopicV2",
+    )
+    pop_waiting_max: int = setting(
+        100_000, doc="most pops that wait for messages", check=at_least(1), conf="maxPopPollingSize"
+    )
+    pop_waiting_queue_max: int = setting(
+        1024,
+        doc="most pops of one group that wait at one queue, or at any of a topic",
+        check=at_least(1),
+        conf="popPollingSize",
+    )
+    pop_stay_ms: int = setting(
+        10_000,
+        doc="what was popped and not acknowledged for so long is written to the log, ms",
+        check=at_least(1),
+        conf="popCkStayBufferTime",
+    )
+    pop_out_max: int = setting(
+        100_000,
+        doc="most messages of one queue that a group may have popped and not acknowledged",
+        check=at_least(1),
+        conf="popInflightMessageThreshold",
+    )
+    pop_check_points_max: int = setting(
+        200_000,
+        doc="most pops of all groups of which messages are out; above that pops wait",
+        check=at_least(1),
+        conf="popCkMaxBufferSize",
+    )
+    request_mode: str = setting(
+        "PULL",
+        doc="how groups of which nothing was said read: PULL or POP",
+        check=one_of("PULL", "POP"),
+        conf="defaultMessageRequestMode",
+    )
+    pop_share_queues: int = setting(
+        -1,
+        doc="with how many further members each shares its queues when POP is the default; -1: with all",
+        check=at_least(-1),
+        conf="defaultPopShareQueueNum",
+    )
+    property_filter: bool = setting(
+        True,
+        doc="let consumers choose messages by expressions over properties",
+        conf="enablePropertyFilter",
+    )
+    store_replies: bool = setting(
+        True, doc="store replies to requests, too, in the reply topic", conf="storeReplyMessageEnable"
     )
     vip_port: bool = setting(True, doc="listen on port - 2 as well, where some clients send to")
     dispatchers: tuple[str, ...] = setting((), doc="dispatcher plugins that follow the log")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import random
 
+from mqframe.broker.assignment import AssignmentProcessor
+from mqframe.broker.check_backs import CheckBacks
 from mqframe.broker.clients import ClientProcessor
 from mqframe.broker.delay_delivery import DelayDelivery
 from mqframe.broker.groups import GroupProcessor
+from mqframe.broker.half_queue import HalfQueue
 from mqframe.broker.inspection import InspectionProcessor
 from mqframe.broker.locks import LockProcessor
 from mqframe.broker.lookup import LookupProcessor
 from mqframe.broker.offsets import OffsetProcessor
 from mqframe.broker.part import Part
+from mqframe.broker.pop_wiring import make_pop_parts
 from mqframe.broker.progress import Progress
 from mqframe.broker.pull import PullProcessor
 from mqframe.broker.registration import Registration
@@ -21,11 +25,12 @@ from mqframe.broker.resets import ResetProcessor
 from mqframe.broker.runtime import RuntimeProcessor
 from mqframe.broker.send import SendProcessor
 from mqframe.broker.send_back import SendBackProcessor
-from mqframe.broker.send_rules import DelayMessages, DivertDeadLetters, Rule, refuse_transactions
+from mqframe.broker.send_rules import DelayMessages, DivertDeadLetters, Rule
 from mqframe.broker.send_targets import SendTargets
 from mqframe.broker.state import BrokerState
 from mqframe.broker.stats import StatsProcessor
 from mqframe.broker.topics import TopicProcessor
+from mqframe.broker.transactions import HoldHalfMessages, TransactionProcessor
 from mqframe.core.ids import UniqueIds
 
 
@@ -38,7 +43,7 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
     progress = Progress(store, offsets, identity)
     rules: tuple[Rule, ...] = (
         DivertDeadLetters(groups, topics, targets, locks),
-        refuse_transactions,
+        HoldHalfMessages(topics, targets, live),
         DelayMessages(state.delays),
     )
     return [
@@ -47,10 +52,12 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
             store.settings.flush == "SYNC_FLUSH",
         ),
         SendBackProcessor(store, state.inlet, topics, groups, clients, live, statistics, state.levels),
-        PullProcessor(store, topics, groups, clients, offsets, state.polling, live, clock, statistics),
-        ClientProcessor(clients, groups, topics, live),
+        PullProcessor(
+            store, topics, groups, clients, offsets, state.filters, state.polling, live, clock, statistics
+        ),
+        ClientProcessor(clients, groups, topics, live, state.filters),
         OffsetProcessor(store, offsets, topics, groups),
-        LockProcessor(locks),
+        LockProcessor(locks, groups, clients),
         LookupProcessor(store, live),
         TopicProcessor(topics, store, offsets, identity, statistics, registration.told),
         GroupProcessor(groups, offsets, live, statistics),
@@ -61,6 +68,12 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
         ResetProcessor(store, topics, groups, offsets, clients, state.polling, identity, live),
         RelayProcessor(store, topics, groups, clients, identity),
         DelayDelivery(store, state.inlet, state.delay_offsets, state.levels, clock),
+        TransactionProcessor(
+            HalfQueue(store, offsets, state.inlet, clock), CheckBacks(clients, identity), topics, live, clock,
+            statistics, store.settings.keep_hours * 3_600_000,
+        ),
+        *make_pop_parts(state),
+        AssignmentProcessor(state.modes, topics, groups, clients, registration, identity, live, clock),
         RuntimeProcessor(store, offsets, topics, live, clock, statistics),
     ]  # fmt: skip
 

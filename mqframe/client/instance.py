@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from mqframe.client.identity import SameProcess, client_id, local_ip, nameserver_text
@@ -60,6 +60,8 @@ class ClientInstance:
         self.client_id = client_id(settings, self.ip)
         self.broker_versions: dict[str, int] = {}
         """Protocol version of each broker by address, learnt from heartbeat answers."""
+        self.transaction_checks: dict[str, Callable[[Any], None]] = {}
+        """Who answers for the transactions of each producer group (`mqframe.client.transaction_checks`)."""
         self._clock = clock
         self._process = SameProcess("client")
         servers = NameServers(parse_addresses(nameserver_text(settings)), random.randrange(1 << 16))

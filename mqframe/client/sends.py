@@ -14,6 +14,7 @@ from mqframe.client.send import Sender
 from mqframe.core.message import Message, MessageQueue, SendResult
 from mqframe.core.message_checks import check_batch, check_message
 from mqframe.core.route import TopicRoute
+from mqframe.core.send_rules import NEVER, RetryRules
 
 
 class Sends:
@@ -60,6 +61,17 @@ class Sends:
         load = self.sender.loader.batch(messages)
         return await self._send(messages, load, queue, selector, sharding_key, timeout)
 
+    async def once(
+        self,
+        load: Load,
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        timeout: float | None,
+    ) -> SendResult:
+        """Send `load`, which was checked, and never try again."""
+        return await self._send(load.messages, load, queue, selector, sharding_key, timeout, NEVER)
+
     async def oneway(
         self,
         message: Message,
@@ -85,6 +97,7 @@ class Sends:
         selector: object,
         sharding_key: object,
         timeout: float | None,
+        awaited: RetryRules | None = None,
     ) -> SendResult:
         seconds = self._seconds if timeout is None else timeout
         deadline = self._monotonic() + seconds
@@ -97,7 +110,7 @@ class Sends:
             route = sender.port.known_route(message.topic)
             if route is None or not route.write_queues():
                 route = await sender.route(message.topic, seconds)
-            fixed, rules = None, self._awaited
+            fixed, rules = None, awaited or self._awaited
             if queue is not None or sharding_key is not None or selector is not None:
                 fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
                 rules = self._parts.rules(fixed)

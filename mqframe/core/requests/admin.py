@@ -199,3 +199,11 @@ class GetAllDelayOffset(Request):
 @request(305, answer_body="TopicList")
 class GetSystemTopicListFromBroker(Request):
     """The topics that the broker made for itself."""
+
+
+@request(323)
+class ResumeCheckHalfMessage(Request):
+    """Check a half message again from the beginning; `msg_id` is its offset id."""
+
+    msg_id: str
+    topic: str | None = None

@@ -198,3 +198,4 @@ class CheckTransactionState(Request):
     msg_id: str | None = None
     transaction_id: str | None = None
     offset_msg_id: str | None = None
+    bname: str | None = None

@@ -1,0 +1,214 @@
+"""The half queue and its op queue in the store: reading, writing, and what a restart finds in them.
+
+Source: TransactionalMessageBridge.java.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from mqframe.broker.inlet import Inlet
+from mqframe.core import properties as p
+from mqframe.core.clock import Clock
+from mqframe.core.codes import SysFlag
+from mqframe.core.errors import Refusal
+from mqframe.core.frame import Body
+from mqframe.core.host import encode_host
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.offset_table import OffsetTable
+from mqframe.core.record import decode_record, decode_records
+from mqframe.core.topics import HALF_TOPIC, OP_HALF_TOPIC
+from mqframe.core.transaction_rules import (
+    CHECK_GROUP,
+    REMOVE_TAG,
+    copy_properties,
+    final_properties,
+    op_body,
+    parse_op,
+    real_place,
+    root_of,
+)
+from mqframe.core.transaction_table import HalfTable
+from mqframe.log import get_logger
+from mqframe.store.incoming import GetStatus, Stored
+from mqframe.store.message_store import MessageStore
+
+log = get_logger("broker")
+
+READ_MESSAGES: Final = 32
+_READ_OPS: Final = 1024
+_COPY_MARK: Final = f"{p.PREPARED_QUEUE_OFFSET}{p.NAME_END}".encode()
+_OP_PROPERTIES: Final = {p.WAIT: "true", p.TAGS: REMOVE_TAG}
+
+
+class HalfQueue:
+    """Queue 0 of both topics. `table`: which halves are open."""
+
+    def __init__(self, store: MessageStore, offsets: OffsetTable, inlet: Inlet, clock: Clock) -> None:
+        self._store = store
+        self._offsets = offsets
+        self._inlet = inlet
+        self._clock = clock
+        self._last_end = 0
+        self._kept = (-1, -1)
+        self.table = HalfTable()
+
+    @property
+    def end(self) -> int:
+        """Queue offset behind the last half."""
+        return self._store.queue_max(HALF_TOPIC, 0)
+
+    # Reading
+
+    def at(self, commit_log_offset: int) -> ReceivedMessage | None:
+        """The message that begins at this log offset, whatever its topic; `None` when none does."""
+        if commit_log_offset < self._store.min_offset:
+            return None
+        record = self._store.record_at(commit_log_offset)
+        return None if record is None else decode_record(record)
+
+    async def read(self, offset: int) -> list[ReceivedMessage]:
+        """Halves from queue offset `offset` on, at most `READ_MESSAGES`; none at the queue's end."""
+        parts, _ = await self._parts(HALF_TOPIC, offset, READ_MESSAGES)
+        return [half for part in parts for half in decode_records(part)]
+
+    async def recover(self) -> None:
+        """Make the table from both queues, from the stored offsets on; the loop has its turns in between."""
+        half, op = self._cursor(HALF_TOPIC), self._cursor(OP_HALF_TOPIC)
+        self.table = table = HalfTable(half, op)
+        end = self.end
+        while half < end:
+            parts, next_offset = await self._parts(HALF_TOPIC, half, READ_MESSAGES)
+            for copy in _copies(parts):
+                table.found_copy(copy.queue_offset, root_of(copy))
+            half = max(next_offset, half + 1)
+            await asyncio.sleep(0)
+        while op < self._store.queue_max(OP_HALF_TOPIC, 0):
+            parts, next_offset = await self._parts(OP_HALF_TOPIC, op, _READ_OPS)
+            for message in (each for part in parts for each in decode_records(part)):
+                self._found_op(message, end)
+            op = max(next_offset, op + 1)
+            await asyncio.sleep(0)
+        table.settle()
+        table.advance(end)
+
+    async def _parts(self, topic: str, offset: int, count: int) -> tuple[list[Body], int]:
+        if self._store.is_cold(topic, 0, offset):
+            found = await self._store.get_cold(topic, 0, offset, count)
+        else:
+            found = self._store.get(topic, 0, offset, count)
+        return (found.parts if found.status is GetStatus.FOUND else []), found.next_offset
+
+    def _cursor(self, topic: str) -> int:
+        low, high = self._store.queue_min(topic, 0), self._store.queue_max(topic, 0)
+        return min(max(self._offsets.query(CHECK_GROUP, topic, 0) or 0, low), high)
+
+    def _found_op(self, message: ReceivedMessage, half_end: int) -> None:
+        named: list[int] = []
+        if message.tag == REMOVE_TAG:
+            named = parse_op(message.body)
+        else:
+            log.warning("op message with an unknown tag", tag=message.tag, offset=message.queue_offset)
+        self.table.found_op(message.queue_offset, named, half_end)
+
+    # Writing
+
+    def commit(self, half: ReceivedMessage) -> str:
+        """Store the message that `half` stands for, then end its transaction; gives the topic.
+
+        A delay that it carries begins now. Raises `Refusal` when it cannot be stored; it stays open then.
+        """
+        topic, queue_id = real_place(half.properties) or ("", 0)
+        sys_flag = half.sys_flag & ~SysFlag.TRANSACTION_MASK | SysFlag.TRANSACTION_COMMIT
+        final, prepared_at = final_properties(half), half.commit_log_offset
+        self._last_end = self._put(topic, queue_id, half, final, sys_flag, prepared_at).end_offset
+        self.close(half)
+        return topic
+
+    def close(self, half: ReceivedMessage) -> None:
+        """End the transaction of `half`, for good once its op message is stored."""
+        offset = self.table.close(root_of(half))
+        if offset is None:
+            return
+        now = self._clock.now_ms()
+        try:
+            stored = self._inlet.put(
+                OP_HALF_TOPIC, 0, op_body(offset), dict(_OP_PROPERTIES), born_timestamp=now
+            )
+        except Refusal as refusal:
+            # What it is about is settled; only a restart before the next check would ask again.
+            log.error("op message was not stored", half=offset, reason=refusal.remark)
+            return
+        self.table.stored_op(stored.queue_offset, offset)
+        self._last_end = stored.end_offset
+
+    def put_back(self, half: ReceivedMessage, times: int | None = None) -> tuple[Stored, dict[str, str]]:
+        """Store `half` again at the end of its queue; gives where, and with which properties.
+
+        `times`: how often it was asked for from now on. Raises `Refusal`; nothing changed then.
+        """
+        properties = copy_properties(half, times)
+        stored = self.put(HALF_TOPIC, half, properties)
+        self.table.move(root_of(half), stored.queue_offset)
+        return stored, properties
+
+    def put(self, topic: str, half: ReceivedMessage, properties: dict[str, str]) -> Stored:
+        """Store `half` with other properties in queue 0 of `topic`. Raises `Refusal`."""
+        stored = self._put(topic, 0, half, properties, half.sys_flag)
+        self._last_end = stored.end_offset
+        return stored
+
+    def advance(self) -> None:
+        """Pass what has ended, and keep both offsets once all that they count on is durable."""
+        table = self.table
+        table.skip_to(self._store.queue_min(HALF_TOPIC, 0))
+        table.advance(self.end)
+        half, op = table.half_cursor, table.op_cursor
+        if (half, op) == self._kept:
+            return
+
+        def keep(durable: bool) -> None:
+            if durable:
+                self._kept = (half, op)
+                self._offsets.commit(CHECK_GROUP, HALF_TOPIC, 0, half)
+                self._offsets.commit(CHECK_GROUP, OP_HALF_TOPIC, 0, op)
+
+        self.when_durable(keep)
+
+    def when_durable(self, callback: Callable[[bool], object]) -> None:
+        """Call `callback` once all that was written here is durable, or with False when it did not get so."""
+        self._store.when_confirmed(self._last_end, callback)
+
+    def _put(
+        self,
+        topic: str,
+        queue_id: int,
+        half: ReceivedMessage,
+        properties: dict[str, str],
+        sys_flag: int,
+        prepared_offset: int = 0,
+    ) -> Stored:
+        return self._inlet.put(
+            topic,
+            queue_id,
+            half.stored_body,
+            properties,
+            born_timestamp=half.born_timestamp,
+            born_host=encode_host(half.born_host),
+            flag=half.flag,
+            sys_flag=sys_flag,
+            reconsume_times=half.reconsume_times,
+            prepared_transaction_offset=prepared_offset,
+            heed_delay=bool(sys_flag & SysFlag.TRANSACTION_COMMIT),
+        )
+
+
+def _copies(parts: list[Body]) -> Iterator[ReceivedMessage]:
+    # Most stretches hold none, which is seen without taking their records apart.
+    for part in parts:
+        if _COPY_MARK in bytes(part):
+            for half in decode_records(part):
+                if p.PREPARED_QUEUE_OFFSET in half.properties:
+                    yield half

@@ -1,0 +1,227 @@
+"""Transactions: half messages, their ends (37), the checks of those that stay open, and 323.
+
+Sources: EndTransactionProcessor.java, TransactionalMessageServiceImpl.java, AdminBrokerProcessor.java.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from mqframe.broker.check_backs import CheckBacks
+from mqframe.broker.half_queue import HalfQueue
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.part import Part, Periodic
+from mqframe.broker.send_rules import Draft
+from mqframe.broker.send_targets import SendTarget, SendTargets
+from mqframe.broker.statistics import Statistics
+from mqframe.core import properties as p
+from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode, SysFlag
+from mqframe.core.errors import Refusal
+from mqframe.core.ids import parse_offset_id
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.requests.admin import ResumeCheckHalfMessage
+from mqframe.core.requests.messages import EndTransaction
+from mqframe.core.topic_table import TopicTable
+from mqframe.core.topics import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
+from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.transaction_rules import (
+    CheckLimits,
+    Step,
+    check_end,
+    ended_already,
+    hold,
+    is_half,
+    next_step,
+    root_of,
+    times_checked,
+)
+from mqframe.log import get_logger
+from mqframe.net.call import Call, Handler, Reply
+
+log = get_logger("broker")
+
+BEHIND_MAX: Final = 1 << 16
+"""A half that may not be checked yet is put back at the end once so many lie behind it: it would hold up both
+offsets, and with them what a restart has to read."""
+
+
+class HoldHalfMessages:
+    """A message whose producer has yet to decide is stored where no consumer looks."""
+
+    __slots__ = ("_half", "_live", "_targets", "_topics")
+
+    def __init__(self, topics: TopicTable, targets: SendTargets, live: LiveSettings) -> None:
+        self._topics = topics
+        self._targets = targets
+        self._live = live
+        self._half: SendTarget | None = None
+
+    def __call__(self, draft: Draft) -> None:
+        """Redirect `draft` if it is a half. Raises `Refusal` 16 where the settings reject transactions."""
+        if not is_half(draft.properties, draft.fields.reconsume_times or 0):
+            return
+        if self._live.current.reject_transactions:
+            raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
+        if self._half is None:
+            self._half = self._targets.of(self._topics.ensure(HALF_TOPIC, 1))
+        hold(draft.properties, draft.topic, draft.queue_id)
+        draft.target = self._half
+        draft.topic, draft.queue_id = HALF_TOPIC, 0
+        draft.sys_flag &= ~SysFlag.TRANSACTION_MASK
+
+
+class TransactionProcessor(Part):
+    """Ends transactions, and asks for the ends that do not come.
+
+    `keep_ms`: age beyond which nobody is asked any more; `is_master`: whether this broker takes ends.
+    """
+
+    def __init__(
+        self,
+        halves: HalfQueue,
+        check_backs: CheckBacks,
+        topics: TopicTable,
+        live: LiveSettings,
+        clock: Clock,
+        statistics: Statistics,
+        keep_ms: int,
+        is_master: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._halves = halves
+        self._check_backs = check_backs
+        self._topics = topics
+        self._live = live
+        self._clock = clock
+        self._statistics = statistics
+        self._keep_ms = keep_ms
+        self._is_master = is_master
+
+    def handlers(self) -> dict[int, Handler]:
+        """The codes served here."""
+        return {37: self._end, 323: self._resume}
+
+    def periodic(self) -> list[Periodic]:
+        """Asks for what stays open."""
+        seconds = self._live.current.transaction_check_interval_ms / 1000
+        return [Periodic(seconds, self.check, "transactions")]
+
+    async def start(self) -> None:
+        """Find out which transactions are open."""
+        await self._halves.recover()
+
+    async def stop(self) -> None:
+        """Keep how far both queues are worked off."""
+        self._halves.advance()
+
+    # Ends
+
+    def _end(self, call: Call) -> Reply | None:
+        fields = call.fields(EndTransaction)
+        try:
+            self._finish(fields, call.peer.address)
+        except Refusal as refusal:
+            log.warning(
+                "end of a transaction refused",
+                peer=call.peer.address, group=fields.producer_group, transaction=fields.msg_id,
+                outcome=fields.commit_or_rollback, code=int(refusal.code), reason=refusal.remark,
+            )  # fmt: skip
+            raise
+        if call.oneway:
+            return Reply()
+        self._halves.when_durable(lambda durable: call.reply(Reply()))
+        return None
+
+    def _finish(self, fields: EndTransaction, peer: str) -> None:
+        if not self._is_master():
+            raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, "a slave ends no transactions; ask its master")
+        half = self._halves.at(fields.commit_log_offset)
+        timeout_ms = self._live.current.transaction_timeout_ms
+        outcome = check_end(fields, half, self._clock.now_ms(), timeout_ms)
+        if outcome is TransactionOutcome.UNKNOWN:
+            log.info("transaction left open", transaction=fields.msg_id, peer=peer)
+            return
+        assert half is not None
+        if self._halves.table.place(root_of(half)) is None:
+            raise ended_already(fields)
+        if outcome is TransactionOutcome.COMMIT:
+            topic = self._halves.commit(half)
+            self._statistics.topic(topic).total += 1
+            self._statistics.put.total += 1
+        else:
+            self._halves.close(half)
+
+    # Checks
+
+    async def check(self) -> None:
+        """Go once through the open halves that are in the queue now, with turns for the loop in between."""
+        halves, settings = self._halves, self._live.current
+        limits = CheckLimits(settings.transaction_timeout_ms, settings.transaction_check_max, self._keep_ms)
+        end, at = halves.end, halves.table.half_cursor
+        asked, silent = 0, 0
+        try:
+            while (at := halves.table.next_open(at, end)) < end:
+                found = await halves.read(at)
+                if not found:
+                    break  # no longer kept: `advance` passes it
+                for half in found:
+                    at = half.queue_offset
+                    if at >= end:
+                        break
+                    if halves.table.next_open(at, at + 1) == at:
+                        step = next_step(half, self._clock.now_ms(), limits)
+                        if step is Step.YOUNG:
+                            return
+                        if step is Step.CHECK:
+                            heard = self._ask(half)
+                            asked, silent = asked + heard, silent + (not heard)
+                        elif step is Step.DISCARD:
+                            self._discard(half)
+                        elif end - at > BEHIND_MAX:
+                            halves.put_back(half)
+                    at += 1
+                await asyncio.sleep(0)
+        except Refusal as refusal:
+            log.error("transactions are not checked", reason=refusal.remark)
+        finally:
+            halves.advance()
+            if asked or silent:
+                log.info("transactions checked", asked=asked, without_producer=silent)
+
+    def _ask(self, half: ReceivedMessage) -> bool:
+        times = times_checked(half.properties) + 1
+        stored, properties = self._halves.put_back(half, times)
+        return self._check_backs.ask(half, stored, properties)
+
+    def _discard(self, half: ReceivedMessage) -> None:
+        self._topics.ensure(CHECK_MAX_TIME_TOPIC, 1)
+        self._halves.put(CHECK_MAX_TIME_TOPIC, half, dict(half.properties))
+        self._halves.close(half)
+        log.error(
+            "transaction discarded: nobody said how it ended",
+            transaction=half.message_id, group=half.properties.get(p.PRODUCER_GROUP),
+            topic=half.properties.get(p.REAL_TOPIC), checks=times_checked(half.properties),
+            moved_to=CHECK_MAX_TIME_TOPIC,
+        )  # fmt: skip
+
+    # 323
+
+    def _resume(self, call: Call) -> Reply:
+        """Check a half again from the beginning: one that is open, or one that was discarded."""
+        message_id = call.fields(ResumeCheckHalfMessage).msg_id
+        _, offset = parse_offset_id(message_id)
+        half = self._halves.at(offset)
+        if half is None or half.topic not in (HALF_TOPIC, CHECK_MAX_TIME_TOPIC):
+            raise Refusal(ResponseCode.SYSTEM_ERROR, f"message {message_id} is no half message")
+        if half.topic == HALF_TOPIC:
+            if self._halves.table.place(root_of(half)) is None:
+                raise Refusal(ResponseCode.ILLEGAL_OPERATION, f"the transaction of {message_id} has ended")
+            self._halves.put_back(half, 0)
+        else:
+            properties = dict(half.properties)
+            properties.pop(p.PREPARED_QUEUE_OFFSET, None)
+            properties[p.CHECK_TIMES] = "0"
+            self._halves.put(HALF_TOPIC, half, properties)
+        return Reply()

@@ -1,0 +1,195 @@
+"""Half messages and their ends, for both faces (source: DefaultMQProducerImpl.sendMessageInTransaction)."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from mqframe.client.known_outcomes import KnownOutcomes
+from mqframe.client.sends import Sends
+from mqframe.client.transaction_listener import HalfMessage
+from mqframe.core import properties as p
+from mqframe.core.codes import SysFlag
+from mqframe.core.errors import ClosedError, MessageError, MqframeError, answer_error
+from mqframe.core.ids import parse_offset_id
+from mqframe.core.message import Message, MessageQueue, SendResult, SendStatus
+from mqframe.core.message_checks import check_message, check_properties_size
+from mqframe.core.requests.messages import EndTransaction
+from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.log import get_logger
+
+log = get_logger("client")
+
+
+class Where(msgspec.Struct, frozen=True):
+    """Where a half message is for, and how long things take; as the arguments of `send`.
+
+    `check_after`: seconds in which the broker does not ask, its own time-out (6 s) by default.
+    """
+
+    queue: MessageQueue | None = None
+    selector: object = None
+    sharding_key: object = None
+    timeout: float | None = None
+    check_after: float | None = None
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """A stored half message: what the broker said, and the message with its transaction id."""
+
+    half: HalfMessage
+    sent: SendResult
+
+    @property
+    def stored_ok(self) -> bool:
+        """Whether the transaction may go on: any status but SEND_OK means a rollback."""
+        return self.sent.status is SendStatus.SEND_OK
+
+
+class TransactionSends:
+    """Begins and ends the transactions of one running producer."""
+
+    def __init__(
+        self, sends: Sends, group: str, known: KnownOutcomes, body_bytes_max: int, send_seconds: float
+    ) -> None:
+        self._sends = sends
+        self._group = group
+        self._known = known
+        self._body_bytes_max = body_bytes_max
+        self._seconds = send_seconds
+
+    async def begin(self, message: Message, where: Where) -> Begun:
+        """Send the half message, once. Raises as `send`; then nothing is to be done, and the broker is told
+        so when it asks."""
+        check_message(message, self._body_bytes_max)
+        load = self._sends.sender.loader.one(message)
+        [transaction_id] = load.ids
+        load.properties += _own_properties(self._group, where)
+        check_properties_size(load.properties, message.topic)
+        load.sys_flag |= SysFlag.TRANSACTION_PREPARED
+        self._known.begin(transaction_id)
+        try:
+            sent = await self._sends.once(
+                load, where.queue, where.selector, where.sharding_key, where.timeout
+            )
+        except (
+            BaseException
+        ):  # re-raised: nothing was done in this transaction, so nothing is to be delivered
+            self._known.end(transaction_id, TransactionOutcome.ROLLBACK)
+            raise
+        fields = {name: getattr(message, name) for name in Message.__struct_fields__}
+        return Begun(HalfMessage(**fields, transaction_id=transaction_id), sent)
+
+    async def end(self, begun: Begun, outcome: TransactionOutcome) -> None:
+        """Tell the broker, without wanting an answer. What fails is logged: the broker asks later."""
+        sent, half = begun.sent, begun.half
+        self._known.end(half.transaction_id, outcome)
+        request = EndTransaction(
+            producer_group=self._group,
+            tran_state_table_offset=sent.queue_offset,
+            commit_log_offset=parse_offset_id(sent.offset_message_id)[1],
+            commit_or_rollback=int(outcome),
+            msg_id=sent.message_id,
+            topic=half.topic,
+            from_transaction_check=False,
+            transaction_id=sent.transaction_id or half.transaction_id,
+            bname=sent.queue.broker_name,
+        )
+        sender = self._sends.sender
+        try:
+            route = await sender.route(half.topic, self._seconds)
+            address = await sender.address(route, sent.queue, self._seconds)
+            await sender.port.oneway(address, request, timeout=self._seconds)
+        except MqframeError as problem:
+            log.warning(
+                "end of a transaction was not sent; the broker will ask",
+                transaction=half.transaction_id, outcome=outcome.name, reason=str(problem),
+            )  # fmt: skip
+
+    def interrupted(self, begun: Begun) -> None:
+        """Nobody knows how it ended: leave it to the listener, when the broker asks."""
+        self._known.end(begun.half.transaction_id, TransactionOutcome.UNKNOWN)
+
+
+class OpenTransaction:
+    """A transaction under way, as `with producer.transaction(message) as transaction` gives it.
+
+    Committed at the end of the block, rolled back when the block raises. `commit`, `rollback` and `unknown`
+    change what the end of the block says.
+    """
+
+    def __init__(self, sends: TransactionSends, message: Message, where: Where) -> None:
+        self._sends = sends
+        self._message = message
+        self._where = where
+        self._begun: Begun | None = None
+        self._failure = TransactionOutcome.ROLLBACK
+        self.outcome = TransactionOutcome.COMMIT
+
+    @property
+    def message(self) -> HalfMessage:
+        """The half message. Raises `ClosedError` before the block began."""
+        return self._running().half
+
+    @property
+    def sent(self) -> SendResult:
+        """What the broker said to it."""
+        return self._running().sent
+
+    @property
+    def transaction_id(self) -> str:
+        """The name of the transaction, the same in every process: keep it with what you do in it."""
+        return self._running().half.transaction_id
+
+    def commit(self) -> None:
+        """Deliver the message when the block ends."""
+        self.outcome = TransactionOutcome.COMMIT
+
+    def rollback(self) -> None:
+        """Drop the message when the block ends."""
+        self.outcome = TransactionOutcome.ROLLBACK
+
+    def unknown(self) -> None:
+        """Leave it open, also when the block raises: the broker will ask the listener."""
+        self.outcome = TransactionOutcome.UNKNOWN
+
+    def in_doubt(self) -> None:
+        """From here on an exception means that nobody knows: leave it open instead of rolling back.
+
+        For the moment before a database commits: when that fails, it may have happened all the same.
+        """
+        self._failure = TransactionOutcome.UNKNOWN
+
+    async def begin(self) -> None:
+        """Send the half message. Raises as `send`, and `AnswerError` unless the status is SEND_OK."""
+        begun = await self._sends.begin(self._message, self._where)
+        if not begun.stored_ok:
+            await self._sends.end(begun, TransactionOutcome.ROLLBACK)
+            raise answer_error(
+                begun.sent.status.value,
+                "the half message was stored, but not as durably as configured; it was rolled back",
+                begun.sent.queue.broker_name,
+            )
+        self._begun = begun
+
+    async def end(self, problem: BaseException | None) -> None:
+        """Tell the broker how it ended; `problem`: what the block raised."""
+        begun = self._running()
+        if problem is not None and self.outcome is not TransactionOutcome.UNKNOWN:
+            self.outcome = self._failure
+        await self._sends.end(begun, self.outcome)
+
+    def _running(self) -> Begun:
+        if self._begun is None:
+            raise ClosedError("the transaction has not begun; use it in a with block")
+        return self._begun
+
+
+def _own_properties(group: str, where: Where) -> str:
+    own = {p.TRANSACTION_PREPARED: "true", p.PRODUCER_GROUP: group}
+    if where.check_after is not None:
+        if not 0 <= where.check_after < math.inf:
+            raise MessageError(f"check_after is {where.check_after}, not a number of seconds from 0 on")
+        own[p.CHECK_IMMUNITY_SECONDS] = str(math.ceil(where.check_after))
+    return p.encode_properties(own)

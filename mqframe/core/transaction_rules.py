@@ -1,0 +1,186 @@
+"""What is decided about one half message.
+
+Sources: TransactionalMessageServiceImpl.java, TransactionalMessageBridge.java, EndTransactionProcessor.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+from mqframe.core import properties as p
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.requests.messages import EndTransaction
+from mqframe.core.topics import HALF_TOPIC
+from mqframe.core.transaction_outcome import TransactionOutcome
+
+CHECK_GROUP: Final = "CID_RMQ_SYS_TRANS"
+"""The group under which a broker keeps how far both queues are worked off."""
+REMOVE_TAG: Final = "d"
+"""Tag of the op messages that end halves."""
+
+
+class Step(Enum):
+    """What a check does with an open half.
+
+    ============  =================================================================================
+    step          when
+    ============  =================================================================================
+    DISCARD       asked `times_max` times already, or older than `keep_ms`
+    IMMUNE        CHECK_IMMUNITY_TIME_IN_SECONDS is set and not over: left alone, others may be due
+    YOUNG         not older than `timeout_ms`: those behind it are younger, so the check ends here
+    CHECK         everything else: stored again at the end of the queue, and its producers asked
+    ============  =================================================================================
+    """
+
+    DISCARD = "discard"
+    IMMUNE = "immune"
+    YOUNG = "young"
+    CHECK = "check"
+
+
+class CheckLimits(NamedTuple):
+    """`timeout_ms`: age of the first check; `times_max`: checks of one half; `keep_ms`: its longest life."""
+
+    timeout_ms: int
+    times_max: int
+    keep_ms: int
+
+
+def is_half(properties: Mapping[str, str], reconsume_times: int) -> bool:
+    """Whether a message that is sent waits for its transaction.
+
+    Old clients send a failed message again with all its properties: one with a delay level is no half.
+    """
+    if properties.get(p.TRANSACTION_PREPARED, "").lower() != "true":
+        return False
+    return not (reconsume_times > 0 and _number(properties.get(p.DELAY, ""), 0) > 0)
+
+
+def hold(properties: dict[str, str], topic: str, queue_id: int) -> None:
+    """Note in a half's properties where its message goes when it is committed."""
+    unique = properties.get(p.UNIQUE_KEY)
+    if unique:
+        properties[p.TRANSACTION_ID] = unique
+    properties[p.REAL_TOPIC] = topic
+    properties[p.REAL_QUEUE_ID] = str(queue_id)
+
+
+def real_place(properties: Mapping[str, str]) -> tuple[str, int] | None:
+    """Topic and queue that a half was sent to; `None` when it does not say."""
+    topic, queue_id = properties.get(p.REAL_TOPIC), _number(properties.get(p.REAL_QUEUE_ID, ""), -1)
+    return (topic, queue_id) if topic and queue_id >= 0 else None
+
+
+def root_of(half: ReceivedMessage) -> int:
+    """The queue offset that names the transaction of `half`: its own, or that of the first of its copies."""
+    return _number(half.properties.get(p.PREPARED_QUEUE_OFFSET, ""), half.queue_offset)
+
+
+def times_checked(properties: Mapping[str, str]) -> int:
+    """How often the producers of a half were asked."""
+    return max(0, _number(properties.get(p.CHECK_TIMES, ""), 0))
+
+
+def next_step(half: ReceivedMessage, now_ms: int, limits: CheckLimits) -> Step:
+    """What a check at `now_ms` does with the open `half`."""
+    age = now_ms - half.born_timestamp
+    if times_checked(half.properties) >= limits.times_max or age > limits.keep_ms:
+        return Step.DISCARD
+    immunity = half.properties.get(p.CHECK_IMMUNITY_SECONDS)
+    if immunity is not None:
+        seconds = _number(immunity, -1)
+        return Step.IMMUNE if age <= (seconds * 1000 if seconds >= 0 else limits.timeout_ms) else Step.CHECK
+    # A half from a clock that is ahead of this one is due at once, as the reference has it.
+    return Step.YOUNG if 0 <= age <= limits.timeout_ms else Step.CHECK
+
+
+def copy_properties(half: ReceivedMessage, times: int | None) -> dict[str, str]:
+    """Properties of the copy of `half` at the end of the queue; `times`: checks from now on, if changed."""
+    copy = dict(half.properties)
+    copy[p.PREPARED_QUEUE_OFFSET] = str(root_of(half))
+    if times is not None:
+        copy[p.CHECK_TIMES] = str(times)
+    return copy
+
+
+def final_properties(half: ReceivedMessage) -> dict[str, str]:
+    """Properties of the message that a committed `half` becomes. TRAN_MSG stays: clients look for it."""
+    final = dict(half.properties)
+    final.pop(p.PREPARED_QUEUE_OFFSET, None)
+    return final
+
+
+def check_end(
+    fields: EndTransaction, half: ReceivedMessage | None, now_ms: int, timeout_ms: int
+) -> TransactionOutcome:
+    """How the transaction of `half`, found at the request's commit-log offset, is to end.
+
+    Raises `Refusal`: 1 for a number that is no outcome, for an offset at which no half lies, for another
+    group's half and for offsets that do not belong together; 604 for an end that is not the answer to a check
+    and comes after the time that the half's CHECK_IMMUNITY_TIME_IN_SECONDS gave it.
+    """
+    try:
+        outcome = TransactionOutcome(fields.commit_or_rollback)
+    except ValueError:
+        raise _wrong(
+            f"commitOrRollback is {fields.commit_or_rollback}: 8 commits, 12 rolls back, 0 leaves open"
+        ) from None
+    if outcome is TransactionOutcome.UNKNOWN:
+        return outcome
+    at = fields.commit_log_offset
+    if half is None or half.topic != HALF_TOPIC or half.commit_log_offset != at:
+        raise _wrong(f"no half message begins at commit-log offset {at}")
+    if not fields.from_transaction_check and _is_late(half, now_ms, timeout_ms):
+        raise Refusal(
+            ResponseCode.ILLEGAL_OPERATION,
+            f"the end of {fields.msg_id} came after the immunity that it asked for; answer the next check",
+        )
+    group = half.properties.get(p.PRODUCER_GROUP)
+    if group != fields.producer_group:
+        raise _wrong(f"the half at commit-log offset {at} is of producer group {group}, not of the sender's")
+    if half.queue_offset != fields.tran_state_table_offset:
+        raise _wrong(
+            f"the half at commit-log offset {at} has queue offset {half.queue_offset}, "
+            f"not {fields.tran_state_table_offset}"
+        )
+    if real_place(half.properties) is None:
+        raise _wrong(f"the half at commit-log offset {at} does not say where its message goes")
+    return outcome
+
+
+def ended_already(fields: EndTransaction) -> Refusal:
+    """The answer to an end of a transaction that was committed, rolled back or discarded before."""
+    name = fields.transaction_id or fields.msg_id
+    return Refusal(
+        ResponseCode.ILLEGAL_OPERATION, f"transaction {name} was committed, rolled back or discarded before"
+    )
+
+
+def op_body(half_offset: int) -> bytes:
+    """Body of an op message. One offset without a comma: brokers before 5.0 read it as a number."""
+    return str(half_offset).encode()
+
+
+def parse_op(body: bytes) -> list[int]:
+    """The half offsets that an op message names, one or, comma-separated, many; what is no number is not."""
+    return [int(word) for word in body.split(b",") if word.isdigit()]
+
+
+def _is_late(half: ReceivedMessage, now_ms: int, timeout_ms: int) -> bool:
+    immunity = half.properties.get(p.CHECK_IMMUNITY_SECONDS)
+    if not immunity:
+        return False
+    return now_ms - half.born_timestamp > max(_number(immunity, 0) * 1000, timeout_ms)
+
+
+def _wrong(remark: str) -> Refusal:
+    return Refusal(ResponseCode.SYSTEM_ERROR, remark)
+
+
+def _number(text: str, default: int) -> int:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else default
