@@ -111,6 +111,13 @@ class AnswerFix(AnswerError, FixError):
     """The peer refused the request as it stands."""
 
 
+class ReceiptError(AnswerError, GiveUpError):
+    """A popped message is not ours any more: it was acknowledged before, or its time was over.
+
+    In the second case it is, or will be, delivered again. `code` is NO_MESSAGE, or what the broker said.
+    """
+
+
 _RETRY_CODES = frozenset(
     {
         ResponseCode.SYSTEM_ERROR,

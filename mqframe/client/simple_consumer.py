@@ -1,0 +1,323 @@
+"""The simple consumer: take messages, acknowledge each, and brokers see to the rest.
+
+    async with AsyncSimpleConsumer("billing", nameserver="127.0.0.1:9876") as consumer:
+        consumer.subscribe("orders", "paid || refunded")
+        for message in await consumer.receive(16, invisible_duration=30.0):
+            ...
+            await consumer.ack(message)
+
+Brokers keep the progress of each message: one that is not acknowledged before its time is over is delivered
+again, until the group's maximum of attempts makes it a dead letter. No queues are shared out, so any number
+of members can work at once.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Sequence
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+
+from mqframe.client.filter_check import check_filters
+from mqframe.client.identity import with_nameserver
+from mqframe.client.instance import ClientInstance
+from mqframe.client.interests import Expression, Interests
+from mqframe.client.pop_calls import PopCalls
+from mqframe.client.settings import ClientSettings
+from mqframe.client.topic_lookup import look_up
+from mqframe.core.bodies import ConsumerData
+from mqframe.core.consume_rules import MessageModel
+from mqframe.core.errors import ClosedError, ConnectionLost, FixError, MqframeError, RouteError
+from mqframe.core.popped import PoppedMessage
+from mqframe.core.topics import check_group
+from mqframe.hooks.manager import PluginManager, default_manager
+from mqframe.log import get_logger
+from mqframe.net.clock import LoopClock, SystemClock
+from mqframe.net.settings import NetSettings
+
+T = TypeVar("T")
+log = get_logger("client")
+
+MESSAGES_MAX = 32
+"""Messages that one pop may ask for (PopMessageProcessor.java)."""
+TURN_SECONDS = 1.0
+"""How long one broker may keep `receive` waiting while there are others, or other topics."""
+PAUSE_SECONDS = 0.1
+"""Between two rounds in which brokers answered at once with nothing."""
+
+
+class _Source(NamedTuple):
+    topic: str
+    broker_name: str
+
+
+class _Wish(NamedTuple):
+    count: int
+    seconds: float
+    attempt_id: str | None
+
+
+class AsyncSimpleConsumer:
+    """A member of the consumer group `group` whose progress brokers keep, on the running asyncio loop.
+
+    `await_duration`: seconds that `receive` waits for the first message. `consume_from`: where a group begins
+    that brokers do not know yet, "last" or "first". `ordered`: messages of a queue come in its order, and
+    the queue is blocked until those before were acknowledged or their time was over. `rpc_hooks`, `client`,
+    `net`, `instance`, `clock`, `plugins`: as of `AsyncPushConsumer`.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        nameserver: str = "",
+        await_duration: float = 20.0,
+        consume_from: str = "last",
+        ordered: bool = False,
+        rpc_hooks: Sequence[object] = (),
+        client: ClientSettings | None = None,
+        net: NetSettings | None = None,
+        instance: ClientInstance | None = None,
+        clock: LoopClock | None = None,
+        plugins: PluginManager | None = None,
+    ) -> None:
+        check_group(group)
+        if consume_from not in ("last", "first"):
+            raise FixError(f'consume_from {consume_from!r} is not "last" or "first"; a pop knows no others')
+        if not 0 <= await_duration <= 300:
+            raise FixError(f"await_duration is {await_duration} s; 0 to 300 can be waited")
+        self.group = group
+        self.await_duration = await_duration
+        self._from = consume_from
+        self._ordered = ordered
+        self._client = with_nameserver(client, nameserver)
+        self._net = net
+        self._clock: LoopClock = clock or SystemClock()
+        self._rpc_hooks = (plugins or default_manager()).create_all("rpc_hook", rpc_hooks)
+        self._shared = instance
+        self._interests = Interests(group, self._clock.now_ms)
+        self._instance: ClientInstance | None = None
+        self._calls: PopCalls | None = None
+        self._stopped = False
+        self._turn = 0
+
+    # What is wanted
+
+    def subscribe(self, topic: str, expression: Expression = "*") -> None:
+        """Receive what `expression` chooses of `topic`: "*", tags joined by "||", or `Sql`.
+
+        A second subscription of a topic replaces the first.
+        """
+        self._interests.subscribe(topic, expression)
+        if self._instance is not None:
+            self._instance.spawn(self._tell(self._instance, topic))
+
+    def unsubscribe(self, topic: str) -> None:
+        """Receive nothing more of `topic`. What was received can still be acknowledged."""
+        if self._interests.unsubscribe(topic) and self._instance is not None:
+            self._instance.spawn(self._instance.heartbeat_now())
+
+    @property
+    def topics(self) -> list[str]:
+        """The subscribed topics, sorted."""
+        return sorted(self._interests.by_topic)
+
+    # Messages
+
+    async def receive(self, max_messages: int = 16, invisible_duration: float = 30.0) -> list[PoppedMessage]:
+        """Up to `max_messages` (32 at most) messages of one topic from one broker, hidden from all others
+        of the group for `invisible_duration` seconds; empty when none came within `await_duration`.
+
+        Topics and brokers take turns; all are asked before one is waited for. When it is cancelled while it
+        waits, a broker may already have handed messages out: they come again after `invisible_duration`.
+        Raises `FixError` without subscription and for numbers that make no sense, `RouteError`, and what the
+        last broker's call raised when none could be asked.
+        """
+        calls = self._needed()
+        if not 1 <= max_messages <= MESSAGES_MAX:
+            raise FixError(f"max_messages is {max_messages}; 1 to {MESSAGES_MAX} can be received at once")
+        if invisible_duration < 0.001:
+            raise FixError(f"invisible_duration is {invisible_duration} s; it must be more than 0")
+        sources = await self._sources()
+        wish = _Wish(max_messages, invisible_duration, uuid.uuid4().hex if self._ordered else None)
+        end = self._clock.monotonic() + self.await_duration
+        # All are asked before one is waited for.
+        wait = self.await_duration if len(sources) == 1 else 0.0
+        while True:
+            began = self._clock.monotonic()
+            messages = await self._guarded(self._ask_in_turn(calls, sources, wish, wait, end))
+            now = self._clock.monotonic()
+            if messages or now >= end:
+                return messages
+            if wait and now - began < PAUSE_SECONDS:
+                await self._clock.sleep(min(PAUSE_SECONDS, end - now))
+            wait = self.await_duration if len(sources) == 1 else TURN_SECONDS
+
+    async def ack(self, message: PoppedMessage) -> None:
+        """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""
+        await self._guarded(self._needed().acknowledge(message))
+
+    async def ack_batch(self, messages: Sequence[PoppedMessage]) -> None:
+        """The messages are done: one request for each broker.
+
+        Raises `ReceiptError` for those that are not ours any more, after the others were acknowledged.
+        """
+        await self._guarded(self._needed().acknowledge_all(messages))
+
+    async def change_invisible_duration(self, message: PoppedMessage, seconds: float) -> str:
+        """Hide the message for `seconds` from now on; its new receipt handle, which it carries already.
+
+        More time for slow work, or less to have it delivered again soon. Raises `ReceiptError` when it was
+        acknowledged before or its time is over.
+        """
+        if seconds < 0.001:
+            raise FixError(f"a message cannot be hidden for {seconds} s; it must be more than 0")
+        return await self._guarded(self._needed().hide(message, seconds))
+
+    @property
+    def client_id(self) -> str:
+        """What this member is called in its group. Known once it was started."""
+        self._needed()
+        assert self._instance is not None
+        return self._instance.client_id
+
+    # Running
+
+    async def start(self) -> None:
+        """Join the group. Raises `ClosedError` when it runs or was stopped, `RouteError` when no name server
+        answers, `AnswerError` when a broker refuses an expression."""
+        if self._stopped or self._instance is not None:
+            state = "was stopped" if self._stopped else "is running"
+            raise ClosedError(f"the consumer of group {self.group} {state}; make a new one")
+        instance = self._shared or ClientInstance.connect(
+            self._client, self._clock, self._net, rpc_hooks=self._rpc_hooks
+        )
+        if self._shared is None:
+            await instance.start()
+        try:
+            await look_up(instance, self.group, self.topics)
+            await check_filters(instance, self.group, self._interests.by_topic.values())
+        except BaseException:
+            if self._shared is None:
+                await instance.stop()
+            raise
+        self._instance = instance
+        first = 0 if self._from == "first" else 1
+        self._calls = PopCalls(self.group, instance, self._clock, init_mode=first, ordered=self._ordered)
+        instance.register_consumer(self.group, self)
+        await instance.heartbeat_now()
+
+    async def stop(self) -> None:
+        """Leave the group. What was received and not acknowledged comes again when its time is over. Twice
+        does no harm."""
+        self._stopped = True
+        instance, self._instance = self._instance, None
+        self._calls = None
+        if instance is not None:
+            await instance.unregister_consumer(self.group)
+            if self._shared is None:
+                await instance.stop()
+
+    async def __aenter__(self) -> AsyncSimpleConsumer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    # What the client instance asks
+
+    def consumer_data(self) -> ConsumerData:
+        """What brokers are told with every heartbeat."""
+        return ConsumerData(
+            self.group,
+            consume_type="CONSUME_ACTIVELY",
+            message_model=MessageModel.CLUSTERING.value,
+            subscription_data_set=self._interests.subscriptions(),
+        )
+
+    def on_members_changed(self) -> None:
+        """Members share nothing out, so it does not matter who they are."""
+
+    def on_routes_changed(self) -> None:
+        """Every `receive` looks at the routes."""
+
+    # Parts of the above
+
+    async def _ask_in_turn(
+        self, calls: PopCalls, sources: Sequence[_Source], wish: _Wish, wait: float, end: float
+    ) -> list[PoppedMessage]:
+        """What the first that has something gives. Raises what the last raised when all failed."""
+        failed: MqframeError | None = None
+        failures = 0
+        for _ in sources:
+            source = sources[self._turn % len(sources)]
+            self._turn += 1
+            left = max(0.0, end - self._clock.monotonic())
+            if wait and not left:
+                break
+            interest = self._interests.by_topic.get(source.topic)
+            if interest is None:
+                continue  # given up meanwhile
+            try:
+                found = await calls.pop(
+                    source.topic,
+                    source.broker_name,
+                    interest.wanted,
+                    count_max=wish.count,
+                    invisible_seconds=wish.seconds,
+                    wait_seconds=min(wait, left),
+                    attempt_id=wish.attempt_id,
+                )
+            except MqframeError as problem:
+                log.warning(
+                    "pop failed", group=self.group, topic=source.topic, broker=source.broker_name,
+                    reason=str(problem),
+                )  # fmt: skip
+                failed, failures = problem, failures + 1
+                continue
+            if found.messages:
+                return found.messages
+        if failed is not None and failures == len(sources):
+            raise failed
+        return []
+
+    async def _sources(self) -> list[_Source]:
+        assert self._instance is not None
+        if not self._interests.by_topic:
+            raise FixError(f"the consumer of group {self.group} has no subscription; use `subscribe`")
+        found: list[_Source] = []
+        problem = RouteError(f"no broker has a queue of {', '.join(self.topics)} that can be read")
+        for topic in self.topics:
+            try:
+                route = await self._instance.route(topic)
+            except RouteError as missing:
+                problem = missing
+                continue
+            brokers = sorted({queue.broker_name for queue in route.read_queues()})
+            found += [_Source(topic, broker_name) for broker_name in brokers]
+        if not found:
+            raise problem
+        return found
+
+    async def _tell(self, instance: ClientInstance, topic: str) -> None:
+        try:
+            await look_up(instance, self.group, [topic])
+        except MqframeError as problem:
+            log.warning("topic was not looked up", group=self.group, topic=topic, reason=str(problem))
+        await instance.heartbeat_now()
+
+    async def _guarded(self, work: Awaitable[T]) -> T:
+        try:
+            return await work
+        except ConnectionLost as problem:
+            if self._stopped:
+                raise ClosedError(f"the consumer of group {self.group} was stopped") from problem
+            raise
+
+    def _needed(self) -> PopCalls:
+        if self._calls is None:
+            raise ClosedError(f"the consumer of group {self.group} is not running")
+        return self._calls
