@@ -15,7 +15,9 @@ from mqframe.broker.live_settings import LiveSettings
 from mqframe.core.bodies import DataVersion, RegisterBrokerBody, TopicConfigTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.errors import MqframeError, answer_error
+from mqframe.core.frame import Frame
 from mqframe.core.loosejson import dumps
+from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import RegisterBroker, UnregisterBroker
 from mqframe.core.topic_table import TopicTable
 from mqframe.log import get_logger
@@ -99,6 +101,16 @@ class Registration:
             body_crc32=crc32(body) & 0x7FFFFFFF,
         )
         return await self._tell(server, request, body)
+
+    async def ask(self, request: Request) -> Frame | None:
+        """What the first name server that answers says; `None` when none does."""
+        timeout = self._live.current.register_timeout_ms / 1000
+        for server in self._live.current.nameservers:
+            try:
+                return await self._client.invoke(server, request, timeout=timeout)
+            except MqframeError as problem:
+                log.warning("name server did not answer", nameserver=server, problem=str(problem))
+        return None
 
     async def stop(self) -> None:
         """Stop the timer and leave everywhere."""

@@ -45,6 +45,11 @@ class BrokerSettings:
     )
     region: str = setting("DefaultRegion", doc="region that messages are marked with", conf="regionId")
     trace_on: bool = setting(True, doc="whether clients may trace their messages", conf="traceOn")
+    recall: bool = setting(
+        True,
+        doc="let senders take back messages that wait for a given time",
+        conf="recallMessageEnable",
+    )
     trace_topic: bool = setting(
         False, doc="make the topic that clients trace into at the start", conf="traceTopicEnable"
     )

@@ -8,7 +8,7 @@ import random
 from mqframe.broker.assignment import AssignmentProcessor
 from mqframe.broker.check_backs import CheckBacks
 from mqframe.broker.clients import ClientProcessor
-from mqframe.broker.delay_delivery import DelayDelivery
+from mqframe.broker.delay_wiring import make_delay_parts
 from mqframe.broker.groups import GroupProcessor
 from mqframe.broker.half_queue import HalfQueue
 from mqframe.broker.inspection import InspectionProcessor
@@ -41,10 +41,11 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
     identity, locks = state.identity, state.locks
     targets = SendTargets(topics, live, statistics)
     progress = Progress(store, offsets, identity)
+    delay_parts, counters = make_delay_parts(state)
     rules: tuple[Rule, ...] = (
         DivertDeadLetters(groups, topics, targets, locks),
         HoldHalfMessages(topics, targets, live),
-        DelayMessages(state.delays),
+        DelayMessages(state.delays, identity.name),
     )
     return [
         SendProcessor(
@@ -67,14 +68,14 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
         ),
         ResetProcessor(store, topics, groups, offsets, clients, state.polling, identity, live),
         RelayProcessor(store, topics, groups, clients, identity),
-        DelayDelivery(store, state.inlet, state.delay_offsets, state.levels, clock),
+        *delay_parts,
         TransactionProcessor(
             HalfQueue(store, offsets, state.inlet, clock), CheckBacks(clients, identity), topics, live, clock,
             statistics, store.settings.keep_hours * 3_600_000,
         ),
         *make_pop_parts(state),
         AssignmentProcessor(state.modes, topics, groups, clients, registration, identity, live, clock),
-        RuntimeProcessor(store, offsets, topics, live, clock, statistics),
+        RuntimeProcessor(store, offsets, topics, live, clock, statistics, counters),
     ]  # fmt: skip
 
 

@@ -79,7 +79,8 @@ def test_the_texts_of_an_answer_are_read_back():
 
 @pytest.mark.parametrize("parse", [parse_start_offsets, parse_message_offsets, parse_order_counts])
 def test_texts_that_are_none_are_refused(parse):
-    assert not any(parse(None)) and not any(parse(""))
+    assert not any(parse(None))
+    assert not any(parse(""))
     for text in ("0 0", "0 0 1;0 0 2", "0 x 1", "0 0 x", "0 0 1 2"):
         with pytest.raises(HandleError, match="pop answer"):
             parse(text)

@@ -1,0 +1,239 @@
+"""The journal of pops: topic rmq_sys_REVIVE_LOG_<cluster>, in the reference's form.
+
+A check point that stays out is written here, and so is what becomes of its messages, so that a broker that
+starts again knows what it had given away. The reference lets its timer deliver these records when they are
+due; here they are written at once and read only after a start, so nothing comes early or late. Whatever else
+appears in the topic (records that a timer delivers, of a store that another broker kept) is read and heeded.
+
+The group CID_RMQ_SYS_REVIVE_GROUP stands at the last record that nobody needs any more. A check point that
+holds it back for long is written once more at the end, with what is done by then: so a start reads at most
+about twice as many records as there are check points.
+
+Sources: PopMessageProcessor.buildCkMsg, PopBufferMergeService.putAckToStore, PopReviveService.java.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from mqframe.broker.inlet import Inlet
+from mqframe.core import properties as p
+from mqframe.core.clock import Clock
+from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.loosejson import decode, dumps
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.offset_table import OffsetTable
+from mqframe.core.pop_bodies import AckBody, CheckPointBody
+from mqframe.core.pop_check_point import CheckPoint, Kept, key_of
+from mqframe.core.pop_ledger import PopLedger
+from mqframe.core.record import decode_records
+from mqframe.log import get_logger
+from mqframe.store.incoming import GetStatus, Stored
+from mqframe.store.message_store import MessageStore
+
+log = get_logger("broker")
+
+QUEUES: Final = 8
+REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
+CHECK_POINT: Final = "ck"
+ACK: Final = "ack"
+BATCH_ACK: Final = "bAck"
+BEHIND_MAX: Final = 10_000
+"""Records behind the end, besides twice as many as are needed, after which a check point is written again."""
+FOREIGN_GRACE_MS: Final = 3_000
+"""How long the acknowledgements of a check point that a timer delivered may come after it."""
+_READ_MESSAGES: Final = 256
+
+
+class PopJournal:
+    """Writes and reads the journal of one broker; `ledger` is brought up to date by what is read."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        inlet: Inlet,
+        offsets: OffsetTable,
+        ledger: PopLedger,
+        clock: Clock,
+        cluster: str,
+        broker_name: str,
+    ) -> None:
+        self.topic = f"rmq_sys_REVIVE_LOG_{cluster}"
+        self._store = store
+        self._inlet = inlet
+        self._offsets = offsets
+        self._ledger = ledger
+        self._clock = clock
+        self._broker_name = broker_name
+        self._read_to = [0] * QUEUES
+        # Check points by the place of their newest record; those that are gone are dropped from the left.
+        self._needed: list[deque[tuple[int, CheckPoint]]] = [deque() for _ in range(QUEUES)]
+
+    def load(self) -> None:
+        """Read everything that may still be needed. What is due already is in the ledger at once."""
+        for queue_id in range(QUEUES):
+            last = self._offsets.query(REVIVE_GROUP, self.topic, queue_id)
+            self._read_to[queue_id] = 0 if last is None else max(last + 1, 0)
+            self._read(queue_id, self._store.queue_max(self.topic, queue_id), grace_ms=0)
+        if len(self._ledger):
+            log.info("messages that were popped before are still out", check_points=len(self._ledger))
+
+    def arrived(self, queue_id: int, end: int) -> None:
+        """The journal's queue ends at `end` now: read what this broker did not write itself."""
+        if 0 <= queue_id < QUEUES and end > self._read_to[queue_id]:
+            self._read(queue_id, end, grace_ms=FOREIGN_GRACE_MS)
+
+    def write(self, point: CheckPoint, then: Callable[[bool], object]) -> None:
+        """Write a check point down; `then` is told, now or later, whether it is durable.
+
+        Raises `Refusal` when the store takes nothing.
+        """
+        key = point.key
+        place = f"{key.topic}@{key.queue_id}@{key.start_offset}@{key.group}@{key.pop_time}"
+        point.write()
+        try:
+            stored = self._put(
+                point, CHECK_POINT, dumps(point.body(self._broker_name)), place, point.revive_at - 1000
+            )
+        except Refusal:
+            point.refuse()
+            raise
+
+        def confirmed(durable: bool) -> None:
+            if durable:
+                point.confirm(stored.queue_offset)
+                self._needed[point.revive_queue].append((stored.queue_offset, point))
+            else:
+                point.refuse()
+            then(durable)
+
+        self._store.when_confirmed(stored.end_offset, confirmed)
+
+    def write_acknowledgements(self, point: CheckPoint) -> None:
+        """Write down which messages of a check point in the journal are done since the last time.
+
+        Raises `Refusal` when the store takes nothing.
+        """
+        before = point.written
+        offsets = point.take_unwritten()
+        if not offsets:
+            return
+        tag = BATCH_ACK if len(offsets) > 1 else ACK
+        key = point.key
+        what = f"[{', '.join(map(str, offsets))}]" if len(offsets) > 1 else str(offsets[0])
+        place = f"{key.topic}@{key.queue_id}@{what}@{key.group}@{key.pop_time}"
+        body = dumps(point.acknowledgement(offsets, self._broker_name))
+        try:
+            stored = self._put(point, tag, body, place, point.key.pop_time + point.invisible_ms)
+        except Refusal:
+            point.written = before
+            raise
+
+        def confirmed(durable: bool) -> None:
+            if not durable:
+                point.written = before
+            self._ledger.written(point)
+
+        self._store.when_confirmed(stored.end_offset, confirmed)
+
+    def commit(self) -> None:
+        """Move the journal's own offsets past what nobody needs; write again what holds them back.
+
+        Raises `Refusal` when the store takes nothing.
+        """
+        for queue_id in range(QUEUES):
+            needed = self._needed[queue_id]
+            end = self._read_to[queue_id]
+            while needed and (needed[0][1].gone or needed[0][1].journal_offset != needed[0][0]):
+                needed.popleft()
+            self._write_again(needed, end - BEHIND_MAX - 2 * len(needed))
+            last = (needed[0][0] if needed else end) - 1
+            if last >= 0 and self._offsets.query(REVIVE_GROUP, self.topic, queue_id) != last:
+                self._offsets.commit(REVIVE_GROUP, self.topic, queue_id, last)
+
+    def _write_again(self, needed: deque[tuple[int, CheckPoint]], before: int) -> None:
+        for _ in range(len(needed)):
+            offset, point = needed[0]
+            if offset >= before or point.kept is not Kept.JOURNAL:
+                return
+            self.write(point, partial(self._written_again, point))
+            if point.journal_offset != offset:
+                needed.popleft()
+
+    def _written_again(self, point: CheckPoint, durable: bool) -> None:
+        self._ledger.written(point)
+
+    def _put(self, point: CheckPoint, tag: str, body: bytes, place: str, deliver_ms: int) -> Stored:
+        properties = {
+            p.TIMER_DELIVER_MS: str(deliver_ms),
+            p.TAGS: tag,
+            p.UNIQUE_KEY: f"{place}@{self._broker_name}@{tag}" if tag != BATCH_ACK else f"{place}@{tag}",
+        }
+        stored = self._inlet.put(
+            self.topic,
+            point.revive_queue,
+            body,
+            properties,
+            born_timestamp=self._clock.now_ms(),
+            heed_delay=False,
+        )
+        # Own records need not be read; a foreign one in between shows as a gap, and then all are.
+        if stored.queue_offset == self._read_to[point.revive_queue]:
+            self._read_to[point.revive_queue] += 1
+        return stored
+
+    def _read(self, queue_id: int, end: int, grace_ms: int) -> None:
+        at = self._read_to[queue_id]
+        while at < end:
+            found = self._store.get(self.topic, queue_id, at, _READ_MESSAGES, bytes_max=1 << 20)
+            if found.status is GetStatus.FOUND:
+                for part in found.parts:
+                    for message in decode_records(part):
+                        self._take(message, queue_id, grace_ms)
+            if found.next_offset <= at:
+                break
+            at = found.next_offset
+        self._read_to[queue_id] = max(at, self._read_to[queue_id])
+
+    def _take(self, message: ReceivedMessage, queue_id: int, grace_ms: int) -> None:
+        try:
+            if message.tag == CHECK_POINT:
+                self._take_check_point(
+                    decode(message.body, CheckPointBody), message.queue_offset, queue_id, grace_ms
+                )
+            elif message.tag in (ACK, BATCH_ACK):
+                self._take_acknowledgement(decode(message.body, AckBody))
+        except BodyError as problem:
+            log.error(
+                "a record of the pop journal is not one",
+                queue=queue_id,
+                offset=message.queue_offset,
+                problem=str(problem),
+            )
+
+    def _take_check_point(self, body: CheckPointBody, offset: int, queue_id: int, grace_ms: int) -> None:
+        point = CheckPoint.restored(body, queue_id, offset)
+        if point is None:
+            return
+        known = self._ledger.find(point.key)
+        if known is None:
+            point.revive_at += grace_ms
+            self._ledger.restore(point)
+            known = self._ledger.find(point.key)
+        elif known.journal_offset < offset:
+            self._ledger.restore(point)
+        if known is not None:
+            self._needed[queue_id].append((known.journal_offset, known))
+
+    def _take_acknowledgement(self, body: AckBody) -> None:
+        key = key_of(body)
+        point = None if key is None else self._ledger.find(key)
+        if point is None:
+            return  # all of it was done before
+        offsets = body.offsets or [body.offset]
+        self._ledger.finish(point, offsets)
+        point.take_unwritten()
+        self._ledger.written(point)

@@ -1,0 +1,202 @@
+"""Who is out, kept up to date: wakes what is due, writes down what stays out, moves the groups' offsets.
+
+Sources: PopBufferMergeService.java, PopReviveService.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Final
+
+from mqframe.broker.part import Part, Periodic
+from mqframe.broker.pop_journal import PopJournal
+from mqframe.broker.pop_revival import PopRevival
+from mqframe.core.errors import Refusal
+from mqframe.core.offset_table import OffsetTable
+from mqframe.core.pop_check_point import CheckPoint, Key
+from mqframe.core.pop_ledger import Lane, PopLedger
+from mqframe.log import get_logger
+from mqframe.net.clock import LoopClock, Timer
+
+log = get_logger("broker")
+
+FLUSH_SECONDS: Final = 1.0
+"""How often acknowledgements of what is in the journal are written there."""
+_AGAIN_MS: Final = 1000
+
+
+class PopKeeper(Part):
+    """Holds the ledger of one broker, and does what it says is due."""
+
+    def __init__(
+        self,
+        ledger: PopLedger,
+        journal: PopJournal,
+        revival: PopRevival,
+        offsets: OffsetTable,
+        clock: LoopClock,
+    ) -> None:
+        self.ledger = ledger
+        self._journal = journal
+        self._revival = revival
+        self._offsets = offsets
+        self._clock = clock
+        self._timer: Timer | None = None
+        self._timer_at = 0
+        revival.done = self._revived
+
+    def periodic(self) -> list[Periodic]:
+        """Writes what became of check points in the journal."""
+        return [Periodic(FLUSH_SECONDS, self.flush, "pop journal")]
+
+    async def start(self) -> None:
+        """Take up what was out when the broker stopped."""
+        self._journal.load()
+        self._arm()
+
+    async def stop(self) -> None:
+        """Write everything down."""
+        self._disarm()
+        self._revival.stop()
+        for point in self.ledger.in_memory_only():
+            self._write(point)
+        self.flush()
+
+    def abandon(self) -> None:
+        """Let go of timers."""
+        self._disarm()
+        self._revival.stop()
+
+    def arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        """Looks at records of the journal that somebody else wrote."""
+        if topic == self._journal.topic:
+            self._journal.arrived(queue_id, max_offset)
+            self._arm()
+
+    # Popping
+
+    def next_offset(self, lane: Lane) -> int:
+        """Where the next pop of a queue begins; -1 where the group's stored offset says it."""
+        return self.ledger.next_offset(lane)
+
+    def add(self, point: CheckPoint) -> None:
+        """A pop took messages, or passed some that its group does not want (a check point without any)."""
+        self.ledger.add(point)
+        if point.offsets:
+            self._arm()
+        else:
+            self._settle(point.key)
+
+    def clear_lane(self, lane: Lane) -> None:
+        """An operator set the group's offset; what is out still comes back."""
+        self.ledger.clear_lane(lane)
+
+    def acknowledge(self, key: Key, offsets: list[int]) -> int:
+        """Messages of a pop are done; gives how many of them were out until now."""
+        point = self.ledger.find(key)
+        if point is None:
+            return 0
+        now = self._clock.now_ms()
+        done = self.ledger.finish(point, [offset for offset in offsets if point.is_open(offset, now)])
+        if done and point.settled:
+            self._settle(key)
+        return done
+
+    def hide_anew(self, key: Key, offset: int, anew: CheckPoint, then: Callable[[bool], object]) -> bool:
+        """One message of a pop gets a check point of its own, `anew`; gives False when it is not out.
+
+        `then` is told whether that is durable. Raises `Refusal` when the store takes nothing.
+        """
+        point = self.ledger.find(key)
+        if point is None or not point.is_open(offset, self._clock.now_ms()):
+            return False
+        if anew.key in self.ledger:  # twice within a millisecond: the first counts
+            return False
+        self.ledger.add(anew)
+        self._arm()
+
+        def written(durable: bool) -> None:
+            self.ledger.written(anew)
+            if durable:
+                self.ledger.finish(point, [offset])
+                self._settle(key)
+            else:
+                self.ledger.finish(anew, list(anew.offsets))
+            then(durable)
+
+        try:
+            self._journal.write(anew, written)
+        except Refusal:
+            self.ledger.finish(anew, list(anew.offsets))
+            raise
+        return True
+
+    def flush(self) -> None:
+        """Write down what became of messages since the last time."""
+        unwritten = self.ledger.take_unwritten()
+        try:
+            for point in unwritten:
+                self._journal.write_acknowledgements(point)
+            self._journal.commit()
+        except Refusal as problem:
+            log.warning("the pop journal cannot be written", problem=str(problem))
+            for point in unwritten:
+                self.ledger.written(point)  # those that were not are taken again the next time
+
+    # Time
+
+    def _arm(self) -> None:
+        at = self.ledger.next_wake_ms()
+        if at is None or (self._timer is not None and self._timer_at <= at):
+            return
+        self._disarm()
+        self._timer_at = at
+        self._timer = self._clock.call_later(max(at - self._clock.now_ms(), 0) / 1000, self._fire)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _fire(self) -> None:
+        self._timer = None
+        due = self.ledger.take_due(self._clock.now_ms())
+        for point in due.write:
+            self._write(point)
+        if due.revive:
+            self._revival.take(due.revive)
+        self._arm()
+
+    def _write(self, point: CheckPoint) -> None:
+        try:
+            self._journal.write(point, partial(self._written, point))
+        except Refusal as problem:
+            log.warning("a check point cannot be written", key=tuple(point.key), problem=str(problem))
+            self.ledger.postpone(point, self._clock.now_ms() + _AGAIN_MS)
+
+    def _written(self, point: CheckPoint, durable: bool) -> None:
+        if durable:
+            self.ledger.written(point)
+            self._settle(point.key)
+        else:
+            self.ledger.postpone(point, self._clock.now_ms() + _AGAIN_MS)
+
+    def _revived(self, point: CheckPoint, offsets: list[int]) -> None:
+        """These messages of a check point whose time was over are stored again."""
+        self.ledger.finish(point, offsets)
+        if point.finished:
+            self._settle(point.key)
+        else:
+            point.postpone(self._clock.now_ms())
+            self.ledger.postpone(point, point.revive_at)
+            self._arm()
+
+    def _settle(self, key: Key) -> None:
+        topic, group, queue_id = key.topic, key.group, key.queue_id
+        offset = self.ledger.take_committable((topic, group, queue_id))
+        if offset is None or self._offsets.reset_pending(group, topic, queue_id):
+            return
+        stored = self._offsets.query(group, topic, queue_id)
+        if stored is None or offset > stored:
+            self._offsets.commit(group, topic, queue_id, offset)

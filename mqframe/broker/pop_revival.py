@@ -1,0 +1,166 @@
+"""Messages whose time is over: stored again for their group, or given up.
+
+They go to the group's pop retry topic with one more attempt to their name, and beyond the group's maximum to
+its dead-letter topic, as failed messages that a consumer hands back do. Source: PopReviveService.java, which
+leaves the second to proxies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from mqframe.broker.inlet import Inlet
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.send_back import ensure_dead_letter_topic
+from mqframe.broker.statistics import DEAD, Statistics
+from mqframe.core.bodies import SubscriptionGroupConfig
+from mqframe.core.errors import Refusal
+from mqframe.core.group_table import GroupTable
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.offset_table import OffsetTable
+from mqframe.core.pop_check_point import CheckPoint, Key
+from mqframe.core.pop_handle import FIRST_POP_TIME, normal_topic, pop_retry_topic
+from mqframe.core.record import RecordError, decode_record
+from mqframe.core.topic_table import TopicTable
+from mqframe.core.topics import RETRY_PREFIX
+from mqframe.log import get_logger
+from mqframe.store.incoming import GetStatus
+from mqframe.store.message_store import MessageStore
+
+log = get_logger("broker")
+
+TURN_CHECK_POINTS: Final = 64
+"""Check points brought back before others get their turn of the loop."""
+
+
+class PopRevival:
+    """Brings messages back, one check point after the other.
+
+    `done`: told of each which messages are stored again; those that are not are to be tried again later.
+    """
+
+    def __init__(
+        self,
+        store: MessageStore,
+        inlet: Inlet,
+        topics: TopicTable,
+        groups: GroupTable,
+        offsets: OffsetTable,
+        live: LiveSettings,
+        statistics: Statistics,
+    ) -> None:
+        self._store = store
+        self._inlet = inlet
+        self._topics = topics
+        self._groups = groups
+        self._offsets = offsets
+        self._live = live
+        self._statistics = statistics
+        self._waiting: deque[CheckPoint] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self.done: Callable[[CheckPoint, list[int]], object] = _nobody
+
+    def take(self, points: list[CheckPoint]) -> None:
+        """Bring back what is out of these."""
+        self._waiting.extend(points)
+        if self._waiting and self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def stop(self) -> None:
+        """Begin nothing new; what was not brought back is when the broker starts again."""
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _run(self) -> None:
+        served = 0
+        try:
+            while self._waiting:
+                await self._revive(self._waiting.popleft())
+                served += 1
+                if served % TURN_CHECK_POINTS == 0:
+                    await asyncio.sleep(0)
+        finally:
+            self._task = None
+
+    async def _revive(self, point: CheckPoint) -> None:
+        offsets = list(point.begin_revival())
+        key = point.key
+        group = self._groups.find(key.group)
+        if group is None or normal_topic(key.topic, key.group) not in self._topics:
+            log.warning("nobody is left to bring messages back for", key=tuple(key))
+            self.done(point, offsets)
+            return
+        more = {FIRST_POP_TIME: str(key.pop_time)}
+        end = 0
+        stored: list[int] = []
+        try:
+            for offset in offsets:
+                message = await self._message(key, offset)
+                if message is not None:
+                    end = self._store_again(self._destination(key, group, message), message, more)
+                stored.append(offset)
+        except (Refusal, RecordError) as problem:
+            log.warning("messages could not be brought back", key=tuple(key), problem=str(problem))
+        self._store.when_confirmed(end, lambda durable: self.done(point, stored if durable else []))
+
+    def bury(self, topic: str, queue_id: int, offset: int, group: str) -> None:
+        """Store one message as a dead letter. Raises `Refusal` when the store takes nothing."""
+        found = self._store.get(topic, queue_id, offset, 1)
+        if found.status is GetStatus.FOUND:
+            self._store_again(self._dead_letters(topic, group), decode_record(bytes(found.parts[0])), {})
+
+    async def _message(self, key: Key, offset: int) -> ReceivedMessage | None:
+        found = self._store.get_now(key.topic, key.queue_id, offset, 1)
+        if found is None:
+            found = await self._store.get_cold(key.topic, key.queue_id, offset, 1)
+        if found.status is not GetStatus.FOUND or not found.parts:
+            log.warning(
+                "a message that was popped is not kept any more",
+                topic=key.topic,
+                queue=key.queue_id,
+                offset=offset,
+            )
+            return None
+        return decode_record(bytes(found.parts[0]))
+
+    def _destination(self, key: Key, group: SubscriptionGroupConfig, message: ReceivedMessage) -> str:
+        if message.reconsume_times >= group.retry_max_times:
+            return self._dead_letters(key.topic, key.group)
+        return self._retry_topic(key.topic, key.group)
+
+    def _dead_letters(self, topic: str, group: str) -> str:
+        self._statistics.add(DEAD, normal_topic(topic, group), group)
+        return str(ensure_dead_letter_topic(self._topics, group).topic_name)
+
+    def _store_again(self, topic: str, message: ReceivedMessage, more: dict[str, str]) -> int:
+        """Store one message in queue 0 of `topic`; gives the log offset behind it."""
+        stored = self._inlet.put(
+            topic,
+            0,
+            message.stored_body,
+            {**more, **message.properties},
+            born_timestamp=message.born_timestamp,
+            flag=message.flag,
+            sys_flag=message.sys_flag,
+            reconsume_times=message.reconsume_times + 1,
+            heed_delay=False,
+        )
+        return stored.end_offset
+
+    def _retry_topic(self, topic: str, group: str) -> str:
+        if not topic.startswith(RETRY_PREFIX):
+            topic = pop_retry_topic(topic, group, v2=self._live.current.pop_retry_topic_v2)
+        if topic not in self._topics:
+            self._topics.ensure(topic, 1)
+            if self._offsets.query(group, topic, 0) is None:
+                self._offsets.commit(group, topic, 0, 0)
+        return topic
+
+
+def _nobody(point: CheckPoint, offsets: list[int]) -> None:
+    """Stands in until the keeper is there."""
