@@ -1,12 +1,28 @@
-"""Locks of queues for ordered consumption: 41 and 42 (source: AdminBrokerProcessor.java)."""
+"""Locks of queues for ordered consumption: 41 and 42 (source: AdminBrokerProcessor.java).
+
+The reference gives a lock to whoever asks. Here only a member of the group gets one, since a lock that a
+stranger holds stops the group for a minute: 26 where there is no such group, 206 where the client is no
+member. A client that has just come back is one again with its next heartbeat; until then it can pull nothing
+either. A broker of the same name that asks on behalf of a client (`onlyThisBroker`) has looked at that
+itself.
+
+The lock of a client whose connection closed is kept until its lease ends. That client may work on: its
+listeners run, and it comes back on another connection within seconds. To free the queue at once would have
+two members consume it side by side.
+"""
 
 from __future__ import annotations
 
 from mqframe.broker.part import Part, Periodic
 from mqframe.core.bodies import LockAnswerBody, LockBody, QueueBody
+from mqframe.core.client_registry import ClientRegistry
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.group_table import GroupTable
 from mqframe.core.loosejson import decode, dumps
 from mqframe.core.queue_locks import QueueLocks
 from mqframe.net.call import Call, Handler, Reply
+from mqframe.net.peer import Peer
 
 EXPIRE_SECONDS = 10.0
 
@@ -14,8 +30,10 @@ EXPIRE_SECONDS = 10.0
 class LockProcessor(Part):
     """Gives members the locks of their queues."""
 
-    def __init__(self, locks: QueueLocks) -> None:
+    def __init__(self, locks: QueueLocks, groups: GroupTable, clients: ClientRegistry[Peer]) -> None:
         self._locks = locks
+        self._groups = groups
+        self._clients = clients
 
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
@@ -27,6 +45,8 @@ class LockProcessor(Part):
 
     def _lock(self, call: Call) -> Reply:
         body = decode(memoryview(call.frame.body), LockBody)
+        if not body.only_this_broker:
+            self._check_member(body.consumer_group, body.client_id)
         queues = [item.queue for item in body.mq_set]
         held = self._locks.lock(body.consumer_group, queues, body.client_id)
         return Reply(body=dumps(LockAnswerBody(lock_ok_mq_set=[QueueBody.of(queue) for queue in held])))
@@ -35,3 +55,16 @@ class LockProcessor(Part):
         body = decode(memoryview(call.frame.body), LockBody)
         self._locks.unlock(body.consumer_group, [item.queue for item in body.mq_set], body.client_id)
         return Reply()
+
+    def _check_member(self, name: str, client_id: str) -> None:
+        if self._groups.find(name) is None:
+            raise Refusal(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+                f"consumer group {name} does not exist; its members make it with their heartbeats",
+            )
+        group = self._clients.consumers.get(name)
+        if group is None or not group.has_client(client_id):
+            raise Refusal(
+                ResponseCode.CONSUMER_NOT_ONLINE,
+                f"client {client_id} is no member of consumer group {name} here; lock after a heartbeat",
+            )

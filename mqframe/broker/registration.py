@@ -12,7 +12,7 @@ import msgspec
 
 from mqframe.broker.identity import Identity
 from mqframe.broker.live_settings import LiveSettings
-from mqframe.core.bodies import DataVersion, RegisterBrokerBody, TopicConfigTable
+from mqframe.core.bodies import DataVersion, KVTable, RegisterBrokerBody, TopicConfigTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.errors import MqframeError, answer_error
 from mqframe.core.frame import Frame
@@ -136,7 +136,10 @@ class Registration:
         while not self.is_current:
             await self._announce_changes()
 
-    async def _tell(self, server: str, request: RegisterBroker | UnregisterBroker, body: bytes) -> bool:
+    async def _tell(
+        self, server: str, request: RegisterBroker | UnregisterBroker, body: bytes
+    ) -> Frame | None:
+        """The answer, `None` when there was none that says success."""
         timeout = self._live.current.register_timeout_ms / 1000
         try:
             answer = await self._client.invoke(server, request, body, timeout=timeout)
@@ -146,11 +149,11 @@ class Registration:
             if server not in self._unreachable:
                 self._unreachable.add(server)
                 log.warning("name server was not told", nameserver=server, problem=str(problem))
-            return False
+            return None
         if server in self._unreachable:
             self._unreachable.discard(server)
             log.info("name server is back", nameserver=server)
-        return True
+        return answer
 
     def _body(self, table: TopicConfigTable) -> bytes:
         allowed = self._live.current.permission

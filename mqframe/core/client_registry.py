@@ -56,6 +56,10 @@ class ConsumerGroup(Generic[C]):
         """The ids of the members, each once."""
         return list(dict.fromkeys(member.client_id for member in self.members.values()))
 
+    def has_client(self, client_id: str) -> bool:
+        """Whether one of the members is called so."""
+        return any(member.client_id == client_id for member in self.members.values())
+
     def subscribe(self, data: ConsumerData) -> bool:
         """Take over the newest subscriptions; gives whether a topic came or went."""
         changed = False

@@ -1,4 +1,14 @@
-"""Locks of queues for ordered consumption, one member of a group at a time (RebalanceLockManager.java)."""
+"""Locks of queues for ordered consumption, one member of a group at a time (RebalanceLockManager.java).
+
+state                 event                       then
+free                  lock by A                   A's
+A's                   lock by A                   A's, for another 60 s
+A's                   lock by B                   A's; B is refused
+A's                   unlock by A                 free
+A's                   unlock by B                 A's
+A's, not renewed 60 s lock by B                   B's
+A's, not renewed 60 s expire                      free
+"""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import msgspec
 
 from mqframe.core.bodies import TopicRouteData
 from mqframe.core.codes import PERM_READ, PERM_WRITE
-from mqframe.core.errors import RouteError
 from mqframe.core.message import MessageQueue
+from mqframe.core.order_config import parse_order
 
 MASTER_ID: Final = 0
 
@@ -82,18 +82,12 @@ class TopicRoute:
         )
 
     def _ordered_queues(self) -> tuple[MessageQueue, ...]:
-        queues = []
-        for entry in (self.data.order_topic_conf or "").split(";"):
-            broker_name, colon, count = entry.partition(":")
-            if not entry:
-                continue
-            if not colon or not count.isdigit():
-                raise RouteError(
-                    f"order configuration of topic {self.topic}: {entry!r} is not broker:queues; "
-                    "correct it in the name server (namespace ORDER_TOPIC_CONFIG)"
-                )
-            queues += [MessageQueue(self.topic, broker_name, number) for number in range(int(count))]
-        return tuple(queues)
+        order = parse_order(self.topic, self.data.order_topic_conf or "")
+        return tuple(
+            MessageQueue(self.topic, broker_name, number)
+            for broker_name, count in order.items()
+            for number in range(count)
+        )
 
     def _writable_queues(self) -> tuple[MessageQueue, ...]:
         return tuple(

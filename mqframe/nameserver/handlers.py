@@ -13,12 +13,15 @@ from mqframe.core import loosejson
 from mqframe.core.bodies import DataVersion, KVTable, MemberGroupBody, TopicList, TopicRouteData
 from mqframe.core.codes import STRICT_ROUTE_VERSION, ResponseCode
 from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.order_config import ORDER_TOPIC_NAMESPACE
 from mqframe.core.record import body_crc
 from mqframe.core.register_body import decode_register_body
 from mqframe.core.registry import BROKER_TIMEOUT_MS, UNIT_FLAG, UNIT_SUB_FLAG, Registration, Registry
 from mqframe.core.requests import nameserver as ns
-from mqframe.nameserver.kv_config import ORDER_TOPIC_NAMESPACE, KvConfig
+from mqframe.core.route import MASTER_ID
+from mqframe.nameserver.kv_config import KvConfig
 from mqframe.nameserver.live_settings import as_lines, changed
+from mqframe.nameserver.ordered_topics import OrderedTopics
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.call import Call, Handler, Reply
 from mqframe.net.clock import LoopClock
@@ -37,6 +40,7 @@ class Handlers:
     ) -> None:
         self._registry = registry
         self._kv = kv
+        self._ordered = OrderedTopics(kv)
         self._settings = settings
         self._clock = clock
         self._started = clock.monotonic()
@@ -82,8 +86,7 @@ class Handlers:
                 ResponseCode.TOPIC_NOT_EXIST,
                 f"No topic route info in name server for the topic: {wanted.topic}",
             )
-        if self._settings.order_message_enable:
-            route.order_topic_conf = self._kv.get(ORDER_TOPIC_NAMESPACE, wanted.topic)
+        route.order_topic_conf = self._ordered.queues_of(wanted.topic, self._settings.order_message_enable)
         if call.frame.version >= STRICT_ROUTE_VERSION or wanted.accept_standard_json_only:
             return Reply(body=_strict(route))
         for queue in route.queue_datas:
@@ -101,6 +104,8 @@ class Handlers:
         if told.body_crc32 and told.body_crc32 != body_crc(bytes(frame.body)):
             raise Refusal(ResponseCode.SYSTEM_ERROR, "crc32 not match")
         body = decode_register_body(bytes(frame.body), frame.version, told.compressed)
+        topics = body.topic_config_serialize_wrapper
+        news = self._registry.changed(told.cluster_name, told.broker_addr, topics.data_version)
         timeout_ms = told.heartbeat_timeout_millis
         registered = self._registry.register(
             Registration(
@@ -109,7 +114,7 @@ class Handlers:
                 address=told.broker_addr,
                 broker_id=told.broker_id,
                 ha_address=told.ha_server_addr,
-                topics=body.topic_config_serialize_wrapper,
+                topics=topics,
                 connection=call.peer,
                 filter_servers=body.filter_server_list,
                 zone=(frame.ext or {}).get(ZONE_FIELD),
@@ -118,6 +123,8 @@ class Handlers:
             ),
             self._clock.now_ms(),
         )
+        if news and told.broker_id == MASTER_ID:
+            self._ordered.learn(told.broker_name, topics.topic_config_table)
         answer = ns.RegisterBrokerAnswer(registered.ha_address, registered.master_address)
         order = self._kv.namespace(ORDER_TOPIC_NAMESPACE)
         if order is None or not self._settings.return_order_topic_config_to_broker:
@@ -180,6 +187,8 @@ class Handlers:
     def _delete_topic(self, call: Call) -> Reply:
         asked = call.fields(ns.DeleteTopicInNamesrv)
         self._registry.delete_topic(asked.topic, asked.cluster_name)
+        if self._registry.route(asked.topic) is None:
+            self._ordered.forget(asked.topic)
         return Reply()
 
     def _register_topic(self, call: Call) -> Reply:

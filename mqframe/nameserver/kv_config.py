@@ -8,8 +8,8 @@ from mqframe.core import loosejson
 from mqframe.core.bodies import Body
 from mqframe.store.config_file import ConfigFile
 
-ORDER_TOPIC_NAMESPACE = "ORDER_TOPIC_CONFIG"
-"""Holds, by topic, the fixed queue lists of ordered topics, such as "broker-a:4;broker-b:4"."""
+LEARNT_ORDER_NAMESPACE = "MQFRAME_LEARNT_ORDER"
+"""Holds the queue lists of topics that brokers registered as ordered, for the time that a broker is away."""
 
 
 class _File(Body):

@@ -19,7 +19,9 @@ class NameServerSettings:
         None, doc="folder that keeps kvConfig.json; without it key-value configuration is lost at the end"
     )
     order_message_enable: bool = setting(
-        False, doc="put the order configuration of a topic into its route", conf="orderMessageEnable"
+        False,
+        doc="put the fixed queue list of a topic that is marked as ordered into its route",
+        conf="orderMessageEnable",
     )
     return_order_topic_config_to_broker: bool = setting(
         True,

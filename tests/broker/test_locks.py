@@ -1,18 +1,32 @@
+import pytest
+
 from mqframe.core.bodies import LockAnswerBody, LockBody, QueueBody
 from mqframe.core.loosejson import decode, dumps
-from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq
+from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UnregisterClient
 
 QUEUES = [QueueBody(broker_name="broker-a", queue_id=number, topic="t") for number in (0, 1)]
 
 
-async def lock(world, client_id, queues=QUEUES):
-    body = dumps(LockBody(client_id=client_id, consumer_group="g", mq_set=list(queues)))
-    answer = await world.talker.ok(LockBatchMq(), body)
+def body(client_id, queues=QUEUES, group="g", **fields):
+    return dumps(LockBody(client_id=client_id, consumer_group=group, mq_set=list(queues), **fields))
+
+
+async def join(world, *names):
+    """Members of group g, each on a connection of its own."""
+    members = [world.join() for _ in names]
+    for member, name in zip(members, names, strict=True):
+        await member.beat("g", client_id=name)
+    return members
+
+
+async def lock(world, client_id, queues=QUEUES, **fields):
+    answer = await world.talker.ok(LockBatchMq(), body(client_id, queues, **fields))
     return [queue.queue_id for queue in decode(answer.body, LockAnswerBody).lock_ok_mq_set]
 
 
 def test_a_queue_is_locked_for_one_client_for_a_minute(run):
     async def scenario(world):
+        await join(world, "one", "two")
         assert await lock(world, "one", QUEUES[:1]) == [0]
         assert await lock(world, "two") == [1]
         await world.clock.aadvance(59)
@@ -23,11 +37,68 @@ def test_a_queue_is_locked_for_one_client_for_a_minute(run):
     run(scenario)
 
 
-def test_a_lock_can_be_given_back(run):
+def test_a_lock_can_be_given_back_by_its_holder_alone(run):
     async def scenario(world):
+        await join(world, "one", "two")
         assert await lock(world, "one") == [0, 1]
-        body = dumps(LockBody(client_id="one", consumer_group="g", mq_set=QUEUES[1:]))
-        await world.talker.ok(UnlockBatchMq(), body)
+        await world.talker.ok(UnlockBatchMq(), body("two"))
+        assert await lock(world, "two") == []
+        await world.talker.ok(UnlockBatchMq(), body("one", QUEUES[1:]))
         assert await lock(world, "two") == [1]
+
+    run(scenario)
+
+
+def test_strangers_get_no_lock(run):
+    async def scenario(world):
+        await join(world, "one")
+        answer = await world.talker.invoke(LockBatchMq(), body("stranger"))
+        assert answer.code == 206
+        assert "stranger is no member of consumer group g" in answer.remark
+        answer = await world.talker.invoke(LockBatchMq(), body("one", group="unknown"))
+        assert answer.code == 26
+        assert "unknown does not exist" in answer.remark
+        assert await lock(world, "one") == [0, 1]
+
+    run(scenario)
+
+
+def test_a_broker_of_the_same_name_is_believed(run):
+    async def scenario(world):
+        assert await lock(world, "member of its", only_this_broker=True) == [0, 1]
+        await join(world, "one")
+        assert await lock(world, "one") == []
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("leaves", ["is gone", "unregisters"])
+def test_the_lock_of_a_member_outlives_its_connection(run, leaves):
+    """Its listeners may still run; the queue is free when its lease has ended."""
+
+    async def scenario(world):
+        one, _ = await join(world, "one", "two")
+        assert await lock(world, "one") == [0, 1]
+        if leaves == "unregisters":
+            await one.ok(UnregisterClient("one", None, "g"))
+        else:
+            await one.client.close()
+            await world.settle()
+        assert await lock(world, "two") == []
+        await world.clock.aadvance(61)
+        assert await lock(world, "two") == [0, 1]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("kind", [LockBatchMq, UnlockBatchMq])
+@pytest.mark.parametrize(
+    "bad", [b"", b"{", b"[]", b'{"consumerGroup":"g"}', b'{"clientId":"c","consumerGroup":"g","mqSet":[1]}']
+)
+def test_bodies_that_say_nothing(run, kind, bad):
+    async def scenario(world):
+        await join(world, "one")
+        assert (await world.talker.invoke(kind(), bad)).code == 1
+        assert await lock(world, "one") == [0, 1]
 
     run(scenario)

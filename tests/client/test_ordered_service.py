@@ -477,7 +477,7 @@ class TestOrder:
                     break
                 await scene.pass_time(0.001)
                 await asyncio.sleep(0.001)
-            assert seen == dict.fromkeys(seen, list(range(300)))
+            assert seen == {number: list(range(300)) for number in seen}
             await scene.end(scene.consumer.stop())
             assert [scene.stored(queue_id) for queue_id in seen] == [300] * 3
 
