@@ -14,9 +14,9 @@ from mqframe.broker.identity import Identity
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.core.bodies import DataVersion, KVTable, RegisterBrokerBody, TopicConfigTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE
-from mqframe.core.errors import MqframeError, answer_error
+from mqframe.core.errors import BodyError, MqframeError, answer_error
 from mqframe.core.frame import Frame
-from mqframe.core.loosejson import dumps
+from mqframe.core.loosejson import decode, dumps
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import RegisterBroker, UnregisterBroker
 from mqframe.core.topic_table import TopicTable
@@ -100,7 +100,22 @@ class Registration:
             broker_id=MASTER_ID,
             body_crc32=crc32(body) & 0x7FFFFFFF,
         )
-        return await self._tell(server, request, body)
+        answer = await self._tell(server, request, body)
+        if answer is not None and answer.body:
+            self._mark_ordered(server, bytes(answer.body))
+        return answer is not None
+
+    def _mark_ordered(self, server: str, body: bytes) -> None:
+        """Topics that the name server holds a queue list of are ordered (updateOrderTopicConfig)."""
+        try:
+            ordered = decode(body, KVTable).table
+        except BodyError as problem:
+            log.warning("name server's list of ordered topics", nameserver=server, problem=str(problem))
+            return
+        for name in ordered:
+            topic = self._topics.find(name)
+            if topic is not None and not topic.order:
+                self._topics.ensure(name, topic.read_queue_nums, order=True)
 
     async def ask(self, request: Request) -> Frame | None:
         """What the first name server that answers says; `None` when none does."""
