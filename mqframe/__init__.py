@@ -13,13 +13,19 @@ if TYPE_CHECKING:
     from mqframe.broker.settings import BrokerSettings
     from mqframe.client.admin import AsyncAdmin
     from mqframe.client.blocking_admin import Admin
+    from mqframe.client.blocking_lite_pull_consumer import LitePullConsumer
     from mqframe.client.blocking_producer import Producer
-    from mqframe.client.blocking_pull import BlockingPuller
+    from mqframe.client.blocking_pull import BlockingPuller, Puller
     from mqframe.client.blocking_push_consumer import PushConsumer
+    from mqframe.client.blocking_simple_consumer import SimpleConsumer
     from mqframe.client.consumer_settings import ConsumerSettings
+    from mqframe.client.lite_pull_consumer import AsyncLitePullConsumer
+    from mqframe.client.lite_pull_settings import LitePullSettings
     from mqframe.client.producer import AsyncProducer
+    from mqframe.client.pull import AsyncPuller
     from mqframe.client.push_consumer import AsyncPushConsumer
     from mqframe.client.settings import ClientSettings, ProducerSettings
+    from mqframe.client.simple_consumer import AsyncSimpleConsumer
     from mqframe.core.consume_result import ConsumeResult
     from mqframe.core.errors import (
         AnswerError,
@@ -32,7 +38,9 @@ if TYPE_CHECKING:
         MessageError,
         MqframeError,
         PluginError,
+        ReceiptError,
         Refusal,
+        RequestTimeout,
         RetryError,
         RouteError,
         SettingError,
@@ -41,6 +49,9 @@ if TYPE_CHECKING:
     )
     from mqframe.core.message import Message, MessageQueue, ReceivedMessage, SendResult, SendStatus
     from mqframe.core.message_choice import Sql
+    from mqframe.core.popped import PoppedMessage
+    from mqframe.core.pull import PullResult, PullStatus
+    from mqframe.core.request_reply import ReplyMessage, reply_to
     from mqframe.hooks.interfaces import (
         AllocationStrategy,
         ConsumeContext,
@@ -71,7 +82,8 @@ __version__ = "0.1.0"
 
 _ERRORS = (
     "AnswerError CallTimeout ClosedError ConnectError ConnectionLost FixError GiveUpError MessageError"
-    " MqframeError PluginError Refusal RetryError RouteError SettingError StoreError TooMuchInFlight"
+    " MqframeError PluginError ReceiptError Refusal RequestTimeout RetryError RouteError SettingError"
+    " StoreError TooMuchInFlight"
 )
 _INTERFACES = (
     "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
@@ -86,16 +98,25 @@ _HOME = {
         "client.admin": "AsyncAdmin",
         "client.blocking_admin": "Admin",
         "client.blocking_producer": "Producer",
-        "client.blocking_pull": "BlockingPuller",
+        "client.blocking_lite_pull_consumer": "LitePullConsumer",
+        "client.blocking_pull": "BlockingPuller Puller",
         "client.blocking_push_consumer": "PushConsumer",
+        "client.blocking_simple_consumer": "SimpleConsumer",
+        "client.lite_pull_consumer": "AsyncLitePullConsumer",
+        "client.lite_pull_settings": "LitePullSettings",
         "client.producer": "AsyncProducer",
+        "client.pull": "AsyncPuller",
         "client.consumer_settings": "ConsumerSettings",
         "client.push_consumer": "AsyncPushConsumer",
         "client.settings": "ClientSettings ProducerSettings",
+        "client.simple_consumer": "AsyncSimpleConsumer",
         "core.consume_result": "ConsumeResult",
         "core.errors": _ERRORS,
         "core.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
         "core.message_choice": "Sql",
+        "core.popped": "PoppedMessage",
+        "core.pull": "PullResult PullStatus",
+        "core.request_reply": "ReplyMessage reply_to",
         "hooks.interfaces": _INTERFACES,
         "hooks.manager": "PluginManager",
         "hooks.specs": "hookimpl",
@@ -113,8 +134,11 @@ __all__ = [
     "AllocationStrategy",
     "AnswerError",
     "AsyncAdmin",
+    "AsyncLitePullConsumer",
     "AsyncProducer",
+    "AsyncPuller",
     "AsyncPushConsumer",
+    "AsyncSimpleConsumer",
     "BlockingPuller",
     "Broker",
     "BrokerSettings",
@@ -133,6 +157,8 @@ __all__ = [
     "ForbiddenContext",
     "ForbiddenHook",
     "GiveUpError",
+    "LitePullConsumer",
+    "LitePullSettings",
     "LogRange",
     "Message",
     "MessageError",
@@ -146,13 +172,20 @@ __all__ = [
     "OffsetStoreContext",
     "PluginError",
     "PluginManager",
+    "PoppedMessage",
     "Producer",
     "ProducerSettings",
+    "PullResult",
+    "PullStatus",
+    "Puller",
     "PushConsumer",
     "QueueSelector",
     "ReadFrom",
+    "ReceiptError",
     "ReceivedMessage",
     "Refusal",
+    "ReplyMessage",
+    "RequestTimeout",
     "RetryError",
     "RouteError",
     "RpcHook",
@@ -161,6 +194,7 @@ __all__ = [
     "SendResult",
     "SendStatus",
     "SettingError",
+    "SimpleConsumer",
     "Sql",
     "StoreError",
     "StoreReader",
@@ -168,6 +202,7 @@ __all__ = [
     "TooMuchInFlight",
     "__version__",
     "hookimpl",
+    "reply_to",
 ]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import random
 
-from mqframe.client.pull import ANSWER_SECONDS, GROUP
+from mqframe.client.pull import ANSWER_SECONDS, GROUP, check_numbers
 from mqframe.core import loosejson
 from mqframe.core.bodies import TopicRouteData
+from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, RetryError, RouteError, answer_error
 from mqframe.core.frame import Frame
 from mqframe.core.message import MessageQueue
@@ -18,7 +19,9 @@ from mqframe.core.requests.consumers import (
     GetMaxOffset,
     GetMinOffset,
     OffsetAnswer,
+    QueryConsumerOffset,
     SearchOffsetByTimestamp,
+    UpdateConsumerOffset,
 )
 from mqframe.core.requests.fields import Request, decode_fields
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
@@ -27,7 +30,7 @@ from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
 
 
-class BlockingPuller:
+class Puller:
     """Reads queues at any offset. Many threads may share one.
 
     `nameserver`: "host:port;host:port", by default the variable NAMESRV_ADDR. `remoting`: a client to share,
@@ -90,6 +93,7 @@ class BlockingPuller:
         `wait`: seconds that the broker may wait for the first one. Raises what a call raises, and
         `AnswerError`; an offset that does not exist is no error but OFFSET_ILLEGAL.
         """
+        check_numbers(offset, max_messages)
         wanted = filter_of(expression)
         request = pull_request(
             self.group,
@@ -122,12 +126,37 @@ class BlockingPuller:
             SearchOffsetByTimestamp(queue.topic, queue.queue_id, timestamp_ms, bname=queue.broker_name),
         )
 
+    def committed(self, queue: MessageQueue) -> int | None:
+        """The offset that the broker holds for the group; `None` when it holds none.
+
+        For a new group on a queue that is short, and still whole, brokers say 0.
+        """
+        request = QueryConsumerOffset(self.group, queue.topic, queue.queue_id, bname=queue.broker_name)
+        try:
+            return self._ask(queue, request)
+        except AnswerError as refused:
+            if refused.code == ResponseCode.QUERY_NOT_FOUND:
+                return None
+            raise
+
+    def commit(self, queue: MessageQueue, offset: int) -> None:
+        """Have the broker hold `offset` for the group, and return once it does.
+
+        Raises `AnswerError` 26 for a group that the broker does not know; one that has pulled is known where
+        brokers make groups by themselves.
+        """
+        check_numbers(offset, 1)
+        request = UpdateConsumerOffset(
+            self.group, queue.topic, queue.queue_id, offset, bname=queue.broker_name
+        )
+        self._call(self._address(queue, master=True), request)
+
     def close(self) -> None:
         """Close the connections, unless they are somebody else's."""
         if self._own:
             self._remoting.close()
 
-    def __enter__(self) -> BlockingPuller:
+    def __enter__(self) -> Puller:
         return self
 
     def __exit__(self, *problem: object) -> None:
@@ -151,3 +180,7 @@ class BlockingPuller:
             if address is not None:
                 return address
         raise RouteError(f"the route of topic {queue.topic} names no broker {queue.broker_name}")
+
+
+BlockingPuller = Puller
+"""The name that `Puller` had before."""

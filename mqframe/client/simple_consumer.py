@@ -52,7 +52,7 @@ class _Source(NamedTuple):
 
 
 class _Wish(NamedTuple):
-    count: int
+    messages_max: int
     seconds: float
     attempt_id: str | None
 
@@ -266,7 +266,7 @@ class AsyncSimpleConsumer:
                     source.topic,
                     source.broker_name,
                     interest.wanted,
-                    count_max=wish.count,
+                    count_max=wish.messages_max,
                     invisible_seconds=wish.seconds,
                     wait_seconds=min(wait, left),
                     attempt_id=wish.attempt_id,

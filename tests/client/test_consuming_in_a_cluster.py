@@ -10,7 +10,7 @@ import pytest
 from mqframe.client.consumer_settings import ConsumerSettings
 from mqframe.client.instance import ClientInstance
 from mqframe.client.producer import AsyncProducer
-from mqframe.client.pull import Puller
+from mqframe.client.pull import AsyncPuller
 from mqframe.client.push_consumer import AsyncPushConsumer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consume_result import ConsumeResult
@@ -218,7 +218,7 @@ def test_plain_pulls() -> None:
         await scene.send(*numbered(b"n", 8), tag="b")
         instance = ClientInstance.connect(ClientSettings(nameserver=scene.cluster.nameserver), scene.clock)
         await instance.start()
-        puller = Puller(instance)
+        puller = AsyncPuller(instance=instance)
         queues = await puller.queues("orders")
         assert queues == [MessageQueue("orders", "broker-a", n) for n in range(4)]
         found = []
