@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mqframe.client.blocking_pull import BlockingPuller, Puller
     from mqframe.client.blocking_push_consumer import PushConsumer
     from mqframe.client.blocking_simple_consumer import SimpleConsumer
+    from mqframe.client.blocking_transaction_producer import Transaction, TransactionProducer
     from mqframe.client.consumer_settings import ConsumerSettings
     from mqframe.client.lite_pull_consumer import AsyncLitePullConsumer
     from mqframe.client.lite_pull_settings import LitePullSettings
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from mqframe.client.push_consumer import AsyncPushConsumer
     from mqframe.client.settings import ClientSettings, ProducerSettings
     from mqframe.client.simple_consumer import AsyncSimpleConsumer
+    from mqframe.client.transaction_listener import HalfMessage, TransactionListener, TransactionSendResult
+    from mqframe.client.transaction_producer import AsyncTransaction, AsyncTransactionProducer
+    from mqframe.client.transaction_record import DatabaseOutcome
     from mqframe.core.consume_result import ConsumeResult
     from mqframe.core.errors import (
         AnswerError,
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
     from mqframe.core.popped import PoppedMessage
     from mqframe.core.pull import PullResult, PullStatus
     from mqframe.core.request_reply import ReplyMessage, reply_to
+    from mqframe.core.transaction_outcome import TransactionOutcome
     from mqframe.hooks.interfaces import (
         AllocationStrategy,
         ConsumeContext,
@@ -104,6 +109,11 @@ _HOME = {
         "client.blocking_simple_consumer": "SimpleConsumer",
         "client.lite_pull_consumer": "AsyncLitePullConsumer",
         "client.lite_pull_settings": "LitePullSettings",
+        "client.blocking_transaction_producer": "Transaction TransactionProducer",
+        "client.transaction_listener": "HalfMessage TransactionListener TransactionSendResult",
+        "client.transaction_producer": "AsyncTransaction AsyncTransactionProducer",
+        "client.transaction_record": "DatabaseOutcome",
+        "core.transaction_outcome": "TransactionOutcome",
         "client.producer": "AsyncProducer",
         "client.pull": "AsyncPuller",
         "client.consumer_settings": "ConsumerSettings",
@@ -139,6 +149,8 @@ __all__ = [
     "AsyncPuller",
     "AsyncPushConsumer",
     "AsyncSimpleConsumer",
+    "AsyncTransaction",
+    "AsyncTransactionProducer",
     "BlockingPuller",
     "Broker",
     "BrokerSettings",
@@ -151,12 +163,14 @@ __all__ = [
     "ConsumeHook",
     "ConsumeResult",
     "ConsumerSettings",
+    "DatabaseOutcome",
     "Dispatcher",
     "FixError",
     "Forbidden",
     "ForbiddenContext",
     "ForbiddenHook",
     "GiveUpError",
+    "HalfMessage",
     "LitePullConsumer",
     "LitePullSettings",
     "LogRange",
@@ -200,6 +214,11 @@ __all__ = [
     "StoreReader",
     "StoreSettings",
     "TooMuchInFlight",
+    "Transaction",
+    "TransactionListener",
+    "TransactionOutcome",
+    "TransactionProducer",
+    "TransactionSendResult",
     "__version__",
     "hookimpl",
     "reply_to",
