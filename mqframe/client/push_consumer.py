@@ -31,7 +31,7 @@ from mqframe.core.consume_rules import MessageModel
 from mqframe.core.errors import ClosedError, FixError
 from mqframe.core.message import MessageQueue
 from mqframe.core.message_choice import Sql
-from mqframe.core.topics import check_group, check_topic
+from mqframe.core.topics import check_group, check_topic, retry_topic
 from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook
 from mqframe.hooks.manager import PluginManager, default_manager
 from mqframe.net.clock import LoopClock, SystemClock
@@ -167,8 +167,11 @@ class AsyncPushConsumer:
 
     @property
     def queues(self) -> list[MessageQueue]:
-        """The queues that this member owns now, sorted."""
-        return self._running.pulls.queues if self._running is not None else []
+        """The queues of subscribed topics that this member owns now, sorted."""
+        if self._running is None:
+            return []
+        hidden = retry_topic(self.group)
+        return [queue for queue in self._running.pulls.queues if queue.topic != hidden]
 
     @property
     def client_id(self) -> str:

@@ -1,0 +1,263 @@
+"""Administration of dead letters: read them, and send them again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterable
+from typing import Final
+
+import attrs
+
+from mqframe.client.admin_messages import MessageAdmin
+from mqframe.client.admin_topics import TopicAdmin
+from mqframe.client.pull import AsyncPuller
+from mqframe.core.codes import PERM_READ, ResponseCode, SysFlag
+from mqframe.core.dead_letter_rules import (
+    DeadLetter,
+    DeadLetterFilter,
+    ResendTo,
+    copy_properties,
+    dead_letter,
+    target,
+    was_sent_again,
+)
+from mqframe.core.errors import AnswerError, FixError, MqframeError, RouteError
+from mqframe.core.java_hash import java_hash
+from mqframe.core.message import MessageQueue, ReceivedMessage, SendResult
+from mqframe.core.properties import SHARDING_KEY, encode_properties
+from mqframe.core.requests.admin import UpdateAndCreateTopic
+from mqframe.core.requests.messages import SendMessageV2
+from mqframe.core.send_answer import read_send_answer
+from mqframe.core.topics import DEFAULT_TOPIC, DLQ_PREFIX, check_group, dead_letter_topic, retry_topic
+
+PRODUCER_GROUP: Final = "mqframe-dead-letters"
+READ_AT_ONCE_MAX: Final = 32
+COPIES_MAX: Final = 32
+"""Copies of one message that are looked at, the newest."""
+_COMPRESSION: Final = SysFlag.COMPRESSED | SysFlag.COMPRESSION_MASK
+
+
+@attrs.frozen
+class Resent:
+    """What became of a dead letter that was to be sent again.
+
+    `topic`: where it went; `result`: `None` when it had been sent again before, and was left alone.
+    """
+
+    letter: DeadLetter
+    topic: str
+    result: SendResult | None
+
+
+class DeadLetterAdmin(TopicAdmin, MessageAdmin):
+    """Dead letters. A group's topic of them is write-only until somebody opens it."""
+
+    async def open_dead_letters(self, group: str) -> list[str]:
+        """Let the dead letters of `group` be read: permission 6. The brokers on which that was a change."""
+        return await self._set_readable(group, PERM_READ)
+
+    async def close_dead_letters(self, group: str) -> list[str]:
+        """Have the dead letters of `group` only written again. The brokers on which that was a change."""
+        return await self._set_readable(group, 0)
+
+    async def dead_letters(
+        self, group: str, which: DeadLetterFilter | None = None, *, max_count: int = 1000
+    ) -> list[DeadLetter]:
+        """The dead letters of `group` that `which` means, the oldest first, `max_count` at most.
+
+        None where the group never gave a message up. Raises `FixError` while they may not be read.
+        """
+        which = which or DeadLetterFilter()
+        found: list[DeadLetter] = []
+        for queue in await self._dead_letter_queues(group):
+            count = 0
+            async for letter in self._read(group, queue, which):
+                found.append(letter)
+                count += 1
+                if count >= max_count:
+                    break
+        found.sort(key=lambda letter: (letter.message.store_timestamp, letter.place, letter.id))
+        return found[:max_count]
+
+    async def dead_letter(self, group: str, message_id: str) -> DeadLetter | None:
+        """The dead letter of `group` with a sender's id, the newest where there are several, or with a
+        broker's id; `None` when there is none. Whether the topic may be read makes no difference."""
+        check_group(group)
+        topic = dead_letter_topic(group)
+        try:
+            found = await self.message_by_unique_key(topic, message_id)
+        except RouteError as problem:
+            if not _no_such_topic(problem):
+                raise
+            return None
+        if found is None:
+            found = await self._by_offset_id(topic, message_id)
+        return None if found is None else dead_letter(group, found)
+
+    async def resend_dead_letters(
+        self, letters: Iterable[DeadLetter], *, to: ResendTo | str = ResendTo.GROUP, again: bool = False
+    ) -> list[Resent]:
+        """Send copies of `letters`, one after the other, with the count of their returns at 0 again.
+
+        `to`: "group" (only the group that gave them up gets them) or "topic" (whoever subscribes their
+        original topic does). The dead letters stay where they are. One of which a copy was sent before is
+        left out unless `again`: copies carry a mark, and are looked for by the unique key. That holds over
+        restarts and between operators, but not for two who send the same one in the same moment.
+
+        Raises what a send raises; whatever was sent until then is found by the next call and left out. Raises
+        `FixError` for "group" when the group consumes in order: brokers take such copies for failures.
+        """
+        to = ResendTo(to) if isinstance(to, str) else to
+        done = []
+        proven: set[str] = set()
+        for letter in letters:
+            topic = target(letter, to)
+            if not again and await self._was_sent(letter):
+                done.append(Resent(letter, topic, None))
+                continue
+            result = await self._send_copy(letter, topic, to)
+            done.append(Resent(letter, topic, result))
+            if to is ResendTo.GROUP and letter.group not in proven:
+                await self._prove(letter, result)
+                proven.add(letter.group)
+        return done
+
+    async def _set_readable(self, group: str, readable: int) -> list[str]:
+        check_group(group)
+        topic = dead_letter_topic(group)
+        try:
+            configs = await self.topic_config(topic)
+        except RouteError as problem:
+            if not _no_such_topic(problem):
+                raise
+            return []
+        masters = await self._topic_masters(topic)
+        changed = []
+        for broker, config in configs.items():
+            perm = config.perm & ~PERM_READ | readable
+            if perm != config.perm:
+                request = UpdateAndCreateTopic(
+                    topic,
+                    config.read_queue_nums,
+                    config.write_queue_nums,
+                    perm,
+                    default_topic=DEFAULT_TOPIC,
+                    topic_filter_type=config.topic_filter_type,
+                    topic_sys_flag=config.topic_sys_flag,
+                    order=config.order,
+                )
+                await self._instance.call(masters[broker], request)
+                changed.append(broker)
+        return changed
+
+    async def _dead_letter_queues(self, group: str) -> list[MessageQueue]:
+        check_group(group)
+        topic = dead_letter_topic(group)
+        try:
+            configs = await self.topic_config(topic)
+        except RouteError as problem:
+            if not _no_such_topic(problem):
+                raise
+            return []
+        closed = [broker for broker, config in configs.items() if not config.perm & PERM_READ]
+        if closed:
+            raise FixError(
+                f"topic {topic} may only be written on {', '.join(closed)}; "
+                f"call open_dead_letters({group!r}) or run: mqframe dlq open {group}"
+            )
+        return [
+            MessageQueue(topic, broker, number)
+            for broker, config in configs.items()
+            for number in range(config.read_queue_nums)
+        ]
+
+    async def _read(
+        self, group: str, queue: MessageQueue, which: DeadLetterFilter
+    ) -> AsyncIterator[DeadLetter]:
+        puller = AsyncPuller(instance=self._instance)
+        end = await puller.max_offset(queue)
+        offset = await puller.min_offset(queue)
+        if which.begin_ms > 0:
+            offset = max(offset, await puller.offset_at(queue, which.begin_ms))
+        while offset < end:
+            result = await puller.pull(queue, offset, READ_AT_ONCE_MAX)
+            for message in result.messages:
+                if message.store_timestamp > which.end_ms:
+                    return
+                letter = dead_letter(group, message)
+                if which.matches(letter):
+                    yield letter
+            offset = max(result.next_offset, offset + 1)
+
+    async def _by_offset_id(self, topic: str, message_id: str) -> ReceivedMessage | None:
+        try:
+            found = await self.message_by_id(message_id, topic)
+        except (FixError, AnswerError):
+            return None  # no broker's id, or nothing there
+        if found.topic != topic:
+            return None
+        for name, members in (await self._instance.route(topic)).addresses().items():
+            if found.store_host in members.values():
+                found.broker_name = name
+        return found
+
+    async def _was_sent(self, letter: DeadLetter) -> bool:
+        for topic in {retry_topic(letter.group), letter.topic}:
+            try:
+                copies = await self._copies(topic, letter.unique_key)
+            except RouteError as problem:
+                if not _no_such_topic(problem):
+                    raise
+                continue
+            if was_sent_again(letter, copies):
+                return True
+        return False
+
+    async def _copies(self, topic: str, unique_key: str) -> list[ReceivedMessage]:
+        return await self._query(topic, unique_key, COPIES_MAX, 0, 2**63 - 1, unique=True)
+
+    async def _send_copy(self, letter: DeadLetter, topic: str, to: ResendTo) -> SendResult:
+        message = letter.message
+        queues = (await self._instance.route(topic, refresh=True)).write_queues()
+        if not queues:
+            raise RouteError(f"topic {topic} has no queue that can be written at the moment")
+        key = message.properties.get(SHARDING_KEY)
+        # What was sent by a sharding key goes where the key belongs, as a hash selector finds it.
+        queue = queues[abs(java_hash(key)) % len(queues)] if key else random.choice(queues)
+        address = await self._queue_address(queue)
+        request = SendMessageV2(
+            PRODUCER_GROUP,
+            topic,
+            DEFAULT_TOPIC,
+            len(queues),
+            queue.queue_id,
+            message.sys_flag & _COMPRESSION if message.sys_flag & SysFlag.COMPRESSED else 0,
+            message.born_timestamp,
+            message.flag,
+            encode_properties(copy_properties(letter, to)),
+            0,
+            False,
+            None,
+            False,
+            queue.broker_name,
+        )
+        timeout = self._instance.settings.request_timeout_seconds
+        answer = await self._instance.remoting.invoke(address, request, message.stored_body, timeout=timeout)
+        return read_send_answer(answer, queue, letter.unique_key, address)
+
+    async def _prove(self, letter: DeadLetter, result: SendResult) -> None:
+        """Look where the first copy came to lie: a group that holds queue locks gets nothing through here."""
+        try:
+            stored = await self.message_by_id(result.offset_message_id)
+        except MqframeError:
+            return  # it cannot be looked up; the send itself was a success
+        if stored.topic.startswith(DLQ_PREFIX):
+            raise FixError(
+                f"group {letter.group} consumes in order, so its broker made the copy a dead letter again "
+                f'({result.offset_message_id}); send to the original topic: to="topic", or --to topic'
+            )
+
+
+def _no_such_topic(problem: RouteError) -> bool:
+    cause = problem.__cause__
+    return isinstance(cause, AnswerError) and cause.code == ResponseCode.TOPIC_NOT_EXIST
