@@ -1,4 +1,4 @@
-"""The broker itself: counters (28), settings (25, 26), saved progress (43, 45), and codes that come later.
+"""The broker itself: counters (28), settings (25, 26), saved progress (43), and codes that come later.
 
 Source: AdminBrokerProcessor.java.
 """
@@ -6,6 +6,7 @@ Source: AdminBrokerProcessor.java.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from mqframe.broker.live_settings import LiveSettings, as_lines
@@ -24,10 +25,17 @@ from mqframe.store.message_store import MessageStore
 
 VERSION_TEXT: Final = "V5_3_3"
 """The protocol version by name, as operators' tools show it."""
+_NO_TIMER: Final = {
+    "timerReadBehind": "0",
+    "timerOffsetBehind": "0",
+    "timerCongestNum": "0",
+    "timerEnqueueTps": "0.0",
+    "timerDequeueTps": "0.0",
+}
 
 
 class RuntimeProcessor(Part):
-    """Shows what the broker does, and changes its settings."""
+    """Shows what the broker does, and changes its settings. `more`: counters of other parts."""
 
     def __init__(
         self,
@@ -37,6 +45,7 @@ class RuntimeProcessor(Part):
         live: LiveSettings,
         clock: Clock,
         statistics: Statistics,
+        more: Sequence[Callable[[], dict[str, str]]] = (),
     ) -> None:
         self._store = store
         self._offsets = offsets
@@ -44,6 +53,7 @@ class RuntimeProcessor(Part):
         self._live = live
         self._clock = clock
         self._statistics = statistics
+        self._more = tuple(more)
         self._version = DataVersion(timestamp=clock.now_ms())
 
     def handlers(self) -> dict[int, Handler]:
@@ -53,7 +63,6 @@ class RuntimeProcessor(Part):
             26: self._show,
             28: self._counters,
             43: self._all_offsets,
-            45: self._delay_offsets,
         }
 
     def _change(self, call: Call) -> Reply:
@@ -75,9 +84,6 @@ class RuntimeProcessor(Part):
 
     def _all_offsets(self, call: Call) -> Reply:
         return Reply(body=dumps(self._offsets.dump()))
-
-    def _delay_offsets(self, call: Call) -> Reply:
-        return Reply(body=dumps({"dataVersion": DataVersion(), "offsetTable": {}}))
 
     def _counters(self, call: Call) -> Reply:
         statistics, store = self._statistics, self._store
@@ -118,6 +124,9 @@ class RuntimeProcessor(Part):
                 f"{name}QueueCapacity": "0",
                 f"{name}QueueHeadWaitTimeMills": "0",
             }
+        table |= _NO_TIMER
+        for counters in self._more:
+            table |= counters()
         table |= {"EndTransactionQueueSize": "0", "EndTransactionThreadPoolQueueCapacity": "0"}
         return Reply(body=dumps(KVTable(table=table)))
 

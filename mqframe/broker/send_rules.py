@@ -17,8 +17,9 @@ from mqframe.core.errors import Refusal
 from mqframe.core.group_table import GroupTable
 from mqframe.core.queue_locks import QueueLocks
 from mqframe.core.retry_rules import TIMER_NAMES
+from mqframe.core.timer_rules import recall_handle
 from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import HALF_TOPIC, RETRY_PREFIX
+from mqframe.core.topics import HALF_TOPIC, RETRY_PREFIX, TIMER_TOPIC
 
 
 class Draft:
@@ -49,16 +50,26 @@ Rule = Callable[[Draft], None]
 class DelayMessages:
     """A message that is to be delivered later is stored where such ones wait."""
 
-    __slots__ = ("_rules",)
+    __slots__ = ("_broker_name", "_rules")
 
-    def __init__(self, rules: DelayRules) -> None:
+    def __init__(self, rules: DelayRules, broker_name: str) -> None:
         self._rules = rules
+        self._broker_name = broker_name
 
     def __call__(self, draft: Draft) -> None:
         """Redirect `draft`. Raises `Refusal` 13 for a delay that cannot be kept."""
         if draft.topic == HALF_TOPIC:
             return  # its delay begins when it is committed
-        draft.topic, draft.queue_id = self._rules.place(draft.topic, draft.queue_id, draft.properties)
+        topic = draft.topic
+        draft.topic, draft.queue_id = self._rules.place(topic, draft.queue_id, draft.properties)
+        if draft.topic == TIMER_TOPIC != topic and not topic.startswith(RETRY_PREFIX):
+            # With this its sender can take it back (SendMessageProcessor.attachRecallHandle).
+            draft.answer["recallHandle"] = recall_handle(
+                topic,
+                self._broker_name,
+                int(draft.properties[p.TIMER_OUT_MS]),
+                draft.properties[p.UNIQUE_KEY],
+            )
 
 
 class DivertDeadLetters:

@@ -21,6 +21,7 @@ from mqframe.broker.progress import Progress
 from mqframe.broker.pull import PullProcessor
 from mqframe.broker.registration import Registration
 from mqframe.broker.relay import RelayProcessor
+from mqframe.broker.replies import ReplyProcessor
 from mqframe.broker.resets import ResetProcessor
 from mqframe.broker.runtime import RuntimeProcessor
 from mqframe.broker.send import SendProcessor
@@ -57,6 +58,7 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
             store, topics, groups, clients, offsets, state.filters, state.polling, live, clock, statistics
         ),
         ClientProcessor(clients, groups, topics, live, state.filters),
+        ReplyProcessor(targets, clients, state.inlet, identity, live, clock),
         OffsetProcessor(store, offsets, topics, groups),
         LockProcessor(locks, groups, clients),
         LookupProcessor(store, live),

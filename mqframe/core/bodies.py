@@ -344,13 +344,6 @@ class ConsumerOffsetTable(Body):
     offset_table: dict[str, dict[int, int]] = {}
 
 
-class DelayOffsetTable(Body):
-    """`config/delayOffset.json`: delay level to offset of its queue."""
-
-    data_version: DataVersion | None = None
-    offset_table: dict[int, int] = {}
-
-
 class SubscriptionAnswer(Body):
     """What a group wants of one topic."""
 

@@ -1,30 +1,101 @@
-"""Where a delayed message waits (store.md §6, §9; source: HookUtils.java)."""
+"""Where a message that is to be delivered later waits (source: HookUtils.java)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from mqframe.core import properties as p
-from mqframe.core.topics import SCHEDULE_TOPIC
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.timer_rules import slot_time, wanted_time, whole_number
+from mqframe.core.topics import SCHEDULE_TOPIC, TIMER_TOPIC
+
+_INT_MAX = (1 << 31) - 1
+
+
+class TimerLimits(NamedTuple):
+    """How the timer is set. `precision_ms`: length of a slot; `delay_ms_max`: longest wait."""
+
+    precision_ms: int = 1000
+    delay_ms_max: int = 3 * 86_400_000
+    enabled: bool = True
 
 
 class DelayRules:
-    """Decides which messages wait, and where. `levels`: the delays of levels 1, 2, … in ms."""
+    """Decides which messages wait, and where.
 
-    __slots__ = ("_levels",)
+    | properties | where |
+    |-|-|
+    | DELAY over 0 | queue of the level in the delay topic; what asks for a time as well loses that |
+    | TIMER_DELAY_SEC, TIMER_DELAY_MS or TIMER_DELIVER_MS, the first counts: a time to come | timer topic |
+    | the same: a time that has passed | not at all |
+    | TIMER_OUT_MS as well: it has waited already | not at all |
+    | none of these, DELAY of 0 and less | not at all |
 
-    def __init__(self, levels: tuple[int, ...]) -> None:
+    `levels`: the delays of levels 1, 2, … in ms. `now_ms`: wall-clock time.
+    """
+
+    __slots__ = ("_levels", "_now_ms", "_timer")
+
+    def __init__(
+        self, levels: tuple[int, ...], now_ms: Callable[[], int], timer: TimerLimits | None = None
+    ) -> None:
         self._levels = levels
+        self._now_ms = now_ms
+        self._timer = timer or TimerLimits()
 
     def place(self, topic: str, queue_id: int, properties: dict[str, str]) -> tuple[str, int]:
         """Topic and queue in which a message for `topic` and `queue_id` is stored.
 
-        A message that waits gets its real place into `properties`.
+        A message that waits gets its real place into `properties`. Raises `Refusal`: 13 for a delay that is
+        no number and for a time too far away, 1 when the timer is switched off.
         """
-        text = properties.get(p.DELAY, "").strip()
-        level = int(text) if text.isdecimal() else 0
-        if level <= 0:
+        level = _level(properties)
+        if level > 0:
+            for name in (p.TIMER_DELIVER_MS, p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS):
+                properties.pop(name, None)
+            level = min(level, len(self._levels))
+            properties[p.DELAY] = str(level)
+            return self._redirect(topic, queue_id, properties, SCHEDULE_TOPIC, level - 1)
+        if topic == TIMER_TOPIC or p.TIMER_OUT_MS in properties:
             return topic, queue_id
-        level = min(level, len(self._levels))
-        properties[p.DELAY] = str(level)
+        now = self._now_ms()
+        wanted = wanted_time(properties, now)
+        if wanted is None:
+            return topic, queue_id
+        timer = self._timer
+        if not timer.enabled:
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR, "delivery at a given time is switched off (timerWheelEnable)"
+            )
+        if wanted <= now:
+            if p.TIMER_DELETE_KEY in properties:
+                raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "the time of the message to recall has passed")
+            return topic, queue_id
+        if wanted - now > timer.delay_ms_max:
+            raise Refusal(
+                ResponseCode.MESSAGE_ILLEGAL,
+                f"delivery in {wanted - now} ms is further away than {timer.delay_ms_max} ms"
+                " (timerMaxDelaySec): ask for an earlier time",
+            )
+        properties[p.TIMER_OUT_MS] = str(slot_time(wanted, timer.precision_ms))
+        return self._redirect(topic, queue_id, properties, TIMER_TOPIC, 0)
+
+    @staticmethod
+    def _redirect(
+        topic: str, queue_id: int, properties: dict[str, str], waiting_topic: str, waiting_queue: int
+    ) -> tuple[str, int]:
         properties[p.REAL_TOPIC] = topic
         properties[p.REAL_QUEUE_ID] = str(queue_id)
-        return SCHEDULE_TOPIC, level - 1
+        return waiting_topic, waiting_queue
+
+
+def _level(properties: dict[str, str]) -> int:
+    text = properties.get(p.DELAY)
+    if text is None:
+        return 0
+    level = whole_number(text)
+    if level is None or abs(level) > _INT_MAX:
+        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"property {p.DELAY} is {text!r}: give a delay level")
+    return level

@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Sequence
 
 from mqframe.core import properties as p
-from mqframe.core.bodies import DataVersion, DelayOffsetTable
+from mqframe.core.bodies import DataVersion
 from mqframe.core.clock import Clock
 from mqframe.core.data_version import next_version
+from mqframe.core.delay_tables import DelayOffsetTable
 from mqframe.core.topics import HALF_TOPIC
 
 
@@ -77,6 +78,11 @@ class LevelSchedule:
                     self.head = time
                 return count
         return len(times)
+
+    def correct(self, low: int, high: int) -> None:
+        """The queue has the offsets from `low` to `high`."""
+        self.end = high
+        self.move(min(max(self.position, low), high))
 
     def move(self, position: int) -> None:
         """Everything before `position` is done."""

@@ -196,6 +196,16 @@ class GetAllDelayOffset(Request):
     """How far each delay level has come."""
 
 
+@request(60, answer_body="the timer's checkpoint, as its file holds it")
+class GetTimerCheckPoint(Request):
+    """How far delivery at a given time has come."""
+
+
+@request(61, answer_body="config/timermetrics")
+class GetTimerMetrics(Request):
+    """How many messages of each topic wait for a given time."""
+
+
 @request(305, answer_body="TopicList")
 class GetSystemTopicListFromBroker(Request):
     """The topics that the broker made for itself."""

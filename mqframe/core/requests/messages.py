@@ -89,6 +89,21 @@ class SendBatchMessage(SendFieldsV2, rename=_LETTERS):
     """Store several messages of one topic and queue."""
 
 
+class RecallAnswer(Header):
+    """The unique key of the message that was taken back."""
+
+    msg_id: str
+
+
+@request(370, RecallAnswer)
+class RecallMessage(Request):
+    """Take back a message that waits for a given time."""
+
+    topic: str
+    recall_handle: str
+    producer_group: str | None = None
+
+
 class PullAnswer(Header):
     """Where to go on. Answers 24 and 25 carry none of these."""
 

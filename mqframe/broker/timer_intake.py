@@ -1,0 +1,94 @@
+"""Takes messages from the timer topic into the wheel (TimerMessageStore.enqueue, doEnqueue)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqframe.broker.release import Release
+from mqframe.core import properties as p
+from mqframe.core.frame import Body
+from mqframe.core.java_hash import java_hash
+from mqframe.core.message import ReceivedMessage
+from mqframe.core.timer_metrics import TimerMetrics
+from mqframe.core.timer_rules import NEVER_ENQUEUED, delivered_properties, whole_number
+from mqframe.core.topics import TIMER_TOPIC
+from mqframe.log import get_logger
+from mqframe.net.clock import LoopClock
+from mqframe.store.message_store import MessageStore
+from mqframe.store.timer.timer_store import TimerStore
+
+log = get_logger("broker")
+_SLICE_MESSAGES: Final = 64
+"""Taken in before other work of the loop gets its turn: about 2 ms."""
+
+
+class TimerIntake:
+    """Follows the timer topic. What is due already does not go into the wheel, but where it belongs."""
+
+    __slots__ = ("_clock", "_metrics", "_release", "_store", "_timer")
+
+    def __init__(
+        self,
+        store: MessageStore,
+        timer: TimerStore,
+        metrics: TimerMetrics,
+        release: Release,
+        clock: LoopClock,
+    ) -> None:
+        self._store = store
+        self._timer = timer
+        self._metrics = metrics
+        self._release = release
+        self._clock = clock
+
+    @property
+    def behind(self) -> int:
+        """Messages of the timer topic that are not taken in."""
+        return max(0, self._store.queue_max(TIMER_TOPIC, 0) - self._timer.queue_offset)
+
+    def correct(self) -> None:
+        """Let the position lie within the queue."""
+        low, high = self._store.queue_min(TIMER_TOPIC, 0), self._store.queue_max(TIMER_TOPIC, 0)
+        self._timer.queue_offset = min(max(self._timer.queue_offset, low), high)
+
+    async def take_slice(self) -> None:
+        """Take in the next few. Raises `Refusal` when the store takes nothing, OSError; can be repeated."""
+        timer = self._timer
+        offset = timer.queue_offset
+        entries = self._store.entries(TIMER_TOPIC, 0, offset, _SLICE_MESSAGES)
+        if not entries:
+            self.correct()
+            return
+        records = await self._store.records_at([(physical, size) for physical, size, _ in entries])
+        timer.move_write_time(self._clock.now_ms())
+        for (physical, size, _), record in zip(entries, records, strict=True):
+            if record is not None and not timer.has(physical):
+                self._take(record, physical, size)
+            offset += 1
+            timer.taken_in(offset, physical)
+
+    def _take(self, record: Body, physical: int, size: int) -> None:
+        message = self._release.read(record, physical)
+        if message is None:
+            return
+        properties = message.properties
+        out = whole_number(properties.get(p.TIMER_OUT_MS, ""))
+        topic = properties.get(p.REAL_TOPIC)
+        if out is None or topic is None:
+            log.error("a message of the timer topic says neither when nor where; left out", offset=physical)
+            return
+        recalls = p.TIMER_DELETE_KEY in properties
+        if out < self._timer.write_time:
+            self._deliver_now(message, recalls)
+            return
+        self._timer.add(out, physical, size, java_hash(topic), recalls=recalls)
+        self._metrics.add(topic, -1 if recalls else 1)
+
+    def _deliver_now(self, message: ReceivedMessage, recalls: bool) -> None:
+        if recalls:
+            return  # what it takes back is delivered already
+        now = self._clock.now_ms()
+        self._release.put(
+            message,
+            delivered_properties(message.properties, enqueue_ms=NEVER_ENQUEUED, now=now, rolls=False),
+        )

@@ -1,0 +1,105 @@
+"""Delivers the messages of one slot of the wheel (TimerMessageStore.dequeue)."""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from typing import Final
+
+from mqframe.broker.release import Release
+from mqframe.core import properties as p
+from mqframe.core.clock import Clock
+from mqframe.core.timer_layout import Unit
+from mqframe.core.timer_metrics import TimerMetrics
+from mqframe.core.timer_rules import delete_key, delivered_properties
+from mqframe.core.topics import TIMER_TOPIC
+from mqframe.store.message_store import MessageStore
+from mqframe.store.timer.timer_store import TimerStore
+from mqframe.store.timer.wheel import Slot
+
+_SLICE_UNITS: Final = 1024
+_SLICE_MESSAGES: Final = 64
+
+
+class SlotDelivery:
+    """Delivers `slot`: oldest message first, without those that are recalled in the same slot.
+
+    Of what waits in the slot only positions in the timer log are held, 8 bytes a message. `deliver` can be
+    called again after an error, and goes on where it was.
+    """
+
+    __slots__ = (
+        "_at", "_clock", "_listed", "_metrics", "_positions", "_recalled", "_recalls", "_release", "_store",
+        "_timer", "slot",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        slot: Slot,
+        timer: TimerStore,
+        store: MessageStore,
+        metrics: TimerMetrics,
+        release: Release,
+        clock: Clock,
+    ) -> None:
+        self.slot = slot
+        self._timer = timer
+        self._store = store
+        self._metrics = metrics
+        self._release = release
+        self._clock = clock
+        self._positions = array("q")
+        self._recalls = array("q")
+        self._recalled: set[str] = set()
+        self._listed = False
+        self._at = 0
+
+    async def deliver(self) -> None:
+        """Deliver all. Raises `Refusal` when the store takes nothing, OSError."""
+        if not self._listed:
+            await self._list()
+            self._listed = True
+        positions = self._positions
+        while self._at < len(positions):
+            units = self._timer.units(positions[self._at : self._at + _SLICE_MESSAGES])
+            records = await self._store.records_at([(unit.log_offset, unit.size) for unit in units])
+            for unit, record in zip(units, records, strict=True):
+                if record is not None:
+                    self._release_one(unit, record)
+                self._at += 1
+            await asyncio.sleep(0)
+
+    async def _list(self) -> None:
+        """Walk back through the slot, then look up what is recalled."""
+        positions, recalls = array("q"), array("q")
+        for position, unit in self._timer.chain(self.slot):
+            (recalls if unit.recalls else positions).append(position)
+            if (len(positions) + len(recalls)) % _SLICE_UNITS == 0:
+                await asyncio.sleep(0)
+        positions.reverse()
+        self._positions, self._recalls = positions, recalls
+        for start in range(0, len(recalls), _SLICE_MESSAGES):
+            units = self._timer.units(recalls[start : start + _SLICE_MESSAGES])
+            for unit, record in zip(
+                units, await self._store.records_at([(u.log_offset, u.size) for u in units]), strict=True
+            ):
+                message = None if record is None else self._release.read(record, unit.log_offset)
+                key = None if message is None else message.properties.get(p.TIMER_DELETE_KEY)
+                if key is not None:
+                    self._recalled.add(key)
+            await asyncio.sleep(0)
+
+    def _release_one(self, unit: Unit, record: bytes | bytearray | memoryview) -> None:
+        message = self._release.read(record, unit.log_offset)
+        if message is None:
+            return
+        properties = message.properties
+        topic = properties.get(p.REAL_TOPIC, "")
+        if self._recalled and delete_key(topic, properties.get(p.UNIQUE_KEY, "")) in self._recalled:
+            return
+        more = delivered_properties(
+            properties, enqueue_ms=unit.write_time, now=self._clock.now_ms(), rolls=unit.rolls
+        )
+        self._release.put(message, more, (TIMER_TOPIC, 0) if unit.rolls else None)
+        if topic:
+            self._metrics.add(topic, -1)

@@ -1,0 +1,192 @@
+"""Delivery at a given time: takes messages into the wheel and delivers slots that have ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from mqframe.broker.alarm import LONGEST_WAIT_MS, Alarm
+from mqframe.broker.part import Part, Periodic
+from mqframe.broker.release import Release
+from mqframe.broker.timer_intake import TimerIntake
+from mqframe.broker.timer_slot import SlotDelivery
+from mqframe.core.errors import Refusal
+from mqframe.core.loosejson import dumps
+from mqframe.core.timer_metrics import TimerMetrics
+from mqframe.core.topics import TIMER_TOPIC
+from mqframe.log import get_logger
+from mqframe.net.call import Call, Handler, Reply
+from mqframe.net.clock import LoopClock
+from mqframe.store.message_store import MessageStore
+from mqframe.store.timer.timer_store import TimerStore
+
+log = get_logger("broker")
+_GATHER_MS: Final = 20
+"""How long new messages are gathered before they are taken in; far less than a slot is long."""
+_RETRY_MS: Final = 500
+_CLEAN_SECONDS: Final = 30.0
+
+
+class Timers(Part):
+    """Runs the timer of one store.
+
+    A message is delivered when its slot has ended: not early, and at most one precision after its time. What
+    waits lies in files only. A broker that is killed goes on where its checkpoint stands: it may deliver
+    the last second again.
+    """
+
+    def __init__(
+        self, store: MessageStore, release: Release, metrics: TimerMetrics, clock: LoopClock
+    ) -> None:
+        self._store = store
+        self._release = release
+        self._metrics = metrics
+        self._clock = clock
+        self._settings = store.settings
+        self._timer: TimerStore | None = None
+        self._intake: TimerIntake | None = None
+        self._slot: SlotDelivery | None = None
+        self._alarm = Alarm(clock, self._round, "timer")
+        self._flush_alarm = Alarm(clock, self._flush, "timer flush")
+        self._disk = ThreadPoolExecutor(1, thread_name_prefix="mqframe-timer")
+        self._saved = b""
+        self._refused = False
+
+    def handlers(self) -> dict[int, Handler]:
+        """The codes served here."""
+        return {60: self._show_checkpoint, 61: self._show_metrics}
+
+    def periodic(self) -> list[Periodic]:
+        """Removing log files that nobody needs."""
+        return [Periodic(_CLEAN_SECONDS, self._clean, "timer clean-up")]
+
+    async def start(self) -> None:
+        """Open and recover the timer's files. Raises `StoreError`."""
+        settings = self._settings
+        self._timer = timer = TimerStore(
+            settings.directory,
+            precision_ms=settings.timer_precision_ms,
+            window_slots=settings.timer_window_slots,
+            log_file_bytes=settings.timer_log_file_bytes,
+            now=self._clock.now_ms(),
+        )
+        self._intake = TimerIntake(self._store, timer, self._metrics, self._release, self._clock)
+        self._intake.correct()
+        self._saved = timer.checkpoint.encode()
+        self._alarm.ring_in(0)
+
+    async def stop(self) -> None:
+        """Deliver nothing further; bring everything to disk."""
+        await self._alarm.stop()
+        await self._flush_alarm.stop()
+        timer, self._timer = self._timer, None
+        if timer is None:
+            return
+        timer.mark(self._store.max_offset)
+        # The store flushes everything before its stop counts as an orderly one.
+        await self._sync(timer, timer.begin_sync(None, self._clock.now_ms()))
+        self._disk.shutdown()
+        timer.close()
+
+    def abandon(self) -> None:
+        """Let go of the files."""
+        self._alarm.cancel()
+        self._flush_alarm.cancel()
+        self._disk.shutdown()
+        if self._timer is not None:
+            self._timer.close()
+            self._timer = None
+
+    def arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        """Messages for the wheel are there."""
+        if topic == TIMER_TOPIC:
+            self._alarm.ring_in(_GATHER_MS)
+
+    def counters(self) -> dict[str, str]:
+        """How far the timer is behind (s and messages) and how much waits, as operators' tools want it."""
+        timer, intake = self._timer, self._intake
+        if timer is None or intake is None:
+            return {}
+        return {
+            "timerReadBehind": str(max(0, self._clock.now_ms() - timer.read_time) // 1000),
+            "timerOffsetBehind": str(intake.behind),
+            "timerCongestNum": str(timer.waiting),
+        }
+
+    async def _round(self) -> int | None:
+        """Take in what is new, deliver what is due; gives the wait before the next round, ms."""
+        timer, intake = self._timer, self._intake
+        if timer is None or intake is None:
+            return None
+        try:
+            await self._take_and_deliver(timer, intake)
+        except (Refusal, OSError) as problem:
+            if not self._refused:
+                log.error("messages for a given time wait: the store takes nothing", problem=str(problem))
+            self._refused = True
+            return _RETRY_MS
+        finally:
+            if timer.mark(self._store.max_offset):
+                self._flush_alarm.ring_in(self._settings.timer_flush_interval_ms)
+        self._refused = False
+        return self._wait(timer)
+
+    async def _take_and_deliver(self, timer: TimerStore, intake: TimerIntake) -> None:
+        while True:
+            # First what is new: it may recall what is about to be delivered.
+            end = self._store.queue_max(TIMER_TOPIC, 0)
+            while timer.queue_offset < end:
+                await intake.take_slice()
+                await asyncio.sleep(0)
+            now_slot = timer.move_write_time(self._clock.now_ms())
+            if self._slot is None:
+                slot = timer.next_slot(now_slot)
+                if slot is None:
+                    timer.skip_to(now_slot)
+                    return
+                self._slot = SlotDelivery(slot, timer, self._store, self._metrics, self._release, self._clock)
+            await self._slot.deliver()
+            timer.delivered(self._slot.slot)
+            self._slot = None
+
+    def _wait(self, timer: TimerStore) -> int | None:
+        if timer.is_empty:
+            return None
+        slot = timer.next_slot(timer.read_time + LONGEST_WAIT_MS)
+        if slot is None:
+            return LONGEST_WAIT_MS
+        return max(0, slot.time + timer.precision - self._clock.now_ms())
+
+    # On disk
+
+    async def _flush(self) -> int | None:
+        timer = self._timer
+        if timer is None:
+            return None
+        encoded = timer.begin_sync(self._store.flushed_offset, self._clock.now_ms())
+        if encoded != self._saved:
+            await self._sync(timer, encoded)
+        return None if timer.is_settled else self._settings.timer_flush_interval_ms
+
+    async def _sync(self, timer: TimerStore, encoded: bytes) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._disk, timer.sync, encoded)
+        except OSError as problem:
+            log.error("the timer's files were not flushed", problem=str(problem))
+        else:
+            self._saved = encoded
+
+    def _clean(self) -> None:
+        if self._timer is not None:
+            for path in self._timer.clean(self._store.min_offset):
+                log.info("timer-log file removed", file=str(path))
+
+    # Shown to others
+
+    def _show_checkpoint(self, call: Call) -> Reply:
+        return Reply(body=b"" if self._timer is None else self._timer.checkpoint.encode())
+
+    def _show_metrics(self, call: Call) -> Reply:
+        return Reply(body=dumps(self._metrics.dump()))

@@ -1,0 +1,26 @@
+"""Saved tables of messages that wait."""
+
+from __future__ import annotations
+
+from mqframe.core.bodies import Body, DataVersion
+
+
+class DelayOffsetTable(Body):
+    """`config/delayOffset.json`: delay level to offset of its queue."""
+
+    data_version: DataVersion | None = None
+    offset_table: dict[int, int] = {}
+
+
+class TimerMetric(Body):
+    """How many messages of a topic wait for a given time; `time_stamp`: of the last change, ms."""
+
+    count: int = 0
+    time_stamp: int = 0
+
+
+class TimerMetricTable(Body):
+    """`config/timermetrics`: waiting messages by topic."""
+
+    data_version: DataVersion | None = None
+    timing_count: dict[str, TimerMetric] = {}

@@ -1,0 +1,133 @@
+"""Delivery at a given time: when, in which slot of the wheel, and what is taken back.
+
+Source: HookUtils.java, TimerMessageStore.java, RecallMessageProcessor.java, RecallMessageHandle.java.
+
+A message asked for at time t waits in the slot that begins before t and ends at or after it; a slot is
+delivered when it has ended. So no message comes early, and none later than one precision after its time.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Final, NamedTuple
+
+from mqframe.core import properties as p
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+
+NEVER_ENQUEUED: Final = (1 << 63) - 1
+"""What TIMER_ENQUEUE_MS says of a message that was due before it got to the wheel."""
+RECALL_TAG: Final = "_RECALL_TAG_"
+RECALL_BODY: Final = b"0"
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}\Z")
+_LONG_MAX: Final = (1 << 63) - 1
+
+
+def whole_number(text: str) -> int | None:
+    """The 64-bit number that `text` says; `None` when it says none."""
+    if not _NUMBER.match(text):
+        return None
+    value = int(text)
+    return value if -_LONG_MAX - 1 <= value <= _LONG_MAX else None
+
+
+def wanted_time(properties: dict[str, str], now: int) -> int | None:
+    """When the message wants to be delivered, ms; `None` when it does not say.
+
+    Of several properties the delay in seconds counts first, then the one in ms. Raises `Refusal` 13 for one
+    that is no number.
+    """
+    for name, factor, base in (
+        (p.TIMER_DELAY_SEC, 1000, now),
+        (p.TIMER_DELAY_MS, 1, now),
+        (p.TIMER_DELIVER_MS, 1, 0),
+    ):
+        text = properties.get(name)
+        if text is not None:
+            number = whole_number(text)
+            if number is None:
+                raise Refusal(
+                    ResponseCode.MESSAGE_ILLEGAL, f"property {name} is {text!r}: give a whole number"
+                )
+            return base + number * factor
+    return None
+
+
+def slot_time(deliver_ms: int, precision_ms: int) -> int:
+    """The time of the slot that is delivered first at or after `deliver_ms`, ms."""
+    return (deliver_ms - 1) // precision_ms * precision_ms
+
+
+def slot_of_write(time_ms: int, precision_ms: int) -> int:
+    """The time of the slot that `time_ms` lies in, ms."""
+    return time_ms // precision_ms * precision_ms
+
+
+def placed(out_ms: int, write_ms: int, window_slots: int, precision_ms: int) -> tuple[int, bool]:
+    """The slot time (ms) at which a message for slot `out_ms` is put, and whether it has to roll then.
+
+    `write_ms`: time of the slot of now. A wheel reaches `window_slots` ahead. What lies further goes to the
+    window's end and rolls; what lies little further than that goes to its middle, so that the next round is
+    not a short one.
+    """
+    window = window_slots * precision_ms
+    ahead = out_ms - write_ms
+    if ahead < window:
+        return out_ms, False
+    if ahead - window < window_slots // 3 * precision_ms:
+        return write_ms + window_slots // 2 * precision_ms, True
+    return write_ms + window, True
+
+
+def delete_key(topic: str, unique_key: str) -> str:
+    """What a recall names: the message of `topic` with this unique key."""
+    return f"{topic}+{unique_key}"
+
+
+class RecallHandle(NamedTuple):
+    """Names one waiting message. `time`: a time, ms, as text, that lies in the slot of the message."""
+
+    topic: str
+    broker_name: str
+    time: str
+    message_id: str
+
+    def encode(self) -> str:
+        """The text that senders get and give back."""
+        raw = " ".join(("v1", self.topic, self.broker_name, self.time, self.message_id))
+        return base64.urlsafe_b64encode(raw.encode()).decode()
+
+
+def recall_handle(topic: str, broker_name: str, out_ms: int, message_id: str) -> str:
+    """The handle of the message that waits in slot `out_ms`."""
+    return RecallHandle(topic, broker_name, str(out_ms + 1), message_id).encode()
+
+
+def decode_recall_handle(text: str) -> RecallHandle:
+    """What a handle says. Raises ValueError when it is none."""
+    try:
+        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+        raw = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise ValueError("recall handle is invalid") from None
+    words = raw.split(" ")
+    if words[0] != "v1" or len(words) < 5 or not words[4]:
+        raise ValueError("recall handle is invalid")
+    return RecallHandle(*words[1:5])
+
+
+def delivered_properties(
+    properties: dict[str, str], *, enqueue_ms: int, now: int, rolls: bool
+) -> dict[str, str]:
+    """The properties with which a message leaves the wheel: for its topic, or for another round in it.
+
+    The sender's stay, and so does what names the real topic and the slot, which keeps it from waiting again.
+    """
+    more = {p.TIMER_ENQUEUE_MS: str(enqueue_ms), p.TIMER_DEQUEUE_MS: str(now)}
+    if rolls:
+        times = whole_number(properties.get(p.TIMER_ROLL_TIMES, "0")) or 0
+        more[p.TIMER_ROLL_TIMES] = str(times + 1)
+    return properties | more

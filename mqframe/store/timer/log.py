@@ -1,0 +1,142 @@
+"""The timer log: one unit for each message in the wheel, in files one after another (TimerLog.java)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Final
+
+from mqframe.core.timer_layout import BLANK, BLANK_MAGIC, UNIT, Unit, decode_unit, is_blank
+from mqframe.store.descriptors import write_all
+from mqframe.store.layout import file_name, numbered_files
+
+_BLOCK_UNITS: Final = 1024
+
+
+class TimerLog:
+    """Sparse files of `file_bytes` in `directory`. `end`: position of the next unit, bytes.
+
+    Made by a start; its end is found by `units_from`, and set by `cut`. Raises `StoreError` for files of
+    another size.
+    """
+
+    def __init__(self, directory: Path, file_bytes: int) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._file_bytes = file_bytes
+        self._files: dict[int, int] = {}
+        for base, path in numbered_files(directory, file_bytes):
+            self._files[base] = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.end = self._last + file_bytes if self._files else 0
+
+    @property
+    def start(self) -> int:
+        """Position of the oldest file."""
+        return min(self._files, default=0)
+
+    @property
+    def _last(self) -> int:
+        return max(self._files, default=0)
+
+    def append(self, unit: Unit) -> int:
+        """Write `unit` at the end; gives its position. Raises OSError, and can be called again then."""
+        base = self.end - self.end % self._file_bytes
+        left = self._file_bytes - (self.end - base)
+        if left < UNIT.size + BLANK.size:
+            write_all(self._files[base], BLANK.pack(left, 0, BLANK_MAGIC), self.end - base)
+            base += self._file_bytes
+            self.end = base
+        if base not in self._files:
+            self._files[base] = self._open(base)
+        position = self.end
+        write_all(self._files[base], unit.encode(), position - base)
+        self.end = position + UNIT.size
+        return position
+
+    def unit(self, position: int) -> Unit | None:
+        """The unit at `position`; `None` when there is none (any more)."""
+        if not 0 <= position < self.end:
+            return None
+        at = position % self._file_bytes
+        descriptor = self._files.get(position - at)
+        return None if descriptor is None else decode_unit(os.pread(descriptor, UNIT.size, at))
+
+    def units_from(self, position: int) -> Iterator[tuple[int, Unit]]:
+        """Position and unit of each from `position` on, to the last good one.
+
+        Looks at the bytes alone, not at `end`; the next position after the last one given is the log's end.
+        """
+        for base in sorted(self._files):
+            if base + self._file_bytes <= position:
+                continue
+            ended = yield from self._units_of(base, max(0, position - base))
+            if not ended:
+                return
+
+    def reaches(self, position: int) -> bool:
+        """Whether a unit lies right before `position`, or a file begins there. Looks at the bytes alone."""
+        at = position % self._file_bytes
+        if at == 0:
+            return position in self._files or position - self._file_bytes in self._files
+        descriptor = self._files.get(position - at)
+        if descriptor is None or at < UNIT.size:
+            return False
+        return decode_unit(os.pread(descriptor, UNIT.size, at - UNIT.size)) is not None
+
+    def _units_of(self, base: int, at: int) -> Generator[tuple[int, Unit], None, bool]:
+        """The units of one file from byte `at` on; gives whether they reach its end."""
+        while at < self._file_bytes:
+            raw = os.pread(self._files[base], _BLOCK_UNITS * UNIT.size, at)
+            for offset in range(0, len(raw), UNIT.size):
+                if is_blank(raw, offset):
+                    return True
+                unit = decode_unit(raw, offset)
+                if unit is None:
+                    return False
+                yield base + at + offset, unit
+            at += _BLOCK_UNITS * UNIT.size
+        return True
+
+    def cut(self, end: int) -> None:
+        """Make `end` the end: later files go, the rest of the last one becomes zeros."""
+        for base in [base for base in self._files if base >= end and base > 0]:
+            os.close(self._files.pop(base))
+            (self._directory / file_name(base)).unlink()
+        self.end = end
+        at = end % self._file_bytes
+        descriptor = self._files.get(end - at)
+        if descriptor is not None:
+            os.ftruncate(descriptor, at)
+            os.ftruncate(descriptor, self._file_bytes)
+
+    def remove_before(self, log_offset: int) -> list[Path]:
+        """Remove files, not the last, all of whose messages lie before commit-log offset `log_offset`."""
+        removed = []
+        last_unit = (self._file_bytes - BLANK.size) // UNIT.size * UNIT.size - UNIT.size
+        for base in sorted(self._files)[:-1]:
+            unit = self.unit(base + last_unit)
+            if unit is not None and unit.log_offset >= log_offset:
+                break
+            os.close(self._files.pop(base))
+            path = self._directory / file_name(base)
+            path.unlink(missing_ok=True)
+            removed.append(path)
+        return removed
+
+    def sync(self) -> None:
+        """Wait until the disk holds all units. For a thread."""
+        for base in sorted(self._files)[-2:]:
+            os.fdatasync(self._files[base])
+
+    def close(self) -> None:
+        """Close all files."""
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        self._files = {}
+
+    def _open(self, base: int) -> int:
+        path = self._directory / file_name(base)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        os.ftruncate(descriptor, self._file_bytes)
+        return descriptor

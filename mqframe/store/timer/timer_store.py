@@ -1,0 +1,228 @@
+"""The timer's files behind one object, and how they are brought together again after a kill.
+
+Source: TimerMessageStore.java (recover, doEnqueue, dequeue, prepareTimerCheckPoint).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from mqframe.core.timer_layout import MAGIC_DELETE, MAGIC_PLAIN, MAGIC_ROLL, UNIT, Unit
+from mqframe.core.timer_rules import placed, slot_of_write
+from mqframe.log import get_logger
+from mqframe.store.layout import Layout
+from mqframe.store.timer.checkpoint import TimerCheckpoint
+from mqframe.store.timer.log import TimerLog
+from mqframe.store.timer.wheel import Slot, TimerWheel
+
+log: Final = get_logger("store")
+_REACH_SLOTS: Final = 7 * 86_400
+_SPARE_SLOTS: Final = 60
+_IDLE_MARK_MS: Final = 60_000
+
+
+class TimerStore:
+    """Wheel, log and checkpoint of one store. Belongs to one loop; `sync` may run in a thread.
+
+    `read_time`: the first slot that is not delivered, ms; `queue_offset`: first message of the timer topic
+    that is not taken in; `waiting`: messages in the wheel.
+
+    Made by a start, which recovers: what the log holds beyond the checkpoint is entered into the wheel again,
+    what is no unit ends the log. `now`: wall-clock time, ms. Raises `StoreError` for files of other sizes,
+    OSError.
+    """
+
+    def __init__(
+        self, root: Path, *, precision_ms: int, window_slots: int, log_file_bytes: int, now: int
+    ) -> None:
+        layout = Layout(root)
+        self.precision = precision_ms
+        reach = _REACH_SLOTS - _SPARE_SLOTS
+        self._window = window_slots if 2 <= window_slots <= reach else reach
+        self._wheel = TimerWheel(layout.timer_wheel, precision_ms)
+        self._log = TimerLog(layout.timer_log, log_file_bytes)
+        self.checkpoint = TimerCheckpoint(layout.timer_checkpoint)
+        self.read_time = 0
+        self.write_time = 0
+        self.queue_offset = min(self.checkpoint.queue_offset, self.checkpoint.master_offset)
+        self.waiting = 0
+        self._taken: set[int] = set()
+        self._last_taken = -1
+        self._delivered = False
+        self._marks: deque[tuple[int, int, int, int]] = deque()
+        self._recover(now)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever put into the wheel, as far as the log is kept."""
+        return self._log.end == self._log.start
+
+    # Taking in
+
+    def move_write_time(self, now: int) -> int:
+        """The slot of `now`, ms, into which nothing earlier is put; it never goes back."""
+        self.write_time = max(self.write_time, slot_of_write(now, self.precision))
+        return self.write_time
+
+    def has(self, log_offset: int) -> bool:
+        """Whether the message at this commit-log offset was in the wheel already before the last start."""
+        return bool(self._taken) and log_offset in self._taken
+
+    def add(self, out_time: int, log_offset: int, size: int, topic_hash: int, *, recalls: bool) -> None:
+        """Put a message due in slot `out_time` (ms, not before `write_time`) into the wheel.
+
+        `recalls`: it takes back another one. Raises OSError, and can be tried again then.
+        """
+        write = self.write_time
+        time, rolls = placed(out_time, write, self._window, self.precision)
+        magic = MAGIC_PLAIN | rolls * MAGIC_ROLL | recalls * MAGIC_DELETE
+        slot = self._wheel.slot(time)
+        previous = -1 if slot is None else slot.last
+        position = self._log.append(Unit(previous, magic, write, time, log_offset, size, topic_hash))
+        change = -1 if recalls else 1
+        first, count = (position, 0) if slot is None or slot.first < 0 else (slot.first, slot.messages)
+        self._wheel.put(Slot(time, first, position, count + change))
+        self.waiting += change
+
+    def taken_in(self, queue_offset: int, last_taken: int) -> None:
+        """The timer topic is taken in up to `queue_offset`; `last_taken`: commit-log offset of the last."""
+        self.queue_offset = queue_offset
+        if self._taken and last_taken >= self._last_taken:
+            self._taken = set()
+
+    # Giving out
+
+    def next_slot(self, end: int) -> Slot | None:
+        """The earliest slot before `end` (ms) that is in use and was not delivered."""
+        return next(self._wheel.used(self.read_time, end), None)
+
+    def chain(self, slot: Slot) -> Iterator[tuple[int, Unit]]:
+        """Position and unit of each message of `slot`, the newest first."""
+        position, precision = slot.last, self.precision
+        while position >= 0:
+            unit = self._log.unit(position)
+            if unit is None or unit.time // precision * precision != slot.time:
+                log.error("the timer log lacks a unit; messages before it are lost", position=position)
+                return
+            yield position, unit
+            if unit.previous >= position:
+                return
+            position = unit.previous
+
+    def units(self, positions: array[int]) -> list[Unit]:
+        """The units at these positions."""
+        return [unit for position in positions if (unit := self._log.unit(position)) is not None]
+
+    def delivered(self, slot: Slot) -> None:
+        """All of `slot` is delivered."""
+        self.waiting -= slot.messages
+        self._delivered = True
+        self.read_time = slot.time + self.precision
+
+    def skip_to(self, time: int) -> None:
+        """No slot before `time` (ms) is in use."""
+        self.read_time = max(self.read_time, time)
+
+    # On disk
+
+    def mark(self, log_end: int) -> bool:
+        """What was delivered and taken in until now lies before `log_end` in the commit log.
+
+        Gives whether the checkpoint is to follow; it need not for every second in which nothing was due.
+        """
+        saved = self.checkpoint
+        noted = self._marks[-1] if self._marks else (0, saved.read_time, saved.queue_offset, 0)
+        idle = self.queue_offset == noted[2] and not self._delivered
+        if idle and self.read_time - noted[1] < _IDLE_MARK_MS:
+            return bool(self._marks)
+        self._delivered = False
+        self._marks.append((log_end, self.read_time, self.queue_offset, self._log.end))
+        return True
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the checkpoint says all that was marked."""
+        return not self._marks
+
+    def begin_sync(self, flushed: int | None, now: int) -> bytes:
+        """What the checkpoint will say once wheel and log are on disk; hand it to `sync`.
+
+        `flushed`: the commit log is on disk up to there; `None`: all of it is, or will be before anything
+        else. What was delivered later is not noted: after a power cut it comes twice, rather than never.
+        """
+        saved = self.checkpoint
+        # The position belongs to the offset: units behind it tell after a kill what is in the wheel already.
+        read_time, queue_offset, position = saved.read_time, saved.queue_offset, saved.position
+        while self._marks and (flushed is None or self._marks[0][0] <= flushed):
+            _, read_time, queue_offset, position = self._marks.popleft()
+        saved.advance(read_time, position, queue_offset, now)
+        return saved.encode()
+
+    def sync(self, encoded: bytes) -> None:
+        """Bring log, wheel and checkpoint to disk. For a thread. Raises OSError."""
+        self._log.sync()
+        self._wheel.sync()
+        self.checkpoint.save(encoded)
+
+    def clean(self, log_start: int) -> list[Path]:
+        """Remove log files whose messages lie before commit-log offset `log_start`; gives their paths."""
+        return self._log.remove_before(log_start)
+
+    def close(self) -> None:
+        """Close all files."""
+        self._log.close()
+        self._wheel.close()
+
+    # Starting
+
+    def _recover(self, now: int) -> None:
+        known = self.checkpoint.position
+        oldest = slot_of_write(now, self.precision) - (_REACH_SLOTS - _SPARE_SLOTS) * self.precision
+        self.read_time = max(self.checkpoint.read_time, oldest)
+        # Before that position wheel and log agree, unless one of them was lost.
+        begin = known if self._log.reaches(known) and not self._wheel.is_new else self._log.start
+        end = begin
+        for position, unit in self._log.units_from(begin):
+            end = position + UNIT.size
+            if position >= known:
+                self._taken.add(unit.log_offset)
+            self._enter(position, unit)
+        self._log.cut(end)
+        self._last_taken = max(self._taken, default=-1)
+        broken = self._count(end)
+        if broken:
+            log.error("the timer wheel names messages that its log has lost", slots=len(broken))
+            for slot in broken:
+                self._wheel.clear(slot.time)
+            for position, unit in self._log.units_from(self._log.start):
+                self._enter(position, unit)
+            self._count(end)
+        self.checkpoint.read_time = self.read_time
+        self.checkpoint.queue_offset = self.checkpoint.master_offset = self.queue_offset
+
+    def _enter(self, position: int, unit: Unit) -> None:
+        """Let the unit's slot name it, if it does not yet."""
+        time = slot_of_write(unit.time, self.precision)
+        if time < self.read_time:
+            return
+        slot = self._wheel.slot(time)
+        change = -1 if unit.recalls else 1
+        if slot is None or slot.first < 0:
+            self._wheel.put(Slot(time, position, position, change))
+        elif slot.last < position:
+            self._wheel.put(Slot(time, slot.first, position, slot.messages + change))
+
+    def _count(self, end: int) -> list[Slot]:
+        """Count what waits; gives the slots that name positions at or beyond `end`."""
+        broken, waiting = [], 0
+        turn = 2 * _REACH_SLOTS * self.precision
+        for slot in self._wheel.used(self.read_time, self.read_time + turn):
+            waiting += slot.messages
+            if slot.last >= end:
+                broken.append(slot)
+        self.waiting = waiting
+        return broken

@@ -1,0 +1,353 @@
+"""Delivery at a given time, in a broker whose clock only the test moves."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from mqframe.core.properties import decode_properties
+from mqframe.core.record import decode_records
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTimerCheckPoint, GetTimerMetrics
+from mqframe.core.requests.messages import RecallMessage
+from mqframe.core.timer_layout import CHECKPOINT
+from mqframe.core.timer_rules import NEVER_ENQUEUED, recall_handle
+
+NOW = 1_700_000_000_000
+DAY = 86_400
+
+
+def delivered(world, topic="t", queue_id=0):
+    found = world.store.get(topic, queue_id, 0, 10_000, bytes_max=1 << 30)
+    return [record for part in found.parts for record in decode_records(part)]
+
+
+def bodies(world, topic="t"):
+    return [record.body.decode() for record in delivered(world, topic)]
+
+
+async def send(world, body, **wanted):
+    properties = "".join(f"{name}\x01{value}\x02" for name, value in wanted.items())
+    answer = await world.talker.send("t", body.encode(), properties)
+    assert answer.code == 0, answer.remark
+    return answer.ext.get("recallHandle")
+
+
+async def reconnect(world):
+    await world.talker.client.close()
+    world.talkers.remove(world.talker)
+    world.talker = world.join()
+
+
+async def advance_and_settle(world, seconds):
+    await world.clock.aadvance(seconds)
+    await world.settle()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "after"),
+    [
+        ({"TIMER_DELAY_SEC": 3}, 3.0),
+        ({"TIMER_DELAY_MS": 2500}, 3.0),
+        ({"TIMER_DELIVER_MS": NOW + 4001}, 5.0),
+        ({"TIMER_DELAY_SEC": 3, "TIMER_DELAY_MS": 9000, "TIMER_DELIVER_MS": NOW + 20_000}, 3.0),
+        ({"TIMER_DELAY_MS": 4000, "TIMER_DELIVER_MS": NOW + 20_000}, 4.0),
+    ],
+)
+def test_a_message_comes_when_its_second_has_ended(run, wanted, after):
+    async def scenario(world):
+        await send(world, "one", **wanted)
+        await world.clock.aadvance(after - 0.001)
+        assert bodies(world) == []
+        await world.clock.aadvance(0.001)
+        assert bodies(world) == ["one"]
+
+    run(scenario)
+
+
+def test_what_is_delivered_is_the_message_that_was_sent(run):
+    async def scenario(world):
+        properties = f"UNIQ_KEY\x01u1\x02TAGS\x01red\x02KEYS\x01k1\x02TIMER_DELIVER_MS\x01{NOW + 2000}\x02"
+        answer = await world.talker.ok_send("t", properties, queue_id=1, flag=7, born_timestamp=123_456)
+        assert base64.urlsafe_b64decode(answer.ext["recallHandle"]).decode() == (
+            f"v1 t broker-a {NOW + 1001} u1"
+        )
+        await world.clock.aadvance(2)
+        (message,) = delivered(world, queue_id=1)
+        assert (message.body, message.flag, message.born_timestamp) == (b"body", 7, 123_456)
+        assert message.properties == decode_properties(properties) | {
+            "REAL_TOPIC": "t",
+            "REAL_QID": "1",
+            "TIMER_OUT_MS": str(NOW + 1000),
+            "TIMER_ENQUEUE_MS": str(NOW),
+            "TIMER_DEQUEUE_MS": str(NOW + 2000),
+            "MSG_REGION": "DefaultRegion",
+            "TRACE_ON": "true",
+            "CLUSTER": "DefaultCluster",
+        }
+        assert world.store.entries("t", 1, 0, 10)[0][2] == 112785  # the Java hash of "red"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"TIMER_DELIVER_MS": NOW}, {"TIMER_DELIVER_MS": 1}, {"TIMER_DELAY_SEC": -5}]
+)
+def test_a_time_that_has_passed_does_not_wait(run, wanted):
+    async def scenario(world):
+        assert await send(world, "late", **wanted) is None
+        assert bodies(world) == ["late"]
+        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 0
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("properties", "code", "words"),
+    [
+        ("TIMER_DELAY_SEC\x01259201\x02", 13, "further away than 259200000 ms"),
+        (f"TIMER_DELIVER_MS\x01{NOW + 3 * DAY * 1000 + 1}\x02", 13, "further away"),
+        ("TIMER_DELAY_MS\x01soon\x02", 13, "TIMER_DELAY_MS is 'soon'"),
+        ("TIMER_DELIVER_MS\x011e9\x02", 13, "give a whole number"),
+        ("TIMER_DELIVER_MS\x019999999999999999999\x02", 13, "give a whole number"),
+        ("TIMER_DEL_UNIQKEY\x01t+u\x02TIMER_DELIVER_MS\x015\x02", 13, "has passed"),
+        ("DELAY\x01x\x02", 13, "DELAY is 'x'"),
+        ("DELAY\x014294967296\x02", 13, "give a delay level"),
+    ],
+)
+def test_a_time_that_cannot_be_kept_is_refused(run, properties, code, words):
+    async def scenario(world):
+        answer = await world.talker.send("t", properties=properties)
+        assert answer.code == code
+        assert words in answer.remark
+        await world.talker.ok_send("t", "TIMER_DELAY_SEC\x01259200\x02")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("level", ["0", "-1", "-3"])
+def test_a_level_of_nothing_is_no_delay(run, level):
+    async def scenario(world):
+        await world.talker.ok_send("t", f"DELAY\x01{level}\x02")
+        assert len(delivered(world)) == 1
+
+    run(scenario)
+
+
+def test_a_level_beats_a_time(run):
+    async def scenario(world):
+        await world.talker.ok_send("t", "DELAY\x0199\x02TIMER_DELAY_SEC\x0110\x02TIMER_DELIVER_MS\x011\x02")
+        ((offset, _, _),) = world.store.entries("SCHEDULE_TOPIC_XXXX", 17, 0, 10)
+        (waiting,) = decode_records(world.store.record_at(offset))
+        assert waiting.properties["DELAY"] == "18"
+        assert not [name for name in waiting.properties if name.startswith("TIMER")]
+
+    run(scenario)
+
+
+def test_the_timer_can_be_switched_off(run):
+    async def scenario(world):
+        answer = await world.talker.send("t", properties="TIMER_DELAY_SEC\x0110\x02")
+        assert (answer.code, "timerWheelEnable" in answer.remark) == (1, True)
+        assert not (world.cluster.directory / "broker-a" / "timerwheel").exists()
+
+    run(scenario, store={"timer_enabled": False})
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_a_restart_in_the_middle_delivers_what_is_left(run, kill):
+    async def scenario(world):
+        await send(world, "one", TIMER_DELAY_SEC=2)
+        await send(world, "two", TIMER_DELAY_SEC=10)
+        await send(world, "far", TIMER_DELAY_SEC=3000)
+        await advance_and_settle(world, 5)
+        assert bodies(world) == ["one"]
+        if kill:
+            await world.cluster.kill_broker()
+        else:
+            await world.cluster.stop_broker()
+        await world.clock.aadvance(1)
+        await world.cluster.start_broker()
+        await reconnect(world)
+        await advance_and_settle(world, 3.999)
+        before = bodies(world)
+        assert before == ["one"] or (kill and before == ["one", "one"])
+        await advance_and_settle(world, 0.001)
+        assert bodies(world) == [*before, "two"]
+        await send(world, "new", TIMER_DELAY_SEC=2)
+        await advance_and_settle(world, 2)
+        await advance_and_settle(world, 2988)
+        assert bodies(world) == [*before, "two", "new", "far"]
+
+    run(scenario)
+
+
+def test_a_kill_right_after_the_answer_loses_nothing(run):
+    async def scenario(world):
+        for number in range(20):
+            await send(world, str(number), TIMER_DELAY_SEC=5)
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        await advance_and_settle(world, 5)
+        assert bodies(world) == [str(number) for number in range(20)]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("in_the_wheel", [True, False])
+def test_what_fell_due_while_the_broker_was_down_comes_at_its_start(run, in_the_wheel):
+    async def scenario(world):
+        for number in range(200):
+            await send(world, str(number), TIMER_DELAY_SEC=1 + number % 3)
+        if in_the_wheel:
+            await advance_and_settle(world, 0.1)
+        await world.cluster.stop_broker()
+        await world.clock.aadvance(60)
+        await world.cluster.start_broker()
+        for _ in range(5):
+            await world.settle()
+        order = sorted(range(200), key=lambda number: number % 3 if in_the_wheel else 0)
+        assert bodies(world) == [str(number) for number in order]
+
+    run(scenario)
+
+
+def test_three_days_ahead_with_a_round_in_between(run):
+    async def scenario(world):
+        await send(world, "far", TIMER_DELAY_SEC=3 * DAY)
+        await world.settle()
+        for part in (1.2, 1.2, 0.5):
+            await world.cluster.stop_broker()
+            await world.clock.aadvance(part * DAY)
+            await world.cluster.start_broker()
+            await advance_and_settle(world, 1)
+            assert bodies(world) == []
+        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 2
+        await world.cluster.stop_broker()
+        await world.clock.aadvance(0.1 * DAY - 3.001)
+        await world.cluster.start_broker()
+        await world.settle()
+        assert bodies(world) == []
+        await advance_and_settle(world, 0.001)
+        (message,) = delivered(world)
+        assert message.store_timestamp == NOW + 3 * DAY * 1000
+        assert message.properties["TIMER_ROLL_TIMES"] == "1"
+
+    run(scenario)
+
+
+def test_small_wheels_roll_as_often_as_necessary(run):
+    async def scenario(world):
+        handle = await send(world, "gone", TIMER_DELAY_SEC=100)
+        await send(world, "stays", TIMER_DELAY_SEC=100)
+        await world.clock.aadvance(3)
+        request = RecallMessage(topic="t", recall_handle=handle)
+        assert (await world.talker.ok(request)).ext["msgId"]
+        await advance_and_settle(world, 96.999)
+        assert bodies(world) == []
+        await advance_and_settle(world, 0.001)
+        (message,) = delivered(world)
+        assert message.body == b"stays"
+        assert int(message.properties["TIMER_ROLL_TIMES"]) >= 4
+
+    run(scenario, store={"timer_window_slots": 20})
+
+
+def test_a_finer_precision(run):
+    async def scenario(world):
+        await send(world, "fine", TIMER_DELAY_MS=1250)
+        await world.clock.aadvance(1.299)
+        assert bodies(world) == []
+        await world.clock.aadvance(0.001)
+        assert bodies(world) == ["fine"]
+
+    run(scenario, store={"timer_precision_ms": 100})
+
+
+def test_what_is_recalled_does_not_come(run):
+    async def scenario(world):
+        handles = {name: await send(world, name, TIMER_DELAY_SEC=10) for name in "abc"}
+        await world.clock.aadvance(1)
+        answer = await world.talker.ok(RecallMessage(topic="t", recall_handle=handles["b"]))
+        assert answer.ext["MSG_REGION"] == "DefaultRegion"
+        await world.clock.aadvance(10)
+        assert bodies(world) == ["a", "c"]
+
+    run(scenario)
+
+
+def test_a_recall_in_the_last_moment_counts(run):
+    async def scenario(world):
+        handle = await send(world, "a", TIMER_DELAY_SEC=2)
+        await world.clock.aadvance(0.999)  # the handle's time is one ms after the slot began
+        await world.talker.ok(RecallMessage(topic="t", recall_handle=handle))
+        await world.clock.aadvance(10)
+        assert bodies(world) == []
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "words"),
+    [
+        ({"recall_handle": ""}, 604, "invalid"),
+        ({"recall_handle": "???"}, 604, "invalid"),
+        ({"recall_handle": base64.b64encode(b"v2 t broker-a 1 u").decode()}, 604, "invalid"),
+        ({"recall_handle": base64.b64encode(b"v1 t broker-a 1").decode()}, 604, "invalid"),
+        ({"recall_handle": recall_handle("other", "broker-a", NOW + 5000, "u")}, 604, "topic not match"),
+        ({"recall_handle": recall_handle("t", "broker-b", NOW + 5000, "u")}, 604, "broker-b"),
+        ({"recall_handle": recall_handle("t", "broker-a", NOW - 1, "u")}, 604, "timestamp invalid"),
+        ({"recall_handle": recall_handle("t", "broker-a", NOW + 3 * DAY * 1000, "u")}, 604, "timestamp"),
+        ({"topic": "none", "recall_handle": "x"}, 17, "none"),
+    ],
+)
+def test_a_recall_that_means_nothing_is_refused(run, fields, code, words):
+    async def scenario(world):
+        answer = await world.talker.invoke(RecallMessage(**({"topic": "t"} | fields)))
+        assert answer.code == code
+        assert words in answer.remark
+        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 0
+
+    run(scenario)
+
+
+def test_recalls_can_be_forbidden(run):
+    async def scenario(world):
+        handle = recall_handle("t", "broker-a", NOW + 5000, "u")
+        answer = await world.talker.invoke(RecallMessage(topic="t", recall_handle=handle))
+        assert (answer.code, "recallMessageEnable" in answer.remark) == (16, True)
+
+    run(scenario, broker={"recall": False})
+
+
+def test_a_message_that_is_due_before_the_wheel_knows_it(run):
+    async def scenario(world):
+        await world.clock.aadvance(0.995)
+        await send(world, "now", TIMER_DELAY_MS=3)
+        await world.clock.aadvance(0.004)
+        assert bodies(world) == []
+        await world.clock.aadvance(0.1)
+        (message,) = delivered(world)
+        assert message.properties["TIMER_ENQUEUE_MS"] == str(NEVER_ENQUEUED)
+
+    run(scenario)
+
+
+def test_operators_see_what_waits(run):
+    async def scenario(world):
+        for _ in range(3):
+            await send(world, "x", TIMER_DELAY_SEC=100)
+        await world.talker.ok_send("t", "DELAY\x013\x02")
+        await advance_and_settle(world, 70)
+        table = bytes((await world.talker.ok(GetBrokerRuntimeInfo())).body).decode()
+        for pair in ('"timerCongestNum":"3"', '"timerOffsetBehind":"0"', '"scheduleMessageOffset_3":"1,1"'):
+            assert pair in table
+        metrics = bytes((await world.talker.ok(GetTimerMetrics())).body).decode()
+        assert '"t":{"count":3' in metrics
+        numbers = CHECKPOINT.unpack((await world.talker.ok(GetTimerCheckPoint())).body)
+        assert numbers[0] >= NOW + 60_000
+        assert numbers[1:4] == (3 * 52, 3, 3)
+        await advance_and_settle(world, 31)
+        assert '"t":{"count":0' in bytes((await world.talker.ok(GetTimerMetrics())).body).decode()
+
+    run(scenario)
