@@ -61,9 +61,10 @@ class AsyncSimpleConsumer:
     """A member of the consumer group `group` whose progress brokers keep, on the running asyncio loop.
 
     `await_duration`: seconds that `receive` waits for the first message. `consume_from`: where a group begins
-    that brokers do not know yet, "last" or "first". `ordered`: messages of a queue come in its order, and
-    the queue is blocked until those before were acknowledged or their time was over. `rpc_hooks`, `client`,
-    `net`, `instance`, `clock`, `plugins`: as of `AsyncPushConsumer`.
+    that brokers do not know yet, "first" or "last" (the newest message; a queue that the broker still holds
+    whole and in memory is given from its beginning all the same). `ordered`: messages of a queue come in its
+    order, and the queue is blocked until those before were acknowledged or their time was over. `rpc_hooks`,
+    `client`, `net`, `instance`, `clock`, `plugins`: as of `AsyncPushConsumer`.
     """
 
     def __init__(
