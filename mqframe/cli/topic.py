@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import typer
 
 from mqframe.cli.commands import new_app
 from mqframe.cli.output import Json, NameServer, show, show_one, time_text
+from mqframe.core.errors import FixError
+from mqframe.core.order_config import TYPE_ATTRIBUTE
+
+DRAIN_LOOK_SECONDS = 1.0
 
 app = new_app(help="Make, look at and delete topics.")
 Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
@@ -39,6 +44,9 @@ def create(
     queues: Annotated[int, typer.Option(help="Queues on each broker.")] = 8,
     perm: Annotated[int, typer.Option(help="4 read, 2 write, 6 both.")] = 6,
     order: Annotated[bool, typer.Option(help="Mark the topic as ordered.")] = False,
+    type_: Annotated[
+        str | None, typer.Option("--type", help="NORMAL, FIFO (fixed queue list), DELAY or TRANSACTION.")
+    ] = None,
     cluster: Cluster = None,
     broker: Annotated[str | None, typer.Option(help="Only this broker.")] = None,
     nameserver: NameServer = "",
@@ -48,8 +56,54 @@ def create(
     from mqframe import Admin
 
     with Admin(nameserver=nameserver) as admin:
-        admin.create_topic(topic, queues=queues, perm=perm, order=order, cluster=cluster, broker=broker)
+        attributes = {TYPE_ATTRIBUTE: type_.upper()} if type_ is not None else None
+        admin.create_topic(
+            topic,
+            queues=queues,
+            perm=perm,
+            order=order,
+            attributes=attributes,
+            cluster=cluster,
+            broker=broker,
+        )
     show_one({"topic": topic, "queues": queues, "perm": perm, "order": order}, as_json=json)
+
+
+@app.command()
+def grow(
+    topic: Topic,
+    queues: Annotated[int, typer.Option(help="Queues on each broker, old and new ones together.")],
+    group: Annotated[
+        list[str] | None, typer.Option(help="Groups that must have drained the old queues; all of the topic.")
+    ] = None,
+    settle: Annotated[float, typer.Option(help="Wait until producers know the new queues, s.")] = 40.0,
+    timeout: Annotated[
+        float, typer.Option(help="Wait for the old queues to drain at most so long, s.")
+    ] = 3600.0,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Give an ordered topic more queues: producers first, consumers once the old queues have drained.
+
+    May be broken off and called again at any time.
+    """
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        growth = admin.begin_growth(topic, queues)
+        if growth.growing:
+            time.sleep(settle)
+            growth = admin.mark_growth(growth)
+            end = time.monotonic() + timeout
+            while any((left := admin.growth_left(growth, group)).values()):
+                if time.monotonic() >= end:
+                    raise FixError(
+                        f"old queues of topic {topic} have not drained within {timeout:g} s; "
+                        f"messages left: {left}; call it again"
+                    )
+                time.sleep(DRAIN_LOOK_SECONDS)
+            admin.finish_growth(growth, group)
+    show_one({"topic": topic, "queues": queues, "grown": growth.growing}, as_json=json)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from mqframe.core.bodies import (
 from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
 from mqframe.core.errors import AnswerError, MessageError
 from mqframe.core.message import MessageQueue
+from mqframe.core.order_config import ORDER_TOPIC_NAMESPACE, order_text, parse_order
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
     GetTopicConfig,
@@ -23,7 +24,16 @@ from mqframe.core.requests.admin import (
     QueryTopicConsumeByWho,
     UpdateAndCreateTopic,
 )
-from mqframe.core.requests.nameserver import DeleteTopicInNamesrv, GetAllTopicList, GetRouteinfoByTopic
+from mqframe.core.requests.fields import decode_fields
+from mqframe.core.requests.nameserver import (
+    DeleteKvConfig,
+    DeleteTopicInNamesrv,
+    GetAllTopicList,
+    GetKvConfig,
+    GetRouteinfoByTopic,
+    KvAnswer,
+    PutKvConfig,
+)
 from mqframe.core.topics import DEFAULT_TOPIC, check_topic
 
 
@@ -46,7 +56,9 @@ class TopicAdmin(AdminCalls):
         """Create `topic`, or change it, on all masters, on those of `cluster`, or on `broker`.
 
         `queues` on each broker; `read_queues` is what consumers see of them, `write_queues` what producers
-        see. `perm`: 4 read, 2 write. Raises `MessageError` for an illegal name, `AnswerError`.
+        see. `perm`: 4 read, 2 write. `order`: mark it as ordered, with a fixed queue list in the name servers
+        (used where they are set to: `orderMessageEnable`). Raises `MessageError` for an illegal name,
+        `AnswerError`.
         """
         check_topic(topic)
         if min(queues, queues if read_queues is None else read_queues) < 1:
@@ -63,12 +75,34 @@ class TopicAdmin(AdminCalls):
         )
         masters = await self.masters(cluster=cluster, broker=broker)
         await self._call_all(list(masters.values()), request)
+        if order:
+            made = await self.order_config(topic)
+            await self.set_order_config(topic, made | dict.fromkeys(masters, request.write_queue_nums))
+
+    async def order_config(self, topic: str) -> dict[str, int]:
+        """The fixed queue list of an ordered topic that operators made: queues by broker name, or nothing."""
+        try:
+            answer = await self._instance.call_nameserver(GetKvConfig(ORDER_TOPIC_NAMESPACE, topic))
+        except AnswerError as problem:
+            if problem.code != ResponseCode.QUERY_NOT_FOUND:
+                raise
+            return {}
+        return parse_order(topic, decode_fields(answer.ext, KvAnswer).value or "")
+
+    async def set_order_config(self, topic: str, queues: Mapping[str, int]) -> None:
+        """Give `topic` another fixed queue list in all name servers; without `queues` it has none."""
+        if queues:
+            await self._tell_nameservers(PutKvConfig(ORDER_TOPIC_NAMESPACE, topic, order_text(queues)))
+        else:
+            await self._tell_nameservers(DeleteKvConfig(ORDER_TOPIC_NAMESPACE, topic))
 
     async def delete_topic(self, topic: str, *, cluster: str | None = None) -> None:
         """Delete `topic` and its messages on all masters, or those of `cluster`, and from name servers."""
         masters = await self.masters(cluster=cluster)
         await self._call_all(list(masters.values()), DeleteTopicInBroker(topic))
         await self._tell_nameservers(DeleteTopicInNamesrv(topic, cluster))
+        if cluster is None:
+            await self.set_order_config(topic, {})
 
     async def list_topics(self) -> list[str]:
         """All topics that brokers told of, sorted."""
