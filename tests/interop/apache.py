@@ -40,6 +40,8 @@ mappedFileSizeConsumeQueue=600000
 maxHashSlotNum=5000
 maxIndexNum=20000
 diskMaxUsedSpaceRatio=95
+transactionTimeOut=4000
+transactionCheckInterval=1000
 """
 
 
