@@ -129,6 +129,8 @@ class AckProcessor(Part):
             if not self._order.hide_anew((topic, group, queue_id), offset, handle.pop_time, until):
                 raise self._not_out(handle, topic, offset)
             return _changed(handle.pop_time, until - handle.pop_time, handle.revive_queue)
+        while Key(topic, group, queue_id, offset, now) in self._keeper.ledger:
+            now += 1  # popped, or hidden anew, within this millisecond; handles must differ
         anew = CheckPoint(
             Key(topic, group, queue_id, offset, now), fields.invisible_time, (offset,), handle.revive_queue
         )

@@ -106,12 +106,11 @@ class PopKeeper(Part):
     def hide_anew(self, key: Key, offset: int, anew: CheckPoint, then: Callable[[bool], object]) -> bool:
         """One message of a pop gets a check point of its own, `anew`; gives False when it is not out.
 
-        `then` is told whether that is durable. Raises `Refusal` when the store takes nothing.
+        The key of `anew` must be a new one. `then` is told whether that is durable. Raises `Refusal` when the
+        store takes nothing.
         """
         point = self.ledger.find(key)
         if point is None or not point.is_open(offset, self._clock.now_ms()):
-            return False
-        if anew.key in self.ledger:  # twice within a millisecond: the first counts
             return False
         self.ledger.add(anew)
         self._arm()

@@ -39,7 +39,9 @@ TURN_CHECK_POINTS: Final = 64
 class PopRevival:
     """Brings messages back, one check point after the other.
 
-    `done`: told of each which messages are stored again; those that are not are to be tried again later.
+    `save_topics`: saves new topics before messages go there; otherwise a broker that is killed would not know
+    afterwards where to look. `done`: told of each check point which messages are stored again; those that
+    are not are to be tried again later.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class PopRevival:
         offsets: OffsetTable,
         live: LiveSettings,
         statistics: Statistics,
+        save_topics: Callable[[], None],
     ) -> None:
         self._store = store
         self._inlet = inlet
@@ -59,6 +62,7 @@ class PopRevival:
         self._offsets = offsets
         self._live = live
         self._statistics = statistics
+        self._save_topics = save_topics
         self._waiting: deque[CheckPoint] = deque()
         self._task: asyncio.Task[None] | None = None
         self.done: Callable[[CheckPoint, list[int]], object] = _nobody
@@ -135,7 +139,11 @@ class PopRevival:
 
     def _dead_letters(self, topic: str, group: str) -> str:
         self._statistics.add(DEAD, normal_topic(topic, group), group)
-        return str(ensure_dead_letter_topic(self._topics, group).topic_name)
+        changes = self._topics.changes
+        dead_letters = ensure_dead_letter_topic(self._topics, group)
+        if changes != self._topics.changes:
+            self._save_topics()
+        return str(dead_letters.topic_name)
 
     def _store_again(self, topic: str, message: ReceivedMessage, more: dict[str, str]) -> int:
         """Store one message in queue 0 of `topic`; gives the log offset behind it."""
@@ -157,6 +165,7 @@ class PopRevival:
             topic = pop_retry_topic(topic, group, v2=self._live.current.pop_retry_topic_v2)
         if topic not in self._topics:
             self._topics.ensure(topic, 1)
+            self._save_topics()
             if self._offsets.query(group, topic, 0) is None:
                 self._offsets.commit(group, topic, 0, 0)
         return topic

@@ -23,7 +23,9 @@ def make_pop_parts(state: BrokerState) -> list[Part]:
     live, clock, statistics, identity = state.live, state.clock, state.statistics, state.identity
     ledger = PopLedger(live.current.pop_stay_ms)
     journal = PopJournal(store, state.inlet, offsets, ledger, clock, identity.cluster, identity.name)
-    revival = PopRevival(store, state.inlet, topics, groups, offsets, live, statistics)
+    revival = PopRevival(
+        store, state.inlet, topics, groups, offsets, live, statistics, state.keeper.save_tables
+    )
     keeper = PopKeeper(ledger, journal, revival, offsets, clock)
     waiting = WaitingPops(clock)
     order = OrderKeeper(state.orders, offsets, waiting, clock)

@@ -1,0 +1,129 @@
+"""Queues that the broker assigns: 400 to 402."""
+
+import pytest
+
+from mqframe.core.bodies import QueueBody, SubscriptionData
+from mqframe.core.loosejson import decode, dumps
+from mqframe.core.pop_bodies import (
+    Assignment,
+    AssignmentsBody,
+    QueryAssignmentBody,
+    RequestModeBody,
+    RequestModeTable,
+)
+from mqframe.core.requests.pop import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
+
+
+async def assigned(talker, client="c1", topic="t", strategy="AVG", model="CLUSTERING"):
+    body = QueryAssignmentBody(topic, "g", client, model, strategy)
+    answer = await talker.ok(QueryAssignment(), dumps(body))
+    found = decode(answer.body, AssignmentsBody).message_queue_assignments
+    return None if found is None else [(a.message_queue.queue_id, a.mode) for a in found]
+
+
+async def set_mode(talker, mode="POP", share=0, **fields):
+    values = {"topic": "t", "consumer_group": "g"} | fields
+    body = dumps(RequestModeBody(mode=mode, pop_share_queue_num=share, **values))
+    return await talker.invoke(SetMessageRequestMode(), body)
+
+
+async def join(world, *names):
+    for name in names:
+        await world.join().beat("g", SubscriptionData(topic="t"), client_id=name)
+
+
+def test_queues_are_pulled_and_shared_unless_said_otherwise(run):
+    async def scenario(world):
+        await join(world, "c1", "c2")
+        assert await assigned(world.talker, "c1") == [(0, "PULL")]
+        assert await assigned(world.talker, "c2") == [(1, "PULL")]
+        assert await assigned(world.talker, "c2", strategy="AVG_BY_CIRCLE") == [(1, "PULL")]
+        assert await assigned(world.talker, "stranger") == []
+
+    run(scenario)
+
+
+def test_popped_queues_are_any_of_the_broker_for_each(run):
+    async def scenario(world):
+        await join(world, "c1", "c2")
+        assert (await set_mode(world.talker)).code == 0
+        answer = await world.talker.ok(
+            QueryAssignment(), dumps(QueryAssignmentBody("t", "g", "c2", "CLUSTERING", "AVG"))
+        )
+        assert decode(answer.body, AssignmentsBody).message_queue_assignments == [
+            Assignment(QueueBody("broker-a", -1, "t"), "POP")
+        ]
+        await set_mode(world.talker, "PULL")
+        assert await assigned(world.talker, "c1") == [(0, "PULL")]
+
+    run(scenario)
+
+
+def test_popped_queues_may_be_shared_with_a_few(run):
+    async def scenario(world):
+        await world.cluster.create_topic("wide", 8)
+        for name in ("c1", "c2", "c3", "c4"):
+            await world.join().beat("g", SubscriptionData(topic="wide"), client_id=name)
+        await set_mode(world.talker, share=1, topic="wide")
+        shares = [await assigned(world.talker, name, "wide") for name in ("c1", "c2", "c4")]
+        assert shares == [
+            [(queue, "POP") for queue in queues] for queues in ([0, 1, 2, 3], [2, 3, 4, 5], [6, 7, 0, 1])
+        ]
+        await set_mode(world.talker, share=1)
+        assert await assigned(world.talker, "c3") == [(0, "POP")]
+
+    run(scenario)
+
+
+def test_who_cannot_be_assigned_anything_keeps_what_it_has(run):
+    async def scenario(world):
+        assert await assigned(world.talker) is None  # no member
+        await join(world, "c1")
+        assert await assigned(world.talker, topic="absent") is None
+        assert await assigned(world.talker, strategy="MY_OWN") is None
+        assert await assigned(world.talker, model="BROADCASTING") == [(0, "PULL"), (1, "PULL")]
+
+    run(scenario)
+
+
+def test_pop_may_be_the_default(run):
+    async def scenario(world):
+        await join(world, "c1")
+        assert await assigned(world.talker) == [(-1, "POP")]
+        assert await assigned(world.talker, topic="%RETRY%g") == [(0, "PULL")]
+
+    run(scenario, broker={"request_mode": "POP"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"topic": "absent"}, 17),
+        ({"topic": "%RETRY%g"}, 16),
+        ({"consumer_group": "absent"}, 26),
+        ({"mode": "PUSH"}, 29),
+    ],
+)
+def test_bad_modes_are_refused(run, fields, code):
+    async def scenario(world):
+        await join(world, "c1")
+        answer = await set_mode(world.talker, **fields)
+        assert (answer.code, bool(answer.remark)) == (code, True)
+        answer = await world.talker.ok(GetAllMessageRequestMode())
+        assert decode(answer.body, RequestModeTable).message_request_mode_map == {}
+
+    run(scenario)
+
+
+def test_modes_survive_a_kill(run):
+    async def scenario(world):
+        await join(world, "c1")
+        await set_mode(world.talker, share=3)
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        answer = await world.join().ok(GetAllMessageRequestMode())
+        assert decode(answer.body, RequestModeTable).message_request_mode_map == {
+            "t": {"g": RequestModeBody("t", "g", "POP", 3)}
+        }
+
+    run(scenario)

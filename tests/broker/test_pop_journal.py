@@ -1,0 +1,228 @@
+"""What was popped, across restarts and kills."""
+
+import asyncio
+
+import pytest
+from popping import pop_request, popped
+
+from mqframe.core.bodies import ConsumerOffsetTable
+from mqframe.core.errors import ConnectionLost
+from mqframe.core.loosejson import decode, loads
+from mqframe.core.record import decode_records
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
+
+
+async def send(world, count):
+    for number in range(count):
+        await world.talker.ok_send("t", KEY, body=b"%d" % number)
+
+
+async def pop(talker, **fields):
+    return popped(await talker.invoke(pop_request(**fields)))
+
+
+def journal(world):
+    """(tag, body) of every record in the journal, by queue."""
+    found = []
+    for queue_id in range(8):
+        parts = world.store.get(REVIVE, queue_id, 0, 1000).parts
+        found += [(m, loads(m.body)) for part in parts for m in decode_records(part)]
+    return found
+
+
+def test_what_is_acknowledged_soon_is_never_written(run):
+    async def scenario(world):
+        await send(world, 40)
+        while batch := await pop(world.talker, max_msg_nums=3):
+            for message in batch:
+                await world.talker.ok(message.ack())
+        await world.clock.aadvance(60)
+        assert journal(world) == []
+
+    run(scenario)
+
+
+def test_what_comes_again_soon_is_never_written(run):
+    async def scenario(world):
+        await send(world, 1)
+        await pop(world.talker, invisible_time=5000)
+        await world.clock.aadvance(60)
+        assert len(await pop(world.talker)) == 1
+        assert journal(world) == []
+
+    run(scenario)
+
+
+def test_what_stays_out_is_written_as_the_reference_writes_it(run):
+    async def scenario(world):
+        await send(world, 3)
+        messages = await pop(world.talker)
+        now = messages[0].handle.pop_time
+        await world.talker.ok(messages[1].ack())
+        await world.clock.aadvance(10)
+        ((record, body),) = journal(world)
+        assert body == {
+            "t": "t", "c": "g", "q": 0, "so": 0, "pt": now, "it": 60000, "bm": 2, "n": 3, "ro": 0,
+            "d": [0, 1, 2], "bn": "broker-a",
+        }  # fmt: skip
+        assert record.queue_id == messages[0].handle.revive_queue
+        assert record.properties == {
+            "TIMER_DELIVER_MS": str(now + 59_000),
+            "TAGS": "ck",
+            "UNIQ_KEY": f"t@0@0@g@{now}@broker-a@ck",
+        }
+        await world.talker.ok(messages[0].ack())
+        await world.clock.aadvance(1)
+        (_, (record, body)) = journal(world)
+        assert body == {"t": "t", "c": "g", "q": 0, "so": 0, "pt": now, "ao": 0, "bn": "broker-a"}
+        assert record.properties == {
+            "TIMER_DELIVER_MS": str(now + 60_000),
+            "TAGS": "ack",
+            "UNIQ_KEY": f"t@0@0@g@{now}@broker-a@ack",
+        }
+        await world.clock.aadvance(60)
+        assert [m.body for m in await pop(world.talker)] == [b"2"]
+        assert [record.tag for record, _ in journal(world)] == ["ck", "ack", "ack"]
+
+    run(scenario)
+
+
+def test_several_acknowledgements_of_one_pop_are_one_record(run):
+    async def scenario(world):
+        await send(world, 3)
+        messages = await pop(world.talker)
+        await world.clock.aadvance(10)
+        for message in messages:
+            await world.talker.ok(message.ack())
+        await world.clock.aadvance(1)
+        (_, (record, body)) = journal(world)
+        assert (record.tag, body["aol"]) == ("bAck", [0, 1, 2])
+        now = messages[0].handle.pop_time
+        assert record.properties["UNIQ_KEY"] == f"t@0@[0, 1, 2]@g@{now}@bAck"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("way", ["restart", "kill"])
+@pytest.mark.parametrize("after", [0, 9, 16, 30])
+def test_what_is_out_is_out_after_a_restart_or_comes_again_after_a_kill(run, way, after):
+    async def scenario(world):
+        await send(world, 4)
+        messages = await pop(world.talker, invisible_time=60_000)
+        await world.talker.ok(messages[1].ack())
+        await world.clock.aadvance(after)
+        if way == "kill":
+            await world.cluster.kill_broker()
+            await world.cluster.start_broker()
+        else:
+            await world.cluster.restart_broker()
+        talker = world.join()
+        # What stays out is written after 10 s, and offsets are saved every 5 s.
+        seen = [m.body for m in await pop(talker, invisible_time=600_000)]
+        if way == "restart" or after > 15:
+            assert seen == []  # the journal knows that they are out
+        await world.clock.aadvance(59 - after)
+        seen += [m.body for m in await pop(talker, invisible_time=600_000)]
+        if way == "restart" or after > 15:
+            assert seen == []
+            await talker.ok(messages[2].ack())  # old handles are good
+        await world.clock.aadvance(1)
+        seen += [m.body for m in await pop(talker, invisible_time=600_000)]
+        wanted = {b"0", b"3"} if way == "restart" or after > 15 else {b"0", b"1", b"2", b"3"}
+        assert set(seen) == wanted
+        assert len(seen) == len(wanted)
+
+    run(scenario)
+
+
+def test_what_was_brought_back_before_a_kill_is_not_brought_back_again(run):
+    async def scenario(world):
+        await send(world, 2)
+        await pop(world.talker, invisible_time=20_000)
+        await world.clock.aadvance(22)
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        talker = world.join()
+        await world.clock.aadvance(60)
+        assert world.store.queue_max("%RETRY%g_t", 0) == 2
+        assert sorted(m.body for m in await pop(talker)) == [b"0", b"1"]
+
+    run(scenario)
+
+
+def test_a_hidden_message_is_not_lost_by_a_kill(run):
+    async def scenario(world):
+        await send(world, 1)
+        (message,) = await pop(world.talker)
+        await world.clock.aadvance(1)
+        await world.talker.ok(message.hide(30_000))
+        await world.clock.aadvance(6)  # offsets are saved every 5 s
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        talker = world.join()
+        assert await pop(talker) == []
+        await world.clock.aadvance(24)
+        (again,) = await pop(talker)
+        assert (again.body, again.message.reconsume_times) == (b"0", 1)
+
+    run(scenario)
+
+
+def test_time_that_passes_while_the_broker_is_down_counts(run):
+    async def scenario(world):
+        await send(world, 1)
+        await pop(world.talker, invisible_time=60_000)
+        await world.cluster.stop_broker()
+        await world.clock.aadvance(3600)
+        await world.cluster.start_broker()
+        talker = world.join()
+        await world.settle()
+        (again,) = await pop(talker)
+        assert again.message.reconsume_times == 1
+
+    run(scenario)
+
+
+def test_the_journal_s_own_offset_follows_what_is_needed(run):
+    async def scenario(world):
+        await send(world, 8)
+        for _ in range(8):
+            await pop(world.talker, max_msg_nums=1, invisible_time=20_000)
+        await world.clock.aadvance(30)
+        await world.cluster.stop_broker()
+        path = world.cluster.directory / "broker-a" / "config" / "consumerOffset.json"
+        table = decode(path.read_bytes(), ConsumerOffsetTable).offset_table
+        # Of each queue two records, a check point and its end; the offset is that of the last.
+        assert table[f"{REVIVE}@CID_RMQ_SYS_REVIVE_GROUP"] == dict.fromkeys(range(8), 1)
+        await world.cluster.start_broker()
+
+    run(scenario)
+
+
+def test_records_that_are_none_do_not_stop_a_start(run):
+    async def scenario(world):
+        for tag, body in (("ck", b"nonsense"), ("ck", b"{}"), ("ack", b"{"), ("bAck", b"[]"), ("x", b"y")):
+            await world.talker.ok_send(REVIVE, f"TAGS\x01{tag}\x02{KEY}", body=body)
+        await send(world, 1)
+        await pop(world.talker, invisible_time=60_000)
+        await world.cluster.restart_broker()
+        talker = world.join()
+        await world.clock.aadvance(60)
+        assert len(await pop(talker)) == 1
+
+    run(scenario)
+
+
+def test_waiting_pops_are_let_go_when_the_broker_stops(run):
+    async def scenario(world):
+        born = world.clock.now_ms()
+        waiting = asyncio.ensure_future(world.talker.invoke(pop_request(poll_time=60_000, born_time=born)))
+        await world.settle()
+        await world.cluster.stop_broker()
+        with pytest.raises(ConnectionLost):
+            await waiting
+        await world.cluster.start_broker()
+
+    run(scenario)
