@@ -49,7 +49,9 @@ class Broker:
         tables = plugin_options
         self._dispatchers = manager.create_all("dispatcher", settings.dispatchers, tables) if manager else ()
         hooks = manager.create_all("rpc_hook", settings.rpc_hooks, tables) if manager else ()
-        self._state = state = BrokerState(settings, store_settings, clock, self._arrived, self._stored)
+        self._state = state = BrokerState(
+            settings, store_settings, clock, self._arrived, self._stored, plugins
+        )
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
         self._registration = Registration(self._client, clock, state.live, state.identity, state.topics)

@@ -5,6 +5,7 @@ Source: ClientManageProcessor.java.
 
 from __future__ import annotations
 
+from mqframe.broker.filters import Filters
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.part import Part, Periodic
 from mqframe.core.bodies import CheckClientBody, ConsumerData, ConsumerList, HeartbeatData
@@ -18,7 +19,6 @@ from mqframe.core.requests.consumers import (
     NotifyConsumerIdsChanged,
     UnregisterClient,
 )
-from mqframe.core.subscription import is_tag_type
 from mqframe.core.topic_table import TopicTable
 from mqframe.core.topics import retry_topic
 from mqframe.log import get_logger
@@ -40,11 +40,13 @@ class ClientProcessor(Part):
         groups: GroupTable,
         topics: TopicTable,
         live: LiveSettings,
+        filters: Filters,
     ) -> None:
         self._clients = clients
         self._groups = groups
         self._topics = topics
         self._live = live
+        self._filters = filters
 
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
@@ -57,6 +59,7 @@ class ClientProcessor(Part):
     def connection_closed(self, peer: Peer) -> None:
         """Let the client behind `peer` go from all its groups."""
         for name in self._clients.drop(peer):
+            self._left(name)
             self._notify(name)
 
     def close_silent(self) -> None:
@@ -104,6 +107,8 @@ class ClientProcessor(Part):
             sys_flag=_UNIT_SUBSCRIPTION if data.unit_mode else 0,
         )
         changed = self._clients.register_consumer(data, member, without_sub=without_sub)
+        if not without_sub:
+            self._filters.heartbeat(name, data.subscription_data_set)
         if changed and group.notify_consumer_ids_changed_enable:
             self._notify(name)
 
@@ -113,6 +118,7 @@ class ClientProcessor(Part):
             self._clients.unregister_producer(fields.producer_group, call.peer)
         name = fields.consumer_group
         if name and self._clients.unregister_consumer(name, call.peer):
+            self._left(name)
             group = self._groups.find(name)
             if group is None or group.notify_consumer_ids_changed_enable:
                 self._notify(name)
@@ -128,12 +134,13 @@ class ClientProcessor(Part):
     def _check(self, call: Call) -> Reply:
         if call.frame.body:
             subscription = decode(memoryview(call.frame.body), CheckClientBody).subscription_data
-            if subscription is not None and not is_tag_type(subscription.expression_type):
-                raise Refusal(
-                    ResponseCode.SYSTEM_ERROR,
-                    f"filtering by {subscription.expression_type} is not enabled on this broker",
-                )
+            if subscription is not None:
+                self._filters.check(subscription)
         return Reply()
+
+    def _left(self, name: str) -> None:
+        if name not in self._clients.consumers:
+            self._filters.gone(name)
 
     def _notify(self, name: str) -> None:
         group = self._clients.consumers.get(name)

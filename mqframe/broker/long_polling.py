@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from mqframe.core.bodies import SubscriptionGroupConfig
 from mqframe.core.clock import Clock
+from mqframe.core.record_filter import RecordFilter
 from mqframe.core.requests.messages import PullFields
 from mqframe.core.subscription import wanted
 from mqframe.net.call import Call
@@ -16,9 +17,12 @@ Queue = tuple[str, int]
 
 
 class Held:
-    """One pull that waits until `deadline` (monotonic seconds) for a message whose tag is among `codes`."""
+    """One pull that waits until `deadline` (monotonic seconds) for a message whose tag is among `codes`.
 
-    __slots__ = ("call", "codes", "deadline", "fields", "group")
+    `records`: asked of each message, `None` for all. `looked`: queue offset before which none was wanted.
+    """
+
+    __slots__ = ("call", "codes", "deadline", "fields", "group", "looked", "records")
 
     def __init__(
         self,
@@ -27,22 +31,26 @@ class Held:
         group: SubscriptionGroupConfig,
         codes: Collection[int] | None,
         deadline: float,
+        records: RecordFilter | None = None,
     ) -> None:
         self.call = call
         self.fields = fields
         self.group = group
         self.codes = codes
         self.deadline = deadline
+        self.records = records
+        self.looked = fields.queue_offset
 
 
 class LongPolling:
     """Keeps pulls by queue. A woken pull is handed to `wake`, which answers it; it is not held again.
+    `has_wanted` looks at what arrived for a pull that filters records: whether there is something to say.
 
     How many there are is limited by each connection's limit of requests in flight. `queue_max` gives the end
     of a queue.
     """
 
-    __slots__ = ("_by_peer", "_by_queue", "_clock", "_queue_max", "wake")
+    __slots__ = ("_by_peer", "_by_queue", "_clock", "_queue_max", "has_wanted", "wake")
 
     def __init__(self, clock: Clock, queue_max: Callable[[str, int], int]) -> None:
         self._clock = clock
@@ -50,6 +58,7 @@ class LongPolling:
         self._by_queue: dict[Queue, list[Held]] = {}
         self._by_peer: dict[Peer, set[Queue]] = {}
         self.wake: Callable[[Held], None] = _nobody
+        self.has_wanted: Callable[[Held, int], bool] = _always
 
     def __len__(self) -> int:
         return sum(map(len, self._by_queue.values()))
@@ -70,6 +79,8 @@ class LongPolling:
         rest: list[Held] = []
         for held in waiting:
             new = max_offset > held.fields.queue_offset and wanted(held.codes, codes)
+            if new and held.records is not None:
+                new = self.has_wanted(held, max_offset)
             (due if new or now >= held.deadline else rest).append(held)
         self._release((topic, queue_id), due, rest)
 
@@ -116,6 +127,11 @@ class LongPolling:
             self._by_queue.pop(queue, None)
         for held in due:
             self.wake(held)
+
+
+def _always(held: Held, max_offset: int) -> bool:
+    """Stands in until the pull processor is there."""
+    return True
 
 
 def _nobody(held: Held) -> None:

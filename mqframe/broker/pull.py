@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Collection
 
+from mqframe.broker.filters import Filters, Wanted
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.long_polling import Held, LongPolling
 from mqframe.broker.part import Part, Periodic
@@ -18,7 +19,6 @@ from mqframe.core.offset_table import OffsetTable
 from mqframe.core.pull_rules import OFFSET_RESET, pull_caps, pull_code
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import PullFields, PullMessage
-from mqframe.core.subscription import is_tag_type, tag_codes
 from mqframe.core.topic_table import TopicTable
 from mqframe.log import get_logger
 from mqframe.net.call import Call, Handler, Reply, failure_reply
@@ -41,6 +41,7 @@ class PullProcessor(Part):
         groups: GroupTable,
         clients: ClientRegistry[Peer],
         offsets: OffsetTable,
+        filters: Filters,
         polling: LongPolling,
         live: LiveSettings,
         clock: Clock,
@@ -51,11 +52,13 @@ class PullProcessor(Part):
         self._groups = groups
         self._clients = clients
         self._offsets = offsets
+        self._filters = filters
         self._polling = polling
         self._live = live
         self._clock = clock
         self._statistics = statistics
         polling.wake = self._wake
+        polling.has_wanted = self._has_wanted
 
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
@@ -86,7 +89,7 @@ class PullProcessor(Part):
         self._statistics.get_requests.total += 1
         fields: PullFields = decode_fields(call.frame.ext, PullMessage)
         group, topic = self._admit(fields)
-        codes = self._codes(fields, group)
+        wanted = self._wanted(fields, group)
         reset = self._offsets.take_reset(fields.consumer_group, fields.topic, fields.queue_id)
         if reset is not None:
             return self._moved_by_reset(fields, group, topic, reset)
@@ -94,15 +97,21 @@ class PullProcessor(Part):
             self._offsets.commit(fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
         count, size = self._caps(fields)
         found = self._store.get_now(
-            fields.topic, fields.queue_id, fields.queue_offset, count, codes=codes, bytes_max=size
+            fields.topic,
+            fields.queue_id,
+            fields.queue_offset,
+            count,
+            codes=wanted.codes,
+            records=wanted.records,
+            bytes_max=size,
         )
         if found is None:
-            return self._pull_cold(fields, group, topic, codes)
+            return self._pull_cold(fields, group, topic, wanted)
         reply = self._reply(fields, group, topic, found, self._clock.monotonic() - began)
         if reply.code == ResponseCode.PULL_NOT_FOUND and fields.sys_flag & PullFlag.SUSPEND:
             wait_ms = fields.suspend_timeout_millis if settings.long_polling else settings.short_polling_ms
             deadline = self._clock.monotonic() + wait_ms / 1000
-            self._polling.hold(Held(call, fields, group, codes, deadline))
+            self._polling.hold(Held(call, fields, group, wanted.codes, deadline, wanted.records))
             return None
         return reply
 
@@ -129,10 +138,9 @@ class PullProcessor(Part):
             )
         return group, topic
 
-    def _codes(self, fields: PullFields, group: SubscriptionGroupConfig) -> Collection[int] | None:
+    def _wanted(self, fields: PullFields, group: SubscriptionGroupConfig) -> Wanted:
         if fields.sys_flag & PullFlag.SUBSCRIPTION:
-            self._check_type(fields.expression_type)
-            return tag_codes(fields.subscription)
+            return self._filters.own(fields.expression_type, fields.subscription)
         consumers = self._clients.consumers.get(fields.consumer_group)
         if consumers is None:
             raise Refusal(
@@ -158,15 +166,7 @@ class PullProcessor(Part):
                 f"the subscription of {fields.topic} here has version {subscription.version}, "
                 f"the pull is for {fields.sub_version}; a heartbeat must come first",
             )
-        if not subscription.is_tag:
-            self._check_type(subscription.data.expression_type)
-        return subscription.codes
-
-    def _check_type(self, expression_type: str | None) -> None:
-        if not is_tag_type(expression_type):
-            raise Refusal(
-                ResponseCode.SYSTEM_ERROR, f"filtering by {expression_type} is not enabled on this broker"
-            )
+        return self._filters.of_group(fields.consumer_group, subscription, fields.sub_version)
 
     def _caps(self, fields: PullFields) -> tuple[int, int]:
         """How many messages and bytes the pull gets at most; less from far behind the end of the log."""
@@ -182,12 +182,18 @@ class PullProcessor(Part):
         fields: PullFields,
         group: SubscriptionGroupConfig,
         topic: TopicConfig,
-        codes: Collection[int] | None,
+        wanted: Wanted,
     ) -> Reply:
         count, size = self._caps(fields)
         began = self._clock.monotonic()
         found = await self._store.get_cold(
-            fields.topic, fields.queue_id, fields.queue_offset, count, codes=codes, bytes_max=size
+            fields.topic,
+            fields.queue_id,
+            fields.queue_offset,
+            count,
+            codes=wanted.codes,
+            records=wanted.records,
+            bytes_max=size,
         )
         return self._reply(fields, group, topic, found, self._clock.monotonic() - began)
 
@@ -229,6 +235,18 @@ class PullProcessor(Part):
         ext = _where(found.next_offset, found.min_offset, found.max_offset, group, topic)
         return Reply(code, ext=ext, remark=status, body=list(found.parts))
 
+    def _has_wanted(self, held: Held, max_offset: int) -> bool:
+        """Whether a pull with a filter of records has something to learn; what it passed over is noted.
+
+        A read looks at a bounded number of messages: one that does not reach the end is to be answered, too.
+        """
+        fields = held.fields
+        found = self._store.get(fields.topic, fields.queue_id, held.looked, 1, records=held.records)
+        if found.count:
+            return True
+        held.looked = max(held.looked, found.next_offset)
+        return held.looked < max_offset
+
     def _wake(self, held: Held) -> None:
         """Answer a pull that waited, whatever there is for it now."""
         fields = held.fields
@@ -244,9 +262,10 @@ class PullProcessor(Part):
                 found = self._store.get(
                     fields.topic,
                     fields.queue_id,
-                    fields.queue_offset,
+                    held.looked,
                     count,
                     codes=held.codes,
+                    records=held.records,
                     bytes_max=size,
                 )
                 reply = self._reply(fields, held.group, topic, found)

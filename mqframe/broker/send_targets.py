@@ -8,10 +8,11 @@ from mqframe.core.bodies import TopicConfig
 from mqframe.core.codes import ResponseCode, SysFlag, permission_text
 from mqframe.core.errors import MessageError, Refusal
 from mqframe.core.requests.messages import SendFieldsV2, SendMessage
+from mqframe.core.requests.replies import SendReplyMessage
 from mqframe.core.topic_table import TopicTable
 from mqframe.core.topics import FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
 
-SendFields = SendMessage | SendFieldsV2
+SendFields = SendMessage | SendFieldsV2 | SendReplyMessage
 
 
 class SendTarget:

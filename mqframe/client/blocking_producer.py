@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Final
 
@@ -16,15 +17,17 @@ from mqframe.client.identity import SameProcess, nameserver_text, with_nameserve
 from mqframe.client.instance import ClientInstance
 from mqframe.client.loop_thread import LoopThread
 from mqframe.client.producer_parts import ProducerParts
+from mqframe.client.requests import Requests
 from mqframe.client.result_futures import Item, ThreadResults
-from mqframe.client.room import BlockingRoom
+from mqframe.client.room import AsyncRoom, BlockingRoom
 from mqframe.client.send_port import AsyncPort
 from mqframe.client.sends import Sends
 from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.client.submit import Submitter
 from mqframe.core.budget import Budget
+from mqframe.core.delay_options import delay_properties
 from mqframe.core.errors import CallTimeout, ClosedError, MqframeError, RouteError
-from mqframe.core.message import Message, MessageQueue, SendResult
+from mqframe.core.message import Message, MessageQueue, ReceivedMessage, SendResult
 from mqframe.core.message_checks import check_message
 from mqframe.core.message_text import element_size
 from mqframe.core.name_servers import parse_addresses
@@ -86,6 +89,7 @@ class Producer:
         self._port: AsyncPort | None = None
         self._sends: Sends | None = None
         self._submitter: Submitter | None = None
+        self._requests: Requests | None = None
         limits = self.settings
         self._waiting = BlockingRoom(Budget(limits.waiting_messages_max, limits.waiting_bytes_max))
         self._results = ThreadResults()
@@ -157,9 +161,16 @@ class Producer:
         selector: object = None,
         sharding_key: object = None,
         timeout: float | None = None,
+        delay: float | timedelta | None = None,
+        deliver_at: datetime | int | None = None,
+        delay_level: int | None = None,
     ) -> SendResult:
         """Send `message` and wait until its broker has stored it. See `AsyncProducer.send`."""
-        return run_blocking(self._running().one(message, queue, selector, sharding_key, timeout))
+        sends = self._running()
+        if delay is None and deliver_at is None and delay_level is None:
+            return run_blocking(sends.one(message, queue, selector, sharding_key, timeout))
+        wish = delay_properties(delay, deliver_at, delay_level)
+        return run_blocking(sends.later(message, wish, queue, selector, sharding_key, timeout))
 
     def send_batch(
         self,
@@ -181,9 +192,36 @@ class Producer:
         selector: object = None,
         sharding_key: object = None,
         timeout: float | None = None,
+        delay: float | timedelta | None = None,
+        deliver_at: datetime | int | None = None,
+        delay_level: int | None = None,
     ) -> None:
-        """Send `message` without waiting for, or hearing, an answer. Never repeated."""
-        run_blocking(self._running().oneway(message, queue, selector, sharding_key, timeout))
+        """Send `message` without waiting for, or hearing, an answer. Never repeated. Options as of `send`."""
+        later = not (delay is None and deliver_at is None and delay_level is None)
+        wish = delay_properties(delay, deliver_at, delay_level) if later else ""
+        run_blocking(self._running().oneway(message, queue, selector, sharding_key, timeout, wish))
+
+    def recall(self, topic: str, recall_handle: str, *, timeout: float | None = None) -> str:
+        """Take back a message of `topic` that waits for its time. See `AsyncProducer.recall`."""
+        return run_blocking(self._running().recall(topic, recall_handle, timeout))
+
+    def request(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        selector: object = None,
+        sharding_key: object = None,
+        timeout: float | None = None,
+    ) -> ReceivedMessage:
+        """Send `message` and wait for its reply, for which any number of threads may wait at once.
+
+        See `AsyncProducer.request`.
+        """
+        self._running()
+        assert self._thread is not None
+        assert self._requests is not None
+        return self._thread.call(self._requests.request(message, queue, selector, sharding_key, timeout))
 
     def submit(
         self,
@@ -265,6 +303,8 @@ class Producer:
         self._submitter = Submitter(
             sender, self._parts.submitted, settings, clock, self._waiting, self._results
         )
+        room = AsyncRoom(Budget(settings.in_flight_messages_max, settings.in_flight_bytes_max), clock)
+        self._requests = Requests(instance, Sends(self._parts, sender, room), clock, settings)
         self._instance = instance
         await instance.start()
         instance.register_producer(self.group)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from mqframe.client.identity import SameProcess, client_id, local_ip, nameserver_text
 from mqframe.client.inspection import Inspection
+from mqframe.client.replies import Replies
 from mqframe.client.route_cache import RouteCache
 from mqframe.client.settings import ClientSettings
 from mqframe.core import bodies, loosejson
@@ -72,6 +73,8 @@ class ClientInstance:
         self._periodic: list[Every] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         remoting.serve(NotifyConsumerIdsChanged.CODE, self.members_changed)
+        self.replies = Replies(remoting, clock)
+        """The replies that brokers hand to this client."""
         self.inspection = Inspection(remoting, lambda: self._routes.nameservers)
         """Answers what operators ask of the consumers here."""
 
@@ -96,6 +99,7 @@ class ClientInstance:
 
     async def stop(self) -> None:
         """Leave all groups, then close all connections."""
+        self.replies.close()
         for periodic in self._periodic:
             periodic.stop()
         for task in list(self._tasks):

@@ -9,13 +9,18 @@ from mqframe.core.errors import MessageError
 from mqframe.core.ids import UniqueIds
 from mqframe.core.message import Message, MessageQueue
 from mqframe.core.message_text import BATCH_PROPERTIES, encode_elements, message_properties
-from mqframe.core.requests.messages import SendBatchMessage, SendMessageV2
+from mqframe.core.request_reply import ReplyMessage
+from mqframe.core.requests.messages import SendBatchMessage, SendFieldsV2, SendMessageV2
+from mqframe.core.requests.replies import SendReplyMessageV2
 
 
 class Load:
-    """Messages ready to go; the same for every try. `ids`: their unique keys, which retries keep."""
+    """Messages ready to go; the same for every try.
 
-    __slots__ = ("body", "ids", "messages", "packed", "properties", "sys_flag")
+    `ids`: their unique keys, which retries keep; `kind`: the request that carries them.
+    """
+
+    __slots__ = ("body", "ids", "kind", "messages", "packed", "properties", "sys_flag")
 
     def __init__(
         self,
@@ -32,6 +37,7 @@ class Load:
         self.properties = properties
         self.sys_flag = sys_flag
         self.packed = packed
+        self.kind: type[SendFieldsV2] = SendBatchMessage if packed else SendMessageV2
 
     @property
     def message_id(self) -> str:
@@ -73,7 +79,10 @@ class Loader:
         body, sys_flag = message.body, 0
         if len(body) >= self.compress_over_bytes:
             body, sys_flag = compress(body, self._compression, self._compression_level)
-        return Load((message,), [unique_id], body, message_properties(message, unique_id), sys_flag, False)
+        load = Load((message,), [unique_id], body, message_properties(message, unique_id), sys_flag, False)
+        if message.__class__ is ReplyMessage:
+            load.kind = SendReplyMessageV2
+        return load
 
     def batch(self, messages: Sequence[Message], ids: list[str] | None = None) -> Load:
         """Several messages, all of one topic, in one request; never compressed. Raises `MessageError`."""
@@ -87,12 +96,9 @@ class Loader:
             )
         return Load(messages, ids, body, BATCH_PROPERTIES[messages[0].wait_store_ok], 0, True)
 
-    def header(
-        self, load: Load, queue: MessageQueue, born_timestamp: int
-    ) -> SendMessageV2 | SendBatchMessage:
+    def header(self, load: Load, queue: MessageQueue, born_timestamp: int) -> SendFieldsV2:
         """The header of a try to `queue`."""
-        kind = SendBatchMessage if load.packed else SendMessageV2
-        return kind(
+        return load.kind(
             self._group,
             queue.topic,
             self._default_topic,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from types import TracebackType
 
 from mqframe.client.hook_port import AttachedHooks
 from mqframe.client.identity import nameserver_text, with_nameserver
 from mqframe.client.instance import ClientInstance
 from mqframe.client.producer_parts import ProducerParts
+from mqframe.client.requests import Requests
 from mqframe.client.result_futures import Item, LoopResults
 from mqframe.client.room import AsyncRoom
 from mqframe.client.send import Randomness
@@ -19,8 +21,9 @@ from mqframe.client.sends import Sends
 from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.client.submit import Submitter
 from mqframe.core.budget import Budget
+from mqframe.core.delay_options import delay_properties
 from mqframe.core.errors import ClosedError
-from mqframe.core.message import Message, MessageQueue, SendResult
+from mqframe.core.message import Message, MessageQueue, ReceivedMessage, SendResult
 from mqframe.core.message_checks import check_message
 from mqframe.core.message_text import element_size
 from mqframe.core.name_servers import parse_addresses
@@ -89,6 +92,7 @@ class AsyncProducer:
         self._room = AsyncRoom(Budget(limits.in_flight_messages_max, limits.in_flight_bytes_max), self._clock)
         self._waiting = AsyncRoom(Budget(limits.waiting_messages_max, limits.waiting_bytes_max), self._clock)
         self._submitter: Submitter | None = None
+        self._requests: Requests | None = None
         if instance is None:
             parse_addresses(nameserver_text(self._client))  # a wrong address shows at once
 
@@ -112,6 +116,7 @@ class AsyncProducer:
             sender, self._parts.submitted, settings, self._clock, self._waiting, LoopResults()
         )
         self._sends = Sends(self._parts, sender, self._room)
+        self._requests = Requests(instance, self._sends, self._clock, settings)
         self._attached = AttachedHooks(self._parts.send_hooks, instance, self._clock, self.group, "PRODUCE")
 
     async def stop(self) -> None:
@@ -168,18 +173,27 @@ class AsyncProducer:
         selector: object = None,
         sharding_key: object = None,
         timeout: float | None = None,
+        delay: float | timedelta | None = None,
+        deliver_at: datetime | int | None = None,
+        delay_level: int | None = None,
     ) -> SendResult:
         """Send `message` and wait until its broker has stored it.
 
         `queue`: the queue to send to; `selector`, `sharding_key`: have a selector choose it; messages of one
         sharding key go to one queue. `timeout`: longest time in all, s, by default `send_timeout_seconds`.
+        One of `delay` (seconds or timedelta), `deliver_at` (datetime with time zone, or ms since 1970) and
+        `delay_level` (1 is the first) has the message delivered later; of the first two the result has a
+        `recall_handle`, with which it can be taken back.
 
         A result other than SEND_OK means stored, but not yet flushed or copied as the broker is configured.
         Raises `MessageError`, `RouteError`, `ConnectError`, `TooMuchInFlight` (not stored), `AnswerError`
         (the broker refused), `Forbidden` (a hook did), `CallTimeout`, `ConnectionLost` (perhaps stored).
         """
         sends = self._sends or self._running()
-        return await sends.one(message, queue, selector, sharding_key, timeout)
+        if delay is None and deliver_at is None and delay_level is None:
+            return await sends.one(message, queue, selector, sharding_key, timeout)
+        wish = delay_properties(delay, deliver_at, delay_level)
+        return await sends.later(message, wish, queue, selector, sharding_key, timeout)
 
     async def send_batch(
         self,
@@ -205,9 +219,42 @@ class AsyncProducer:
         selector: object = None,
         sharding_key: object = None,
         timeout: float | None = None,
+        delay: float | timedelta | None = None,
+        deliver_at: datetime | int | None = None,
+        delay_level: int | None = None,
     ) -> None:
-        """Send `message` without waiting for, or hearing, an answer. Never repeated."""
-        await self._running().oneway(message, queue, selector, sharding_key, timeout)
+        """Send `message` without waiting for, or hearing, an answer. Never repeated. Options as of `send`."""
+        later = not (delay is None and deliver_at is None and delay_level is None)
+        wish = delay_properties(delay, deliver_at, delay_level) if later else ""
+        await self._running().oneway(message, queue, selector, sharding_key, timeout, wish)
+
+    async def recall(self, topic: str, recall_handle: str, *, timeout: float | None = None) -> str:
+        """Take back a message of `topic` that waits for its time; `recall_handle`: of its `SendResult`.
+
+        Gives its message id. A message that was delivered meanwhile stays so, also when the broker said yes
+        in the very last moment. Raises `MessageError` for what is no handle, `AnswerError` when the broker
+        refuses (604: the time has passed, or the handle is not of this topic and broker), and as `send`.
+        """
+        return await self._running().recall(topic, recall_handle, timeout)
+
+    async def request(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        selector: object = None,
+        sharding_key: object = None,
+        timeout: float | None = None,
+    ) -> ReceivedMessage:
+        """Send `message` and wait for the reply that a consumer of its topic makes (`mqframe.reply_to`).
+
+        `timeout`: longest time in all, s, by default `reply_timeout_seconds`. Any number of requests may
+        wait at once; a reply that comes later is dropped. Raises `RequestTimeout` when the request was sent
+        and no reply came in time, and what `send` raises when it was not sent or may not have been.
+        """
+        self._running()
+        assert self._requests is not None
+        return await self._requests.request(message, queue, selector, sharding_key, timeout)
 
     async def submit(
         self,

@@ -11,10 +11,13 @@ from mqframe.client.load import Load
 from mqframe.client.producer_parts import ProducerParts
 from mqframe.client.room import Room
 from mqframe.client.send import Sender
+from mqframe.core.errors import MessageError, answer_error
 from mqframe.core.message import Message, MessageQueue, SendResult
-from mqframe.core.message_checks import check_batch, check_message
+from mqframe.core.message_checks import check_batch, check_message, check_properties_size
+from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.route import TopicRoute
 from mqframe.core.send_rules import NEVER, RetryRules
+from mqframe.core.timer_rules import decode_recall_handle
 
 
 class Sends:
@@ -47,6 +50,43 @@ class Sends:
         check_message(message, self._body_bytes_max)
         return await self._send((message,), None, queue, selector, sharding_key, timeout)
 
+    async def later(
+        self,
+        message: Message,
+        wish: str,
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        timeout: float | None,
+    ) -> SendResult:
+        """Send one message for later delivery; `wish`: the properties that ask for it, in text form."""
+        load = self._wishing(message, wish)
+        return await self._send((message,), load, queue, selector, sharding_key, timeout)
+
+    async def recall(self, topic: str, handle: str, timeout: float | None) -> str:
+        """Take back the waiting message that `handle` names; gives its unique key."""
+        seconds = self._seconds if timeout is None else timeout
+        deadline = self._monotonic() + seconds
+        try:
+            broker_name = decode_recall_handle(handle).broker_name
+        except (ValueError, AttributeError):
+            raise MessageError(f"{handle!r} is no recall handle; pass SendResult.recall_handle") from None
+        sender = self.sender
+        route = await sender.route(topic, seconds)
+        address = await sender.address(route, MessageQueue(topic, broker_name, 0), seconds)
+        request = RecallMessage(topic, handle, sender.group)
+        answer = await sender.port.invoke(address, request, timeout=deadline - self._monotonic())
+        if answer.code:
+            raise answer_error(answer.code, answer.remark, address)
+        return (answer.ext or {}).get("msgId", "")
+
+    def _wishing(self, message: Message, wish: str) -> Load:
+        check_message(message, self._body_bytes_max)
+        load = self.sender.loader.one(message)
+        load.properties += wish
+        check_properties_size(load.properties, message.topic)
+        return load
+
     async def batch(
         self,
         messages: Sequence[Message],
@@ -72,6 +112,17 @@ class Sends:
         """Send `load`, which was checked, and never try again."""
         return await self._send(load.messages, load, queue, selector, sharding_key, timeout, NEVER)
 
+    async def loaded(
+        self,
+        load: Load,
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        timeout: float | None,
+    ) -> SendResult:
+        """Send `load`, which was checked, as any message."""
+        return await self._send(load.messages, load, queue, selector, sharding_key, timeout)
+
     async def oneway(
         self,
         message: Message,
@@ -79,15 +130,17 @@ class Sends:
         selector: object,
         sharding_key: object,
         timeout: float | None,
+        wish: str = "",
     ) -> None:
-        """Send one message without an answer."""
+        """Send one message without an answer; `wish` as for `later`."""
         check_message(message, self._body_bytes_max)
         seconds = self._seconds if timeout is None else timeout
         deadline = self._monotonic() + seconds
         sender = self.sender
         route = await sender.route(message.topic, seconds)
         fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
-        await sender.oneway(sender.loader.one(message), route, fixed or sender.choose(route), deadline)
+        load = self._wishing(message, wish) if wish else sender.loader.one(message)
+        await sender.oneway(load, route, fixed or sender.choose(route), deadline)
 
     async def _send(
         self,

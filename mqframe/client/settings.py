@@ -40,6 +40,9 @@ class ProducerSettings:
     send_timeout_seconds: float = setting(
         3.0, doc="longest time for one send, its retries included, s", check=at_least(0.001)
     )
+    reply_timeout_seconds: float = setting(
+        3.0, doc="longest time for one request with its reply, s", check=at_least(0.001)
+    )
     try_timeout_seconds: float = setting(
         0.0,
         doc="longest time for one try that others may follow, s; 0: no limit of its own",

@@ -78,9 +78,10 @@ class ConsumerGroup(Generic[C]):
 class ClientRegistry(Generic[C]):
     """Consumer and producer groups with their members."""
 
-    __slots__ = ("_clock", "_fingerprints", "consumers", "producers")
+    __slots__ = ("_clock", "_fingerprints", "_producer_channels", "consumers", "producers")
 
     def __init__(self, clock: Clock) -> None:
+        self._producer_channels: dict[str, C] = {}
         self._clock = clock
         self._fingerprints: dict[str, int] = {}
         self.consumers: dict[str, ConsumerGroup[C]] = {}
@@ -105,6 +106,11 @@ class ClientRegistry(Generic[C]):
     def register_producer(self, group: str, member: Member[C]) -> None:
         """Enter or renew a producer."""
         self._enter(self.producers.setdefault(group, {}), member)
+        self._producer_channels[member.client_id] = member.channel
+
+    def producer_channel(self, client_id: str) -> C | None:
+        """How to reach the producer called `client_id`; `None` when none is here."""
+        return self._producer_channels.get(client_id)
 
     def fingerprint_changed(self, group: str, fingerprint: int) -> bool:
         """Store a heartbeat's fingerprint; gives whether the group had another one."""
@@ -125,8 +131,15 @@ class ClientRegistry(Generic[C]):
     def unregister_producer(self, group: str, channel: C) -> None:
         """Let a producer go."""
         members = self.producers.get(group)
-        if members is not None and members.pop(channel, None) is not None and not members:
+        member = members.pop(channel, None) if members is not None else None
+        if member is None:
+            return
+        if not members:
             del self.producers[group]
+        if self._producer_channels.get(member.client_id) is channel and not any(
+            channel in others for others in self.producers.values()
+        ):
+            del self._producer_channels[member.client_id]
 
     def drop(self, channel: C) -> list[str]:
         """Let a client go from all its groups; gives the consumer groups that it was in."""

@@ -66,6 +66,10 @@ class CallTimeout(RetryError):
     """No answer came in time. The request may or may not have been served."""
 
 
+class RequestTimeout(RetryError):
+    """A request was sent, and no reply came in time. The receiver may or may not have worked on it."""
+
+
 class TooMuchInFlight(RetryError):
     """A limit on requests or bytes in flight was reached. Nothing was sent."""
 

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from mqframe.core.batch import ELEMENT_OVERHEAD_BYTES
+from mqframe.core.errors import MessageError
 from mqframe.core.message import Message
 from mqframe.core.message_checks import check_properties_size
 from mqframe.core.properties import encode_properties
+from mqframe.core.request_reply import ReplyMessage
 
 BATCH_PROPERTIES: Final = {
     True: "WAIT\x01true\x02",
@@ -32,6 +34,8 @@ def message_properties(message: Message, unique_id: str) -> str:
     if message.tag is not None or message.keys or message.properties:
         text += _own_properties(message)
         check_properties_size(text, message.topic)
+    if message.__class__ is ReplyMessage:
+        text += message.system_properties()  # type: ignore[attr-defined]
     return text
 
 
@@ -47,8 +51,10 @@ def _own_properties(message: Message) -> str:
 def element_size(message: Message) -> int:
     """About how many bytes `message` takes in a batch, never much less than it does.
 
-    Raises `MessageError` when its properties are too long.
+    Raises `MessageError` when its properties are too long, and for a reply, which travels alone.
     """
+    if message.__class__ is ReplyMessage:
+        raise MessageError("a reply cannot be packed with other messages; use send or send_oneway")
     size = len(message.body) + ELEMENT_OVERHEAD_BYTES + _PROPERTIES_ABOUT_BYTES
     if message.keys or message.properties:
         text = _own_properties(message)
@@ -63,6 +69,8 @@ def encode_elements(messages: Sequence[Message], unique_ids: Sequence[str]) -> b
     head, short = _HEAD.pack, _SHORT.pack
     overhead = ELEMENT_OVERHEAD_BYTES
     for message, unique_id in zip(messages, unique_ids, strict=True):
+        if message.__class__ is ReplyMessage:
+            raise MessageError("a reply cannot be packed with other messages; use send or send_oneway")
         text = f"UNIQ_KEY\x01{unique_id}\x02"
         if message.tag is not None or message.keys or message.properties:
             text += _own_properties(message)

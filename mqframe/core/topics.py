@@ -21,6 +21,7 @@ TIMER_TOPIC: Final = "rmq_sys_wheel_timer"
 RETRY_PREFIX: Final = "%RETRY%"
 DLQ_PREFIX: Final = "%DLQ%"
 SYSTEM_PREFIX: Final = "rmq_sys_"
+REPLY_SUFFIX: Final = "_REPLY_TOPIC"
 
 TOPIC_LENGTH_MAX: Final = 127
 RETRY_TOPIC_LENGTH_MAX: Final = 255
@@ -42,6 +43,11 @@ def retry_topic(group: str) -> str:
 def dead_letter_topic(group: str) -> str:
     """The topic that holds what a group gave up."""
     return DLQ_PREFIX + group
+
+
+def reply_topic(cluster: str) -> str:
+    """The topic by which replies find a broker of `cluster`, and that keeps them."""
+    return cluster + REPLY_SUFFIX
 
 
 def is_system_topic(topic: str) -> bool:

@@ -137,10 +137,21 @@ def test_members_are_shown_with_what_they_want(run):
     run(scenario)
 
 
-@pytest.mark.parametrize(("kind", "code"), [("TAG", 0), (None, 0), ("SQL92", 1)])
-def test_a_subscription_can_be_checked_beforehand(run, kind, code):
+@pytest.mark.parametrize(
+    ("kind", "text", "code"),
+    [
+        ("TAG", "*", 0),
+        (None, "*", 0),
+        ("SQL92", "a > 1", 0),
+        ("SQL92", "a >", 23),
+        ("SQL92", None, 23),
+        ("SQL93", "a > 1", 1),
+    ],
+)
+def test_a_subscription_can_be_checked_beforehand(run, kind, text, code):
     async def scenario(world):
-        body = CheckClientBody(subscription_data=SubscriptionData(topic="t", expression_type=kind))
+        wanted = SubscriptionData(topic="t", expression_type=kind, sub_string=text)
+        body = CheckClientBody(subscription_data=wanted)
         assert (await world.talker.invoke(CheckClientConfig(), dumps(body))).code == code
 
     run(scenario)

@@ -89,7 +89,9 @@ def test_an_offset_of_a_queue_without_messages_is_corrected(run):
         ({"topic": "t", "consumer_group": "stopped"}, 16),
         ({"topic": "writeonly"}, 16),
         ({"topic": "t", "subscription": "||"}, 23),
-        ({"topic": "t", "expression_type": "SQL92", "subscription": "a > 1"}, 1),
+        ({"topic": "t", "expression_type": "SQL92", "subscription": "a >"}, 23),
+        ({"topic": "t", "expression_type": "SQL92", "subscription": ""}, 23),
+        ({"topic": "t", "expression_type": "SQL93", "subscription": "a > 1"}, 1),
         ({"topic": "t", "sys_flag": 0, "subscription": None}, 24),
     ],
 )
@@ -145,15 +147,6 @@ def test_a_group_may_be_kept_from_broadcasting(run):
         await world.talker.ok(UpdateAndCreateSubscriptionGroup(), group)
         await world.talker.beat("g", SubscriptionData(topic="t"), message_model="BROADCASTING")
         assert (await world.talker.pull("t", sys_flag=0, subscription=None)).code == 16
-
-    run(scenario)
-
-
-def test_a_subscription_by_expression_is_told_that_it_is_not_enabled(run):
-    async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t", expression_type="SQL92", sub_string="a > 1"))
-        answer = await world.talker.pull("t", sys_flag=0, subscription=None)
-        assert (answer.code, "SQL92" in answer.remark) == (1, True)
 
     run(scenario)
 

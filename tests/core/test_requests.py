@@ -20,7 +20,7 @@ def wire_names(kind: type[Header]) -> set[str]:
     return {field.encode_name for field in msgspec.structs.fields(kind)}
 
 
-NOT_DESCRIBED = {221, 223, 325, 326}
+NOT_DESCRIBED = {221, 223}
 """Recorded kinds (reply messages, questions to clients) that the table does not have yet."""
 
 

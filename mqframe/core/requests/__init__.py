@@ -1,6 +1,6 @@
 """All request kinds, one class each, and the table of them by code."""
 
-from mqframe.core.requests import admin, consumers, insight, messages, nameserver, pop
+from mqframe.core.requests import admin, consumers, insight, messages, nameserver, pop, replies
 from mqframe.core.requests.fields import (
     REQUESTS,
     Header,
@@ -23,4 +23,5 @@ __all__ = [
     "messages",
     "nameserver",
     "pop",
+    "replies",
 ]

@@ -1,0 +1,162 @@
+"""Choosing messages by expressions: compiled once, kept by group (source: ConsumerFilterManager.java,
+ExpressionForRetryMessageFilter.java).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.core.bodies import SubscriptionData
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import FixError, PluginError, Refusal
+from mqframe.core.filter_table import FilterTable
+from mqframe.core.properties import RETRY_TOPIC
+from mqframe.core.record_filter import RecordFilter, RecordProperties, properties_text, record_filter
+from mqframe.core.subscription import Subscription, is_tag_type, tag_codes
+from mqframe.core.topics import RETRY_PREFIX
+from mqframe.hooks.interfaces import MessageFilter
+from mqframe.hooks.interfaces.message_filter import Matches
+from mqframe.hooks.manager import PluginManager, default_manager
+from mqframe.log import get_logger
+
+log = get_logger("broker")
+
+_COMPILED_MAX = 1024
+
+
+class Wanted(NamedTuple):
+    """What a reader wants of a queue, as the store's reads take it.
+
+    `codes`: hashes of wanted tags, `None` for all. `records`: asked of each record, `None` for all.
+    """
+
+    codes: frozenset[int] | None = None
+    records: RecordFilter | None = None
+
+
+class Filters:
+    """The filter plugins of one broker, and the expressions of its groups in `table`.
+
+    A plugin is looked for when the first expression of its type comes.
+    """
+
+    def __init__(self, table: FilterTable, live: LiveSettings, plugins: PluginManager | None = None) -> None:
+        self.table = table
+        self._live = live
+        self._plugins = plugins
+        self._kinds: dict[str, MessageFilter] = {}
+        self._matches = lru_cache(maxsize=_COMPILED_MAX)(self._compile)
+        self._records = lru_cache(maxsize=_COMPILED_MAX)(self._compile_for_records)
+        table.compiles = self._compiles
+
+    def heartbeat(self, group: str, subscriptions: list[SubscriptionData]) -> None:
+        """A member of `group` wants this, and nothing else."""
+        self.table.register(group, subscriptions)
+
+    def gone(self, group: str) -> None:
+        """`group` has no member any more."""
+        self.table.unregister(group)
+
+    def check(self, subscription: SubscriptionData) -> None:
+        """Find fault with a subscription.
+
+        Raises `Refusal`: 1 when this broker does not filter by expressions of its type, 23 when it is wrong.
+        """
+        kind = subscription.expression_type
+        if kind is None or is_tag_type(kind):
+            return
+        self._admit(kind)
+        self.compiled(kind, subscription.sub_string)
+
+    def own(self, kind: str | None, expression: str | None) -> Wanted:
+        """What a reader wants that brings its subscription along. Raises `Refusal` as `check` does."""
+        if kind is None or is_tag_type(kind):
+            return Wanted(tag_codes(expression))
+        records = self.compiled(kind, expression)
+        self._admit(kind)
+        return Wanted(None, records)
+
+    def of_group(self, group: str, subscription: Subscription, version: int = 0) -> Wanted:
+        """What `group` wants of a topic, by its heartbeats. `version`: the reader's, ms.
+
+        Raises `Refusal`: 27 when the expression was refused, 28 when the reader knows a newer one, 1 when
+        this broker does not filter by it.
+        """
+        if subscription.is_tag:
+            return Wanted(subscription.codes)
+        topic, kind = subscription.data.topic, subscription.data.expression_type or ""
+        data = self.table.get(topic, group)
+        if data is None:
+            raise self._missing(group, subscription.data)
+        if data.client_version < version:
+            raise Refusal(
+                ResponseCode.FILTER_DATA_NOT_LATEST,
+                f"the expression of group {group} for topic {topic} here has version {data.client_version}, "
+                f"the pull is for {version}; a heartbeat must come first",
+            )
+        self._admit(kind)
+        if topic.startswith(RETRY_PREFIX):
+            return Wanted(None, self._retried(group))
+        return Wanted(None, self.compiled(data.expression_type, data.expression))
+
+    def compiled(self, kind: str, expression: str | None) -> RecordFilter:
+        """A filter of records by `expression`. Raises `Refusal` as `check` does."""
+        try:
+            if not expression:
+                raise FixError(f"a subscription of type {kind} has no expression")
+            return self._records(kind, expression)
+        except PluginError as problem:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, str(problem)) from None
+        except FixError as problem:
+            raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(problem)) from None
+
+    def _missing(self, group: str, wanted: SubscriptionData) -> Refusal:
+        """Why there is no expression of `group`, though it subscribes by one."""
+        why = "a heartbeat must come first"
+        try:
+            self.compiled(wanted.expression_type or "", wanted.sub_string)
+        except Refusal as problem:
+            if problem.code != ResponseCode.SUBSCRIPTION_PARSE_FAILED:
+                return problem
+            why = problem.remark
+        return Refusal(
+            ResponseCode.FILTER_DATA_NOT_EXIST,
+            f"group {group} has no expression for topic {wanted.topic} here: {why}",
+        )
+
+    def _admit(self, kind: str) -> None:
+        if not self._live.current.property_filter:
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR,
+                f"filtering by {kind} is not enabled on this broker (enablePropertyFilter)",
+            )
+
+    def _retried(self, group: str) -> RecordFilter:
+        """Retried messages are chosen by what the group wants of the topic that they came from."""
+
+        def wanted(record: bytes | bytearray | memoryview) -> bool:
+            properties = RecordProperties(properties_text(record))
+            data = self.table.get(properties.get(RETRY_TOPIC) or "", group)
+            return data is None or self._matches(data.expression_type, data.expression)(properties)
+
+        return wanted
+
+    def _compiles(self, kind: str, expression: str) -> bool:
+        try:
+            self._matches(kind, expression)
+        except FixError as problem:
+            log.warning("expression refused", kind=kind, expression=expression[:200], reason=str(problem))
+            return False
+        return True
+
+    def _compile_for_records(self, kind: str, expression: str) -> RecordFilter:
+        return record_filter(self._matches(kind, expression))
+
+    def _compile(self, kind: str, expression: str) -> Matches:
+        found = self._kinds.get(kind)
+        if found is None:
+            manager = self._plugins or default_manager()
+            found = self._kinds[kind] = manager.create("message_filter", kind)
+        return found.compile(expression)

@@ -1,0 +1,144 @@
+"""Replies on their way to the clients that wait for them: 324, 325 (source: ReplyMessageProcessor.java)."""
+
+from __future__ import annotations
+
+from random import randrange
+from typing import Final
+
+from mqframe.broker.identity import Identity
+from mqframe.broker.inlet import Inlet
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.part import Part
+from mqframe.broker.send_targets import SendFields, SendTargets
+from mqframe.core import properties as p
+from mqframe.core.client_registry import ClientRegistry
+from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import MqframeError, Refusal
+from mqframe.core.host import encode_host
+from mqframe.core.requests.replies import PushReplyMessageToClient, SendReplyMessage, SendReplyMessageV2
+from mqframe.log import get_logger
+from mqframe.net.call import Call, Handler, Reply
+from mqframe.net.peer import Peer
+from mqframe.store.incoming import Stored
+
+log = get_logger("broker")
+
+PUSH_SECONDS: Final = 10.0
+"""Longest wait for the client to take its reply (Broker2Client.callClient)."""
+
+
+class ReplyProcessor(Part):
+    """Hands replies to who waits, and stores them where `store_replies` says so."""
+
+    def __init__(
+        self,
+        targets: SendTargets,
+        clients: ClientRegistry[Peer],
+        inlet: Inlet,
+        identity: Identity,
+        live: LiveSettings,
+        clock: Clock,
+    ) -> None:
+        self._targets = targets
+        self._clients = clients
+        self._inlet = inlet
+        self._identity = identity
+        self._live = live
+        self._clock = clock
+        settings = live.current
+        self._marks = {p.MSG_REGION: settings.region, p.TRACE_ON: str(settings.trace_on).lower()}
+
+    def handlers(self) -> dict[int, Handler]:
+        """The codes served here."""
+        return {
+            SendReplyMessage.CODE: lambda call: self._serve(call, call.fields(SendReplyMessage)),
+            SendReplyMessageV2.CODE: lambda call: self._serve(call, call.fields(SendReplyMessageV2)),
+        }
+
+    async def _serve(self, call: Call, fields: SendReplyMessage | SendReplyMessageV2) -> Reply:
+        try:
+            return await self._hand_on(call, fields)
+        except Refusal as refusal:
+            return Reply(refusal.code, ext=dict(self._marks), remark=refusal.remark)
+
+    async def _hand_on(self, call: Call, fields: SendFields) -> Reply:
+        target = self._targets.find(fields)
+        body = bytes(call.frame.body)  # the call's view would not outlive the wait for the client
+        if not body:
+            raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"reply for topic {fields.topic} has no body")
+        queue_id = fields.queue_id if fields.queue_id >= 0 else randrange(target.write_queues)
+        pairs = p.decode_properties(fields.properties or "") | self._marks
+        problem = await self._push(call, fields, dict(pairs), body)
+        stored = None
+        if self._live.current.store_replies:
+            stored = self._store(call, fields, queue_id, pairs, body)
+        if problem:
+            log.warning("reply was not delivered", reason=problem)
+            raise Refusal(ResponseCode.SYSTEM_ERROR, problem)
+        ext = {
+            # Of a reply that is not stored the reference says 0, which clients can read.
+            "msgId": self._identity.offset_id(stored.commit_log_offset) if stored else "0",
+            "queueId": str(queue_id),
+            "queueOffset": str(stored.queue_offset if stored else 0),
+        }
+        return Reply(ext=ext | self._marks)
+
+    async def _push(self, call: Call, fields: SendFields, pairs: dict[str, str], body: bytes) -> str:
+        """Hand the reply to its client; gives what stood in the way, "" when the client has it."""
+        client_id = pairs.get(p.REPLY_TO_CLIENT)
+        if client_id is None:
+            return f"the reply lacks the property {p.REPLY_TO_CLIENT}, which names who waits for it"
+        peer = self._clients.producer_channel(client_id)
+        if peer is None:
+            return f"no producer {client_id} is connected to this broker; the reply cannot be delivered"
+        now_ms = self._clock.now_ms()
+        pairs[p.PUSH_REPLY_TIME] = str(now_ms)
+        request = PushReplyMessageToClient(
+            producer_group=fields.producer_group,
+            topic=fields.topic,
+            default_topic=fields.default_topic,
+            default_topic_queue_nums=fields.default_topic_queue_nums,
+            queue_id=fields.queue_id,
+            sys_flag=fields.sys_flag,
+            born_timestamp=fields.born_timestamp,
+            flag=fields.flag,
+            born_host=call.peer.address,
+            store_host=self._identity.address,
+            store_timestamp=now_ms,
+            properties=p.encode_properties(pairs),
+            reconsume_times=fields.reconsume_times,
+            unit_mode=bool(fields.unit_mode),
+        )
+        try:
+            answer = await peer.invoke(request, body, timeout=PUSH_SECONDS)
+        except MqframeError as problem:
+            return f"the reply to {client_id} was not delivered: {problem}"
+        if answer.code:
+            return f"client {client_id} refused the reply: {answer.code} {answer.remark}"
+        return ""
+
+    def _store(
+        self,
+        call: Call,
+        fields: SendFields,
+        queue_id: int,
+        pairs: dict[str, str],
+        body: bytes,
+    ) -> Stored | None:
+        try:
+            return self._inlet.put(
+                fields.topic,
+                queue_id,
+                body,
+                pairs,
+                born_timestamp=fields.born_timestamp,
+                born_host=encode_host(call.peer.address),
+                flag=fields.flag,
+                sys_flag=fields.sys_flag,
+                reconsume_times=fields.reconsume_times or 0,
+                heed_delay=False,
+            )
+        except Refusal as problem:  # who waits has its reply; that it is not kept, too, is no reason to fail
+            log.warning("reply was not stored", topic=fields.topic, reason=problem.remark)
+            return None

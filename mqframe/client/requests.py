@@ -1,0 +1,78 @@
+"""Requests of one producer: a message, and the wait for its reply (DefaultMQProducerImpl.request)."""
+
+from __future__ import annotations
+
+from mqframe.client.instance import ClientInstance
+from mqframe.client.sends import Sends
+from mqframe.client.settings import ProducerSettings
+from mqframe.core.clock import Clock
+from mqframe.core.errors import MqframeError, RouteError
+from mqframe.core.message import Message, MessageQueue, ReceivedMessage
+from mqframe.core.message_checks import check_message, check_properties_size
+from mqframe.core.request_reply import request_properties
+from mqframe.core.topics import reply_topic
+from mqframe.log import get_logger
+
+log = get_logger("client")
+
+
+class Requests:
+    """Sends requests by `sends`, on the loop of `instance`."""
+
+    def __init__(
+        self, instance: ClientInstance, sends: Sends, clock: Clock, settings: ProducerSettings
+    ) -> None:
+        self._instance = instance
+        self._sends = sends
+        self._clock = clock
+        self._body_bytes_max = settings.body_bytes_max
+        self._seconds = settings.reply_timeout_seconds
+        self._ready: set[str] = set()
+
+    async def request(
+        self,
+        message: Message,
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        timeout: float | None,
+    ) -> ReceivedMessage:
+        """The reply to `message`. Raises what a send raises, and `RequestTimeout`."""
+        seconds = self._seconds if timeout is None else timeout
+        deadline = self._clock.monotonic() + seconds
+        check_message(message, self._body_bytes_max)
+        if message.topic not in self._ready:
+            await self._become_known(message.topic)
+        replies = self._instance.replies
+        correlation_id, reply = replies.expect(deadline)
+        try:
+            load = self._sends.sender.loader.one(message)
+            load.properties += request_properties(correlation_id, self._instance.client_id, seconds)
+            check_properties_size(load.properties, message.topic)
+            left = deadline - self._clock.monotonic()
+            try:
+                await self._sends.loaded(load, queue, selector, sharding_key, left)
+            except MqframeError:
+                if not reply.done() or reply.exception() is not None:
+                    raise  # a reply that is there says that the request went well after all
+            replies.sent(correlation_id)
+            return await reply
+        finally:
+            replies.forget(correlation_id)
+            if reply.done() and not reply.cancelled():
+                reply.exception()  # whoever gave up will not ask for it
+
+    async def _become_known(self, topic: str) -> None:
+        """Have the brokers that may get the reply know this client before the request leaves.
+
+        That is all of the topic's clusters: a replier may use any of them.
+        """
+        instance = self._instance
+        route = await self._sends.route(topic)
+        for cluster in sorted({broker.cluster for broker in route.data.broker_datas if broker.cluster}):
+            try:
+                await instance.route(reply_topic(cluster))
+            except RouteError as problem:
+                log.info("reply topic has no route", cluster=cluster, reason=str(problem))
+        await instance.heartbeat_now()
+        self._ready.add(topic)

@@ -1,0 +1,118 @@
+"""Requests that are messages, and the replies to them (source: MessageUtil.java, DefaultMQProducerImpl.java).
+
+A request names the client that waits and a correlation id. Its reply carries both, and goes to any broker of
+the cluster by which the request came, which hands it to the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mqframe.core import properties as p
+from mqframe.core.errors import FixError, HeaderError
+from mqframe.core.host import encode_host
+from mqframe.core.message import Message, ReceivedMessage
+from mqframe.core.requests.replies import PushReplyMessageToClient
+from mqframe.core.topics import reply_topic
+
+REPLY = "reply"
+"""The type of a message that is a reply (MixAll.REPLY_MESSAGE_FLAG)."""
+
+
+class ReplyMessage(Message, frozen=True, gc=False):
+    """A reply on its way to who asked; made by `reply_to`, sent as any message.
+
+    `correlation_id`: which request it answers; `client_id`: who waits; `ttl_ms`: how long the client waits,
+    as the request said.
+    """
+
+    correlation_id: str = ""
+    client_id: str = ""
+    ttl_ms: str | None = None
+
+    def system_properties(self) -> str:
+        """What brokers and the client go by, in text form."""
+        pairs = {
+            p.MESSAGE_TYPE: REPLY,
+            p.CORRELATION_ID: self.correlation_id,
+            p.REPLY_TO_CLIENT: self.client_id,
+            p.TTL: self.ttl_ms or "",
+        }
+        return p.encode_properties(pairs)
+
+
+def reply_to(
+    message: ReceivedMessage,
+    body: bytes,
+    *,
+    tag: str | None = None,
+    keys: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+) -> ReplyMessage:
+    """The reply to `message`, to be handed to a producer's `send`.
+
+    Raises `FixError` when `message` is no request: nobody waits for an answer to it.
+    """
+    asked = message.properties
+    missing = [name for name in (p.CLUSTER, p.REPLY_TO_CLIENT, p.CORRELATION_ID) if not asked.get(name)]
+    if missing:
+        raise FixError(
+            f"message {message.message_id} of topic {message.topic} is no request: "
+            f"it lacks {', '.join(missing)}; requests are sent with `request`"
+        )
+    return ReplyMessage(
+        reply_topic(asked[p.CLUSTER]),
+        body,
+        tag,
+        keys,
+        properties or {},
+        correlation_id=asked[p.CORRELATION_ID],
+        client_id=asked[p.REPLY_TO_CLIENT],
+        ttl_ms=asked.get(p.TTL),
+    )
+
+
+def is_request(message: ReceivedMessage) -> bool:
+    """Whether somebody waits for a reply to `message`."""
+    return bool(message.properties.get(p.CORRELATION_ID) and message.properties.get(p.REPLY_TO_CLIENT))
+
+
+def request_properties(correlation_id: str, client_id: str, timeout_seconds: float) -> str:
+    """What makes a message a request, in text form."""
+    return p.encode_properties(
+        {
+            p.CORRELATION_ID: correlation_id,
+            p.REPLY_TO_CLIENT: client_id,
+            p.TTL: str(int(timeout_seconds * 1000)),
+        }
+    )
+
+
+def pushed_reply(fields: PushReplyMessageToClient, body: bytes, arrived_ms: int) -> ReceivedMessage:
+    """The reply that a broker handed to this client at `arrived_ms`. Raises `HeaderError`."""
+    text = fields.properties or ""
+    if text and text[-1] != p.PAIR_END:
+        text += p.PAIR_END
+    text += p.encode_properties({p.ARRIVE_TIME: str(arrived_ms)})
+    try:
+        born_host, store_host = encode_host(fields.born_host), encode_host(fields.store_host)
+    except ValueError as problem:
+        raise HeaderError(f"PushReplyMessageToClient: {problem}") from None
+    return ReceivedMessage(
+        fields.topic,
+        fields.queue_id,
+        0,
+        0,
+        0,
+        fields.born_timestamp,
+        fields.store_timestamp,
+        born_host,
+        store_host,
+        fields.reconsume_times or 0,
+        fields.sys_flag,
+        fields.flag,
+        0,
+        0,
+        body,
+        text.encode(),
+    )

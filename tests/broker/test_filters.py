@@ -1,0 +1,283 @@
+"""Messages chosen by expressions at the broker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from mqframe.core.bodies import CheckClientBody, SubscriptionData
+from mqframe.core.codes import PullFlag
+from mqframe.core.loosejson import decode, dumps
+from mqframe.core.record import decode_records
+from mqframe.core.requests.admin import UpdateBrokerConfig
+from mqframe.core.requests.consumers import CheckClientConfig, UnregisterClient
+from mqframe.hooks.manager import PluginManager
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+WAIT = PullFlag.SUBSCRIPTION | PullFlag.SUSPEND
+ODD = {"expression_type": "SQL92", "subscription": "odd = 'yes'"}
+
+
+async def send(world, count, first=0):
+    for number in range(first, first + count):
+        odd = "yes" if number % 2 else "no"
+        await world.talker.ok_send("t", f"{KEY}n\x01{number}\x02odd\x01{odd}\x02")
+
+
+def numbers(answer):
+    return [int(message.properties["n"]) for message in decode_records(answer.body)]
+
+
+def sql(text, version=1, topic="t"):
+    return SubscriptionData(topic=topic, expression_type="SQL92", sub_string=text, sub_version=version)
+
+
+def pull_as_member(world, offset=0, version=1, **fields):
+    return world.talker.pull(
+        "t", offset, sys_flag=fields.pop("sys_flag", 0), subscription=None, sub_version=version, **fields
+    )
+
+
+def test_a_pull_brings_its_expression_along(run):
+    async def scenario(world):
+        await send(world, 6)
+        answer = await world.talker.pull("t", **ODD)
+        assert (answer.code, numbers(answer), answer.ext["nextBeginOffset"]) == (0, [1, 3, 5], "6")
+        answer = await world.talker.pull("t", max_msg_nums=2, **ODD)
+        assert (numbers(answer), answer.ext["nextBeginOffset"]) == ([1, 3], "4")
+        answer = await world.talker.pull("t", expression_type="SQL92", subscription="n > 100")
+        assert (answer.code, answer.remark) == (20, "NO_MATCHED_MESSAGE")
+        assert answer.ext["nextBeginOffset"] == "6"
+
+    run(scenario)
+
+
+def test_a_pull_goes_by_the_heartbeats_expression(run):
+    async def scenario(world):
+        await send(world, 6)
+        await world.talker.beat("g", sql("n BETWEEN 2 AND 4"))
+        assert numbers(await pull_as_member(world)) == [2, 3, 4]
+        await world.talker.beat("g", sql("n = 5", 2))
+        assert numbers(await pull_as_member(world, version=2)) == [5]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [("n >", 27, "character 4"), ("", 27, "no expression"), ("n > 1", 0, "FOUND")],
+)
+def test_a_group_whose_expression_is_none_hears_so(run, text, code, words):
+    async def scenario(world):
+        await send(world, 6)
+        await world.talker.beat("g", sql(text))
+        answer = await pull_as_member(world)
+        assert answer.code == code
+        assert words in answer.remark
+
+    run(scenario)
+
+
+def test_a_pull_that_knows_a_newer_expression(run):
+    async def scenario(world):
+        await send(world, 2)
+        await world.talker.beat("g", sql("n > 0", 5))
+        answer = await pull_as_member(world, version=6)
+        assert answer.code == 25
+        assert numbers(await pull_as_member(world, version=5)) == [1]
+
+    run(scenario)
+
+
+def test_a_restarted_group_with_an_older_expression(run):
+    async def scenario(world):
+        await send(world, 2)
+        await world.talker.beat("g", sql("n > 0", 5))
+        await world.talker.ok(UnregisterClient("c1", None, "g"))
+        # The version of the expression that is kept is the newer one; what it says counts.
+        await world.talker.beat("g", sql("n = 0", 4))
+        assert numbers(await pull_as_member(world, version=4)) == [1]
+
+    run(scenario)
+
+
+def test_expressions_end_with_the_last_member_and_come_back_with_it(run, tmp_path):
+    async def scenario(world):
+        def kept():
+            file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
+            return json.loads(file.read_text())["filterDataByTopic"]["t"]["groupFilterData"]["g"]
+
+        await world.talker.beat("g", sql("n > 0"))
+        await world.clock.aadvance(5)
+        assert await until(lambda: kept()["dead"] is False)
+        await world.talker.ok(UnregisterClient("c1", None, "g"))
+        await world.clock.aadvance(5)
+        assert await until(lambda: kept()["dead"] is True)
+        assert kept()["deadTime"] > kept()["bornTime"]
+        await world.talker.beat("g", sql("n > 0"))
+        other = world.join()
+        await other.beat("g", sql("n > 0"), client_id="c2")
+        await other.client.close()
+        await world.settle()
+        await world.clock.aadvance(5)
+        assert await until(lambda: kept()["dead"] is False)
+        await world.talker.client.close()
+        await world.settle()
+        await world.clock.aadvance(5)
+        assert await until(lambda: kept()["dead"] is True)
+
+    run(scenario, directory=tmp_path)
+
+
+async def until(holds):
+    # The file is written by a thread.
+    for _ in range(400):
+        try:
+            if holds():
+                return True
+        except (FileNotFoundError, KeyError):
+            pass
+        await asyncio.sleep(0.005)
+    return False
+
+
+def test_switched_off(run):
+    async def scenario(world):
+        await send(world, 2)
+        await world.talker.beat("g", sql("n > 0"))
+        await world.talker.ok(UpdateBrokerConfig(), b"enablePropertyFilter=false")
+        for answer in (
+            await world.talker.pull("t", **ODD),
+            await pull_as_member(world),
+            await world.talker.invoke(
+                CheckClientConfig(), dumps(CheckClientBody(subscription_data=sql("n")))
+            ),
+        ):
+            assert (answer.code, "enablePropertyFilter" in answer.remark) == (1, True)
+        assert numbers(await world.talker.pull("t")) == [0, 1]
+
+    run(scenario)
+
+
+def test_a_filter_that_is_not_installed(run):
+    async def scenario(world):
+        await send(world, 2)
+        await world.talker.beat("g", sql("n > 0"))
+        for answer in (
+            await world.talker.pull("t", **ODD),
+            await pull_as_member(world),
+            await world.talker.invoke(
+                CheckClientConfig(), dumps(CheckClientBody(subscription_data=sql("n")))
+            ),
+        ):
+            assert answer.code == 1
+            assert "pip install mqframe-plugin-sql92" in answer.remark
+
+    run(scenario, plugins=PluginManager(list))
+
+
+def test_only_wanted_messages_wake_a_waiting_pull(run):
+    async def scenario(world):
+        waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
+        await world.settle()
+        other = world.join()
+        for number in (0, 2, 4):
+            await other.ok_send("t", f"{KEY}n\x01{number}\x02odd\x01no\x02")
+        await world.settle()
+        assert not waiting.done()
+        await other.ok_send("t", f"{KEY}n\x015\x02odd\x01yes\x02")
+        answer = await waiting
+        assert (answer.code, numbers(answer), answer.ext["nextBeginOffset"]) == (0, [5], "4")
+
+    run(scenario)
+
+
+def test_unwanted_messages_move_a_waiting_pull_on_at_the_sweep(run):
+    async def scenario(world):
+        waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
+        await world.settle()
+        await world.join().ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02")
+        await world.settle()
+        assert not waiting.done()
+        await world.clock.aadvance(5)
+        answer = await waiting
+        assert answer.code in (19, 20)
+        assert answer.ext["nextBeginOffset"] == "1"
+
+    run(scenario)
+
+
+def test_a_waiting_pull_is_answered_when_more_arrives_than_is_looked_at_for_one(run):
+    async def scenario(world):
+        waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
+        await world.settle()
+        sends = [world.talker.ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02") for _ in range(9)]
+        await asyncio.gather(*sends)
+        answer = await waiting
+        assert answer.code == 20
+        assert 4 <= int(answer.ext["nextBeginOffset"]) <= 9
+
+    run(scenario, store={"scan_entries_max": 4})
+
+
+def test_a_pull_looks_at_a_bounded_number_of_messages(run):
+    async def scenario(world):
+        await send(world, 10)
+        answer = await world.talker.pull("t", expression_type="SQL92", subscription="n > 100", max_msg_nums=1)
+        assert (answer.code, answer.ext["nextBeginOffset"]) == (20, "4")
+
+    run(scenario, store={"scan_entries_max": 4})
+
+
+def test_a_message_that_breaks_the_evaluation_is_not_wanted(run):
+    async def scenario(world):
+        for value in ("1", "x", "7"):
+            await world.talker.ok_send("t", f"{KEY}n\x01{value}\x02")
+        assert numbers(await world.talker.pull("t", expression_type="SQL92", subscription="n > 0")) == [1, 7]
+
+    run(scenario)
+
+
+def test_retried_messages_are_chosen_by_the_topic_that_they_came_from(run):
+    async def scenario(world):
+        retry = "%RETRY%g"
+        await world.talker.beat("g", sql("n > 5"), sql("n > 0", topic=retry))
+        for number, origin in ((3, "t"), (7, "t"), (2, "other"), (4, None)):
+            text = f"{KEY}n\x01{number}\x02" + (f"RETRY_TOPIC\x01{origin}\x02" if origin else "")
+            await world.talker.ok_send(retry, text)
+        answer = await world.talker.pull(retry, sys_flag=0, subscription=None, sub_version=1)
+        assert numbers(answer) == [7, 2, 4]
+
+    run(scenario)
+
+
+def test_far_behind_the_end_expressions_are_evaluated_in_a_thread(run, monkeypatch):
+    async def scenario(world):
+        await send(world, 6)
+        monkeypatch.setattr("mqframe.store.log_file.LogFile.read_now", lambda *args: None)
+        assert numbers(await world.talker.pull("t", **ODD)) == [1, 3, 5]
+
+    run(scenario, store={"mapped_read_bytes": 0})
+
+
+def test_saved_expressions_can_be_read_back(run, tmp_path):
+    async def scenario(world):
+        await world.talker.beat("g", sql("n > 0", 7))
+
+    run(scenario, directory=tmp_path)
+    file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
+    data = decode(file.read_bytes(), dict)["filterDataByTopic"]["t"]["groupFilterData"]["g"]
+    assert (data["expression"], data["clientVersion"], data["bloomFilterData"]) == (
+        "n > 0",
+        7,
+        {"bitNum": 112, "bitPos": [22, 87, 58]},
+    )
+
+    async def again(world):
+        await send(world, 2)
+        await world.talker.beat("g", sql("n > 0", 7))
+        assert numbers(await pull_as_member(world, version=7)) == [1]
+
+    run(again, directory=tmp_path)
