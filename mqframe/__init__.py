@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mqframe.client.transaction_producer import AsyncTransaction, AsyncTransactionProducer
     from mqframe.client.transaction_record import DatabaseOutcome
     from mqframe.core.consume_result import ConsumeResult
+    from mqframe.core.dead_letter_rules import DeadLetter
     from mqframe.core.errors import (
         AnswerError,
         CallTimeout,
@@ -121,6 +122,7 @@ _HOME = {
         "client.settings": "ClientSettings ProducerSettings",
         "client.simple_consumer": "AsyncSimpleConsumer",
         "core.consume_result": "ConsumeResult",
+        "core.dead_letter_rules": "DeadLetter",
         "core.errors": _ERRORS,
         "core.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
         "core.message_choice": "Sql",
@@ -164,6 +166,7 @@ __all__ = [
     "ConsumeResult",
     "ConsumerSettings",
     "DatabaseOutcome",
+    "DeadLetter",
     "Dispatcher",
     "FixError",
     "Forbidden",

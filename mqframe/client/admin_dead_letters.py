@@ -13,6 +13,7 @@ from mqframe.client.admin_topics import TopicAdmin
 from mqframe.client.pull import AsyncPuller
 from mqframe.core.codes import PERM_READ, ResponseCode, SysFlag
 from mqframe.core.dead_letter_rules import (
+    END_OF_TIME,
     DeadLetter,
     DeadLetterFilter,
     ResendTo,
@@ -61,13 +62,23 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
         return await self._set_readable(group, 0)
 
     async def dead_letters(
-        self, group: str, which: DeadLetterFilter | None = None, *, max_count: int = 1000
+        self,
+        group: str,
+        *,
+        key: str | None = None,
+        tag: str | None = None,
+        topic: str | None = None,
+        begin_ms: int = 0,
+        end_ms: int = END_OF_TIME,
+        max_count: int = 1000,
     ) -> list[DeadLetter]:
-        """The dead letters of `group` that `which` means, the oldest first, `max_count` at most.
+        """The dead letters of `group`, the oldest first, `max_count` at most.
 
-        None where the group never gave a message up. Raises `FixError` while they may not be read.
+        `key`: one of the keys, the sender's or the broker's id; `topic`: the original one; `begin_ms`,
+        `end_ms`: when they were given up, ms since 1970, both included. Empty where the group never gave a
+        message up. Raises `FixError` while the topic may not be read.
         """
-        which = which or DeadLetterFilter()
+        which = DeadLetterFilter(key=key, tag=tag, topic=topic, begin_ms=begin_ms, end_ms=end_ms)
         found: list[DeadLetter] = []
         for queue in await self._dead_letter_queues(group):
             count = 0
@@ -214,7 +225,7 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
         return False
 
     async def _copies(self, topic: str, unique_key: str) -> list[ReceivedMessage]:
-        return await self._query(topic, unique_key, COPIES_MAX, 0, 2**63 - 1, unique=True)
+        return await self._query(topic, unique_key, COPIES_MAX, 0, END_OF_TIME, unique=True)
 
     async def _send_copy(self, letter: DeadLetter, topic: str, to: ResendTo) -> SendResult:
         message = letter.message

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from mqframe.client.admin import AsyncAdmin
+from mqframe.client.blocking_dead_letters import BlockingDeadLetters
 from mqframe.client.blocking_growth import BlockingGrowth
 from mqframe.client.blocking_insight import BlockingInsight
 from mqframe.client.identity import nameserver_text, with_nameserver
@@ -31,7 +32,7 @@ from mqframe.net.settings import NetSettings
 T = TypeVar("T")
 
 
-class Admin(BlockingInsight, BlockingGrowth):
+class Admin(BlockingInsight, BlockingGrowth, BlockingDeadLetters):
     """Topics, groups, offsets, messages, brokers and name servers of a cluster.
 
         with Admin(nameserver="127.0.0.1:9876") as admin:
