@@ -1,0 +1,100 @@
+"""Requests and the replies made of them."""
+
+from __future__ import annotations
+
+import pytest
+from recorded import REQUESTS as RECORDED
+
+from mqframe.core.errors import FixError, HeaderError, MessageError
+from mqframe.core.host import encode_host
+from mqframe.core.message import Message, ReceivedMessage
+from mqframe.core.message_text import element_size, encode_elements, message_properties
+from mqframe.core.properties import decode_properties, encode_properties
+from mqframe.core.request_reply import ReplyMessage, is_request, pushed_reply, reply_to, request_properties
+from mqframe.core.requests import decode_fields
+from mqframe.core.requests.replies import PushReplyMessageToClient, SendReplyMessageV2
+
+HOST = encode_host("127.0.0.1:1")
+ASKED = {"CLUSTER": "C", "REPLY_TO_CLIENT": "c1", "CORRELATION_ID": "r1", "TTL": "3000"}
+
+
+def received(properties, body=b"question"):
+    text = encode_properties(properties).encode()
+    return ReceivedMessage("t", 0, 0, 0, 0, 1, 1, HOST, HOST, 0, 0, 0, 0, 0, body, text)
+
+
+def test_a_request_names_who_waits_and_how_long():
+    text = request_properties("r1", "c1", 1.5)
+    assert decode_properties(text) == {"CORRELATION_ID": "r1", "REPLY_TO_CLIENT": "c1", "TTL": "1500"}
+
+
+def test_a_reply_goes_to_the_cluster_of_its_request():
+    reply = reply_to(received(ASKED), b"answer", tag="x", keys=["k"], properties={"a": "5"})
+    assert isinstance(reply, ReplyMessage)
+    assert (reply.topic, reply.body) == ("C_REPLY_TOPIC", b"answer")
+    assert decode_properties(message_properties(reply, "FD00")) == {
+        "UNIQ_KEY": "FD00", "WAIT": "true", "TAGS": "x", "KEYS": "k", "a": "5",
+        "MSG_TYPE": "reply", "CORRELATION_ID": "r1", "REPLY_TO_CLIENT": "c1", "TTL": "3000",
+    }  # fmt: skip
+
+
+def test_a_request_without_an_end_has_a_reply_without_one():
+    without = {name: value for name, value in ASKED.items() if name != "TTL"}
+    assert "TTL" not in decode_properties(message_properties(reply_to(received(without), b"a"), "FD00"))
+
+
+@pytest.mark.parametrize("name", ["CLUSTER", "REPLY_TO_CLIENT", "CORRELATION_ID"])
+def test_what_is_no_request_cannot_be_answered(name):
+    message = received({key: value for key, value in ASKED.items() if key != name})
+    with pytest.raises(FixError, match=f"is no request: it lacks {name}"):
+        reply_to(message, b"answer")
+
+
+def test_whether_somebody_waits():
+    assert is_request(received(ASKED))
+    assert not is_request(received({"CORRELATION_ID": "r1"}))
+
+
+def test_replies_travel_alone():
+    reply = reply_to(received(ASKED), b"answer")
+    with pytest.raises(MessageError, match="cannot be packed"):
+        element_size(reply)
+    with pytest.raises(MessageError, match="cannot be packed"):
+        encode_elements([reply], ["FD00"])
+
+
+def test_a_plain_message_says_nothing_of_replies():
+    assert "CORRELATION_ID" not in message_properties(Message("t", b"x"), "FD00")
+
+
+def recorded_requests(code):
+    return [each for each in RECORDED if each.facts["code"] == code]
+
+
+@pytest.mark.parametrize("recorded", recorded_requests(326), ids=str)
+def test_recorded_replies_are_read(recorded):
+    fields = decode_fields(recorded.facts["extFields"], PushReplyMessageToClient)
+    message = pushed_reply(fields, b"reply", 17)
+    assert message.properties["ARRIVE_TIME"] == "17"
+    assert message.properties["MSG_TYPE"] == "reply"
+    assert len(message.properties["CORRELATION_ID"]) == 36
+    assert (message.body, message.born_host) == (b"reply", recorded.facts["extFields"]["bornHost"])
+    assert message.message_id == message.properties["UNIQ_KEY"]
+
+
+@pytest.mark.parametrize("recorded", recorded_requests(325), ids=str)
+def test_recorded_replies_on_their_way(recorded):
+    fields = decode_fields(recorded.facts["extFields"], SendReplyMessageV2)
+    assert fields.topic == "DefaultCluster_REPLY_TOPIC"
+    pairs = decode_properties(fields.properties)
+    asked = {name: pairs[name] for name in ("CORRELATION_ID", "REPLY_TO_CLIENT", "TTL")}
+    ours = reply_to(received(asked | {"CLUSTER": "DefaultCluster"}), b"reply")
+    made = decode_properties(message_properties(ours, pairs["UNIQ_KEY"]))
+    assert {name: made[name] for name in pairs} == pairs
+
+
+def test_a_reply_from_nowhere_is_refused():
+    recorded = recorded_requests(326)[0]
+    fields = decode_fields(recorded.facts["extFields"] | {"bornHost": "here"}, PushReplyMessageToClient)
+    with pytest.raises(HeaderError, match="PushReplyMessageToClient"):
+        pushed_reply(fields, b"reply", 17)
