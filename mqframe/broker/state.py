@@ -87,7 +87,7 @@ class BrokerState:
         self.keeper.keep("timermetrics", TimerMetricTable, self.timer_metrics)
         self.orders = OrderTable(clock)
         self.keeper.keep("consumerOrderInfo.json", OrderInfoTable, self.orders)
-        self.modes = RequestModes(clock)
+        self.modes = RequestModes()
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
         self.store = MessageStore.open(store_settings, clock, on_arrival=arrived, broker_name=settings.name)
         self.polling = LongPolling(clock, self.store.queue_max)

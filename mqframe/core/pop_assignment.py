@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mqframe.core.clock import Clock
 from mqframe.core.message import MessageQueue
 from mqframe.core.pop_bodies import RequestModeBody, RequestModeTable
 from mqframe.core.topics import RETRY_PREFIX
@@ -21,7 +20,7 @@ Split = Callable[[str, Sequence[MessageQueue], Sequence[str]], list[MessageQueue
 class RequestModes:
     """How groups read topics, as far as somebody said so. `changes` grows with every change."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self) -> None:
         self._modes: dict[str, dict[str, RequestModeBody]] = {}
         self.changes = 0
 
