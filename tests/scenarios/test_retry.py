@@ -1,0 +1,562 @@
+"""Failed messages on their way round: back to the broker, again to a listener, at last a dead letter."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+
+import attrs
+import pytest
+
+from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeHook, ConsumeResult, Message
+from mqframe.client.consumer_settings import ConsumerSettings
+from mqframe.client.settings import ClientSettings
+from mqframe.core.bodies import ExponentialRetryPolicy, GroupRetryPolicy, SubscriptionGroupConfig
+from mqframe.testing import AsyncCluster, ManualClock
+
+OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
+GROUP = "billing"
+WAITS = [10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200]
+SELDOM = {
+    "broker": {"offsets_save_interval_ms": 600_000},
+    "store": {
+        "flush_interval_ms": 600_000,
+        "queue_flush_interval_ms": 600_000,
+        "cleanup_interval_ms": 600_000,
+    },
+}
+"""Hours on the manual clock take as long as the timers that fire in them."""
+
+
+@attrs.frozen
+class Got:
+    """One message as a listener saw it."""
+
+    at: float
+    topic: str
+    body: bytes
+    times: int
+    message_id: str
+    origin: str
+    offset_id: str
+    tag: str | None
+    keys: list[str]
+    properties: dict[str, str]
+
+
+class Scene:
+    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.consumers: list[AsyncPushConsumer] = []
+        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
+        self.admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+        self.got: list[Got] = []
+
+    def consumer(self, name: str = "m1", group: str = GROUP, **options) -> AsyncPushConsumer:
+        client = ClientSettings(
+            nameserver=self.cluster.nameserver, instance_name=name, **options.pop("client_fields", {})
+        )
+        made = AsyncPushConsumer(
+            group, clock=self.clock, client=client, **{"consume_from": "first", **options}
+        )
+        self.consumers.append(made)
+        return made
+
+    def listener(self, answer):
+        """Notes what it gets; `answer(message, context)` says what becomes of it."""
+
+        async def listen(messages, context):
+            results = [self.note(message) or answer(message, context) for message in messages]
+            return next((each for each in results if each is not OK), OK)
+
+        return listen
+
+    def note(self, m) -> None:
+        self.got.append(
+            Got(
+                self.clock.monotonic(),
+                m.topic,
+                m.body,
+                m.reconsume_times,
+                m.message_id,
+                m.origin_message_id,
+                m.offset_message_id,
+                m.tag,
+                m.keys,
+                dict(m.properties),
+            )
+        )
+
+    async def join(self, answer, name: str = "m1", topic: str = "orders", **options) -> AsyncPushConsumer:
+        made = self.consumer(name, **options)
+        made.subscribe(topic, "*", self.listener(answer))
+        await made.start()
+        return made
+
+    async def send(self, *bodies: bytes, topic: str = "orders", **fields) -> list:
+        return [await self.producer.send(Message(topic, body, **fields)) for body in bodies]
+
+    async def end(self, work):
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.clock.aadvance(0.1)
+        return await task
+
+    async def until(self, condition, seconds: float = 40.0) -> None:
+        for _ in range(int(seconds * 10)):
+            if condition():
+                return
+            await self.clock.aadvance(0.1)
+        raise AssertionError(f"not reached: {self.got}")
+
+    async def dead(self, group: str = GROUP):
+        await self.admin.open_dead_letters(group)
+        return await self.admin.dead_letters(group)
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [each.body for each in self.got]
+
+
+def play(story, brokers: int = 1, **options):
+    async def whole():
+        clock = ManualClock()
+        async with AsyncCluster(brokers, clock=clock, **options) as cluster:
+            await cluster.create_topic("orders", 2)
+            scene = Scene(cluster, clock)
+            await scene.producer.start()
+            try:
+                await story(scene)
+            finally:
+                for consumer in scene.consumers:
+                    await scene.end(consumer.stop())
+                await scene.end(scene.producer.stop())
+                await scene.admin.stop()
+
+    asyncio.run(whole())
+
+
+def test_sixteen_returns_over_hours_and_then_a_dead_letter() -> None:
+    async def story(scene):
+        await scene.join(
+            lambda message, context: LATER,
+            settings=ConsumerSettings(
+                rebalance_seconds=600.0, pull_wait_seconds=60.0, pull_timeout_seconds=90.0
+            ),
+            client_fields={"persist_offsets_seconds": 600.0, "route_poll_seconds": 600.0},
+        )
+        (sent,) = await scene.send(b"m", tag="paid", keys=["o-1"], properties={"colour": "red"})
+        await scene.until(lambda: scene.got)
+        for times, wait in enumerate(WAITS, 1):
+            await scene.clock.aadvance(scene.got[-1].at + wait - scene.clock.monotonic() - 0.01)
+            assert len(scene.got) == times
+            await scene.clock.aadvance(1.0)
+            assert len(scene.got) == times + 1
+            apart = scene.got[-1].at - scene.got[-2].at
+            assert wait <= apart <= wait + 0.5
+        assert [each.times for each in scene.got] == list(range(17))
+        assert {(each.topic, each.body, each.tag) for each in scene.got} == {("orders", b"m", "paid")}
+        assert {tuple(each.keys) for each in scene.got} == {("o-1",)}
+        assert {each.properties["colour"] for each in scene.got} == {"red"}
+        # One key for all copies, while each copy has a broker's id of its own.
+        assert {each.message_id for each in scene.got} == {sent.message_id}
+        assert {each.origin for each in scene.got} == {sent.offset_message_id}
+        assert len({each.offset_id for each in scene.got}) == 17
+        await scene.clock.aadvance(10.0)
+        (letter,) = await scene.dead()
+        assert (letter.topic, letter.message.body, letter.message.reconsume_times) == ("orders", b"m", 17)
+        assert (letter.unique_key, letter.message.keys) == (sent.message_id, ["o-1"])
+        await scene.clock.aadvance(1200.0)
+        assert len(scene.got) == 17
+        assert await scene.admin.lag(GROUP) == 0
+
+    play(story, **SELDOM)
+
+
+def test_first_return_of_a_new_group_is_not_late() -> None:
+    async def story(scene):
+        await scene.send(*[b"m%d" % n for n in range(8)])
+        await scene.join(lambda message, context: LATER if message.reconsume_times == 0 else OK)
+        await scene.until(lambda: len(scene.got) == 16, seconds=13.0)
+        assert Counter(scene.bodies) == Counter([b"m%d" % n for n in range(8)] * 2)
+        for each in scene.got[8:]:
+            assert each.times == 1
+            assert 10.0 <= each.at - scene.got[0].at <= 12.0
+
+    play(story)
+
+
+def test_on_two_brokers_each_takes_its_own_back() -> None:
+    async def story(scene):
+        await scene.join(lambda message, context: LATER if message.reconsume_times == 0 else OK)
+        await scene.send(*[b"m%d" % n for n in range(16)])
+        await scene.until(lambda: len(scene.got) == 32, seconds=15.0)
+        brokers = {each.offset_id[:16] for each in scene.got}
+        assert len(brokers) == 2
+        for body in {each.body for each in scene.got}:
+            assert len({each.offset_id[:16] for each in scene.got if each.body == body}) == 1
+
+    play(story, brokers=2)
+
+
+def test_listeners_of_several_topics_get_what_is_theirs() -> None:
+    seen = []
+
+    class Noting(ConsumeHook):
+        def before(self, context):
+            seen.extend((message.topic, message.reconsume_times) for message in context.messages)
+
+    async def story(scene):
+        await scene.cluster.create_topic("refunds", 2)
+        consumer = scene.consumer(consume_hooks=[Noting()])
+        by_topic = {"orders": [], "refunds": []}
+
+        @consumer.on("orders", "paid", batch_max=4)
+        async def orders(messages, context):
+            by_topic["orders"] += [(m.topic, m.body, m.reconsume_times) for m in messages]
+            return LATER if messages[0].reconsume_times == 0 else OK
+
+        @consumer.on("refunds")
+        def refunds(messages, context):
+            by_topic["refunds"] += [(m.topic, m.body, m.reconsume_times) for m in messages]
+            return LATER if messages[0].reconsume_times == 0 else OK
+
+        await consumer.start()
+        await scene.send(b"o1", b"o2", tag="paid")
+        await scene.send(b"r1", b"r2", topic="refunds")
+        for _ in range(200):
+            if sum(map(len, by_topic.values())) == 8:
+                break
+            await scene.clock.aadvance(0.1)
+            await asyncio.sleep(0.002)  # listeners in threads take real time
+        assert sorted(by_topic["orders"]) == [("orders", b, n) for b in (b"o1", b"o2") for n in (0, 1)]
+        assert sorted(by_topic["refunds"]) == [("refunds", b, n) for b in (b"r1", b"r2") for n in (0, 1)]
+        assert {topic for topic, _ in seen} == {"orders", "refunds"}
+        assert consumer.queues == [queue for queue in consumer.queues if not queue.topic.startswith("%")]
+
+    play(story)
+
+
+@pytest.mark.parametrize(("level", "seconds"), [(1, 1.0), (4, 30.0)])
+def test_listener_names_the_wait(level, seconds) -> None:
+    def answer(message, context):
+        context.delay_level_when_next_consume = level
+        return LATER if message.reconsume_times == 0 else OK
+
+    async def story(scene):
+        await scene.join(answer)
+        await scene.send(b"m")
+        await scene.until(lambda: len(scene.got) == 2)
+        assert seconds <= scene.got[1].at - scene.got[0].at <= seconds + 1.2
+
+    play(story)
+
+
+def test_listener_gives_a_message_up_at_once() -> None:
+    def answer(message, context):
+        context.delay_level_when_next_consume = -1
+        return LATER
+
+    async def story(scene):
+        await scene.join(answer)
+        await scene.send(b"m")
+        await scene.until(lambda: scene.got)
+        await scene.clock.aadvance(60.0)
+        assert scene.bodies == [b"m"]
+        (letter,) = await scene.dead()
+        assert (letter.message.body, letter.message.reconsume_times) == (b"m", 1)
+
+    play(story)
+
+
+def test_maximum_of_the_consumer() -> None:
+    async def story(scene):
+        await scene.join(lambda message, context: LATER, settings=ConsumerSettings(max_reconsume_times=1))
+        await scene.send(b"m")
+        await scene.until(lambda: len(scene.got) == 2)
+        await scene.clock.aadvance(60.0)
+        assert [each.times for each in scene.got] == [0, 1]
+        assert [letter.message.reconsume_times for letter in await scene.dead()] == [2]
+
+    play(story)
+
+
+def test_schedule_of_the_group() -> None:
+    policy = GroupRetryPolicy("EXPONENTIAL", None, ExponentialRetryPolicy(2000, 8000, 2))
+
+    async def story(scene):
+        await scene.admin.create_group(
+            SubscriptionGroupConfig(GROUP, group_retry_policy=policy, retry_max_times=4)
+        )
+        await scene.join(lambda message, context: LATER, settings=ConsumerSettings(max_reconsume_times=4))
+        await scene.send(b"m")
+        await scene.until(lambda: len(scene.got) == 5)
+        apart = [after.at - before.at for before, after in zip(scene.got, scene.got[1:], strict=False)]
+        for found, wanted in zip(apart, [2.0, 4.0, 8.0, 8.0], strict=True):
+            assert wanted <= found <= wanted + 1.5
+        await scene.clock.aadvance(20.0)
+        assert len(await scene.dead()) == 1
+
+    play(story)
+
+
+def test_broker_that_died_does_not_take_its_failures_along() -> None:
+    async def story(scene):
+        gate = asyncio.Event()
+
+        async def hang_then_fail(messages, context):
+            for message in messages:
+                scene.note(message)
+            await gate.wait()
+            return LATER if messages[0].reconsume_times == 0 else OK
+
+        consumer = scene.consumer(settings=ConsumerSettings(consume_tasks=64))
+        consumer.subscribe("orders", "*", hang_then_fail)
+        await consumer.start()
+        await scene.send(*[b"m%d" % n for n in range(16)])
+        await scene.until(lambda: len(scene.got) == 16)
+        await scene.cluster.kill_broker(0)
+        gate.set()
+        # Copies of what lay on the dead broker are sent to the other one.
+        await scene.until(
+            lambda: {each.body for each in scene.got if each.times == 1} == set(scene.bodies[:16])
+        )
+        survivors = {each.offset_id[:16] for each in scene.got if each.times == 1}
+        assert len(survivors) == 1
+        first = {each.body: each.origin for each in scene.got if each.times == 0}
+        for each in scene.got[16:]:
+            assert each.topic == "orders"
+            assert each.origin == first[each.body]
+
+    play(story, brokers=2)
+
+
+def test_what_nobody_takes_back_is_consumed_again_and_not_committed() -> None:
+    async def story(scene):
+        await scene.admin.create_topic(f"%RETRY%{GROUP}", queues=1, perm=4)
+        await scene.join(lambda message, context: LATER if message.reconsume_times < 2 else OK)
+        await scene.send(b"m")
+        await scene.until(lambda: scene.got)
+        await scene.clock.aadvance(4.0)
+        assert await scene.admin.lag(GROUP, "orders") == 1
+        await scene.until(lambda: len(scene.got) == 3)
+        assert [each.times for each in scene.got] == [0, 1, 2]
+        for before, after in zip(scene.got, scene.got[1:], strict=False):
+            assert 5.0 <= after.at - before.at <= 5.5
+        await scene.clock.aadvance(10.0)
+        assert await scene.admin.lag(GROUP, "orders") == 0
+
+    play(story)
+
+
+def test_message_whose_listener_hangs_for_15_minutes_comes_again() -> None:
+    async def story(scene):
+        gate = asyncio.Event()
+
+        async def hang_first(messages, context):
+            scene.note(messages[0])
+            if messages[0].reconsume_times == 0:
+                await gate.wait()
+                return LATER
+            return OK
+
+        consumer = scene.consumer()
+        consumer.subscribe("orders", "*", hang_first)
+        await consumer.start()
+        await scene.send(b"m")
+        await scene.until(lambda: scene.got)
+        await scene.clock.aadvance(895.0)
+        assert await scene.admin.lag(GROUP, "orders") == 1
+        await scene.clock.aadvance(90.0)
+        assert [(each.body, each.times) for each in scene.got] == [(b"m", 0), (b"m", 1)]
+        # It is looked for once a minute, and then waits for 10 s.
+        assert 910.0 <= scene.got[1].at - scene.got[0].at <= 972.0
+        gate.set()
+        await scene.clock.aadvance(60.0)
+        assert len(scene.got) == 2
+        assert await scene.admin.lag(GROUP) == 0
+
+    play(story, **SELDOM)
+
+
+def test_prefix_of_a_batch_is_acknowledged_and_the_rest_comes_again() -> None:
+    async def story(scene):
+        batches = []
+
+        async def first_two(messages, context):
+            batches.append([(m.body, m.reconsume_times) for m in messages])
+            context.ack_index = 1
+            return OK
+
+        await scene.cluster.create_topic("line", 1)
+        await scene.send(b"a", b"b", b"c", b"d", topic="line")
+        consumer = scene.consumer()
+        consumer.subscribe("line", "*", first_two, batch_max=4)
+        await consumer.start()
+        await scene.until(lambda: sum(map(len, batches)) == 6)
+        assert batches[0] == [(b"a", 0), (b"b", 0), (b"c", 0), (b"d", 0)]
+        assert sorted(each for batch in batches[1:] for each in batch) == [(b"c", 1), (b"d", 1)]
+
+    play(story)
+
+
+def test_maximum_of_the_member_that_started_last_wins() -> None:
+    async def story(scene):
+        await scene.join(
+            lambda message, context: LATER, "m1", settings=ConsumerSettings(max_reconsume_times=0)
+        )
+        await scene.until(lambda: len(scene.consumers[0].queues) == 2)
+        await scene.join(
+            lambda message, context: LATER, "m2", settings=ConsumerSettings(max_reconsume_times=2)
+        )
+        await scene.until(lambda: [len(each.queues) for each in scene.consumers] == [1, 1])
+        await scene.send(*[b"early%d" % n for n in range(4)])
+        await scene.clock.aadvance(15.0)  # by now the second has handed something back, and is known
+        await scene.send(*[b"m%d" % n for n in range(8)])
+        await scene.clock.aadvance(60.0)
+        counts = Counter(body for body in scene.bodies if body.startswith(b"m"))
+        assert counts == {b"m%d" % n: 3 for n in range(8)}
+
+    play(story)
+
+
+def test_what_nobody_listens_to_waits_for_a_member_that_does() -> None:
+    async def story(scene):
+        await scene.cluster.create_topic("refunds", 1)
+        first = await scene.join(lambda message, context: LATER, topic="refunds")
+        await scene.send(b"r", topic="refunds")
+        await scene.until(lambda: scene.got)
+        await scene.end(first.stop())
+        # The only member now knows nothing of refunds.
+        other = await scene.join(lambda message, context: OK, "m2")
+        await scene.clock.aadvance(20.0)
+        assert scene.bodies == [b"r"]
+        other.subscribe("refunds", "*", scene.listener(lambda message, context: OK))
+        await scene.until(lambda: len(scene.got) == 2)
+        assert (scene.got[1].topic, scene.got[1].body, scene.got[1].times) == ("refunds", b"r", 2)
+
+    play(story)
+
+
+def test_broadcasting_drops_what_failed_and_subscribes_no_retry_topic(tmp_path) -> None:
+    async def story(scene):
+        options = {"broadcasting": True, "settings": ConsumerSettings(offset_directory=tmp_path)}
+        consumer = await scene.join(lambda message, context: LATER, **options)
+        await scene.send(b"a", b"b")
+        await scene.until(lambda: len(scene.got) == 2)
+        await scene.clock.aadvance(60.0)
+        assert sorted(scene.bodies) == [b"a", b"b"]
+        assert [each.topic for each in consumer.consumer_data().subscription_data_set] == ["orders"]
+        # Its progress lies in a file of its own, and goes on from there.
+        await scene.end(consumer.stop())
+        await scene.send(b"c")
+        await scene.join(lambda message, context: OK, **options)
+        await scene.until(lambda: len(scene.got) == 3)
+        await scene.clock.aadvance(5.0)
+        assert scene.bodies[2:] == [b"c"]
+        assert list(tmp_path.rglob("offsets.json"))
+
+    play(story)
+
+
+@pytest.mark.parametrize("limits", [{"queue_messages_max": 50}, {"topic_messages_max": 100}])
+def test_slow_listener_keeps_its_queues_and_its_limits(limits) -> None:
+    async def story(scene):
+        gate = asyncio.Event()
+        settings = ConsumerSettings(consume_timeout_seconds=7200.0, consume_tasks=4, **limits)
+
+        async def hang(messages, context):
+            await gate.wait()
+            for message in messages:
+                scene.note(message)
+            return OK
+
+        consumer = scene.consumer(settings=settings)
+        consumer.subscribe("orders", "*", hang)
+        await consumer.start()
+        await scene.until(lambda: len(consumer.queues) == 2)
+        for _ in range(40):
+            await scene.producer.send_batch([Message("orders", b"x" * 100)] * 25)
+        before = consumer.queues
+        for _ in range(10):
+            await scene.clock.aadvance(60.0)
+            info = await scene.admin.running_info(GROUP, consumer.client_id)
+            held = {q: each.cached_msg_count for q, each in info.mq_table.items() if q.topic == "orders"}
+            assert set(held) == set(before)
+            # One pull may pass the limit, which is looked at before it.
+            assert all(50 < count <= 50 + 32 for count in held.values())
+            assert not any(each.dropped for each in info.mq_table.values())
+        assert consumer.queues == before
+        gate.set()
+        await scene.until(lambda: len(scene.got) == 1000)
+        assert len({each.offset_id for each in scene.got}) == 1000
+
+    play(story, **SELDOM)
+
+
+def test_suspended_consumer_pulls_nothing_and_keeps_its_queues() -> None:
+    async def story(scene):
+        consumer = await scene.join(lambda message, context: OK)
+        await scene.until(lambda: len(consumer.queues) == 2)
+        consumer.suspend()
+        await scene.clock.aadvance(20.0)  # pulls that wait at the broker come to their end
+        await scene.send(b"a", b"b")
+        await scene.clock.aadvance(300.0)
+        assert scene.got == []
+        assert len(consumer.queues) == 2
+        consumer.resume()
+        await scene.until(lambda: sorted(scene.bodies) == [b"a", b"b"])
+
+    play(story, **SELDOM)
+
+
+def test_listener_in_a_thread_fails_and_gets_its_message_again() -> None:
+    async def story(scene):
+        seen = []
+        failed = threading.Event()
+
+        def listen(messages, context):
+            seen.append((messages[0].topic, messages[0].reconsume_times))
+            if len(seen) == 1:
+                failed.set()
+                raise ValueError("first time")
+            return OK
+
+        consumer = scene.consumer()
+        consumer.subscribe("orders", "*", listen)
+        await consumer.start()
+        await scene.send(b"m")
+        for _ in range(400):
+            if len(seen) == 2:
+                break
+            await scene.clock.aadvance(0.1)
+            await asyncio.sleep(0.001)
+        assert seen == [("orders", 0), ("orders", 1)]
+
+    play(story)
+
+
+@pytest.mark.parametrize("where", ["last", "first", "time"])
+def test_where_a_new_group_begins(where) -> None:
+    async def story(scene):
+        # The queues do not begin at 0 any more, so a new group's choice counts.
+        await scene.send(*[b"old%d" % n for n in range(4)])
+        await scene.clock.aadvance(100.0)
+        moment = scene.clock.now_ms() - 50_000
+        await scene.send(*[b"new%d" % n for n in range(4)])
+        # A broker lets a new group begin at 0 where the queue is short; an offset of its own rules that out.
+        begin = {"last": "last", "first": "first", "time": moment}[where]
+        consumer = scene.consumer(consume_from=begin)
+        consumer.subscribe("orders", "*", scene.listener(lambda message, context: OK))
+        await consumer.start()
+        await scene.until(lambda: len(consumer.queues) == 2)
+        await scene.send(b"late")
+        await scene.until(lambda: b"late" in scene.bodies)
+        # Short queues that begin at 0: a new group gets all, whatever it asks for.
+        assert Counter(scene.bodies) == Counter(
+            [b"old%d" % n for n in range(4)] + [b"new%d" % n for n in range(4)] + [b"late"]
+        )
+
+    play(story)
