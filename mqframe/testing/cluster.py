@@ -47,7 +47,8 @@ class AsyncCluster:
     """A name server and `brokers` brokers in the running loop.
 
     `clock`: real time by default, or a `ManualClock`. `directory`: where the stores lie, a temporary folder
-    by default. `broker` and `store`: fields of `BrokerSettings` and `StoreSettings` that are to be different.
+    by default. `broker`, `store` and `nameserver`: fields of `BrokerSettings`, `StoreSettings` and
+    `NameServerSettings` that are to be different.
     """
 
     def __init__(
@@ -60,7 +61,9 @@ class AsyncCluster:
         store: dict[str, Any] | None = None,
         net: NetSettings | None = None,
         plugins: PluginManager | None = None,
+        nameserver: dict[str, Any] | None = None,
     ) -> None:
+        self._nameserver_fields = nameserver or {}
         self.clock: LoopClock = clock or SystemClock()
         self._count = brokers
         self._own_directory = directory is None
@@ -108,7 +111,9 @@ class AsyncCluster:
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="mqframe-"))
         try:
-            self._name_server = NameServer(NameServerSettings(port=0), self.clock, self._net)
+            self._name_server = NameServer(
+                NameServerSettings(port=0, **self._nameserver_fields), self.clock, self._net
+            )
             await self._name_server.start()
             for index in range(self._count):
                 fields: dict[str, Any] = {"name": f"broker-{chr(ord('a') + index)}", "port": 0}

@@ -1,0 +1,393 @@
+"""Ordered groups over a whole system in this process, on a clock that only the tests move."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqframe.client.admin import AsyncAdmin
+from mqframe.client.consumer_settings import ConsumerSettings
+from mqframe.client.instance import ClientInstance
+from mqframe.client.producer import AsyncProducer
+from mqframe.client.push_consumer import AsyncPushConsumer
+from mqframe.client.settings import ClientSettings
+from mqframe.core.consume_result import ConsumeResult
+from mqframe.core.errors import FixError, RouteError
+from mqframe.core.message import Message, MessageQueue
+from mqframe.testing.cluster import AsyncCluster
+from mqframe.testing.manual_clock import ManualClock
+
+GROUP = "billing"
+OK, SUSPEND = ConsumeResult.SUCCESS, ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT
+
+
+class Member:
+    """A consumer, and what it got, in order: (broker, queue id, offset, body)."""
+
+    def __init__(self, scene, name, topic, answer=None, **options) -> None:
+        self.name = name
+        self.scene = scene
+        self.answer = answer
+        settings = ClientSettings(nameserver=scene.cluster.nameserver, instance_name=name)
+        self.instance = ClientInstance.connect(settings, scene.clock)
+        self.consumer = AsyncPushConsumer(
+            GROUP,
+            clock=scene.clock,
+            instance=self.instance,
+            **{"consume_from": "first", "ordered": True, **options},
+        )
+        self.consumer.subscribe(topic, "*", self.take)
+
+    async def take(self, messages, context):
+        for m in messages:
+            self.scene.got.append((self.name, m.broker_name, m.queue_id, m.queue_offset, m.body))
+        if self.answer is not None:
+            return await self.answer(messages, context)
+        return OK
+
+    @property
+    def queues(self) -> list[int]:
+        return [queue.queue_id for queue in self.consumer.queues if "%" not in queue.topic]
+
+
+class Scene:
+    def __init__(self, cluster, clock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.members: list[Member] = []
+        self.got: list[tuple[str, str, int, int, bytes]] = []
+        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
+        self.admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+
+    async def join(self, name, topic="orders", answer=None, **options) -> Member:
+        member = Member(self, name, topic, answer, **options)
+        await member.instance.start()
+        await member.consumer.start()
+        self.members.append(member)
+        return member
+
+    async def leave(self, member) -> None:
+        self.members.remove(member)
+        await self.end(member.consumer.stop())
+        await self.end(member.instance.stop())
+
+    async def crash(self, member) -> None:
+        """As if its process were killed: its connections close first, so that nothing more is said."""
+        await member.instance.remoting.close()
+        member.name = "dead"
+        await self.leave(member)
+
+    async def end(self, work):
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.clock.aadvance(0.1)
+        return await task
+
+    async def send(self, queue_id, *bodies, topic="orders", broker="broker-a") -> None:
+        queue = MessageQueue(topic, broker, queue_id)
+        for body in bodies:
+            await self.producer.send(Message(topic, body), queue=queue)
+
+    def bodies(self, queue_id=None, member=None) -> list[bytes]:
+        return [
+            body
+            for name, _, number, _, body in self.got
+            if queue_id in (None, number) and member in (None, name)
+        ]
+
+    async def until(self, condition, seconds=120.0) -> None:
+        end = self.clock.monotonic() + seconds
+        while not condition():
+            assert self.clock.monotonic() < end, (self.got[-9:], [m.queues for m in self.members])
+            await self.clock.aadvance(0.1)
+
+
+def play(story, queues=2, **options):
+    async def whole():
+        clock = ManualClock()
+        async with AsyncCluster(clock=clock, **options) as cluster:
+            await cluster.create_topic("orders", queues)
+            scene = Scene(cluster, clock)
+            await scene.producer.start()
+            try:
+                await story(scene)
+            finally:
+                for member in list(scene.members):
+                    await scene.leave(member)
+                await scene.end(scene.producer.stop())
+                await scene.admin.stop()
+
+    asyncio.run(whole())
+
+
+def numbered(prefix: bytes, count: int) -> list[bytes]:
+    return [prefix + b"%d" % n for n in range(count)]
+
+
+class TestMembers:
+    def test_queues_are_consumed_in_order_and_side_by_side(self) -> None:
+        async def story(scene):
+            one, two = await scene.join("m1"), await scene.join("m2")
+            await scene.until(lambda: (one.queues, two.queues) == ([0], [1]))
+            for queue_id, prefix in ((0, b"a"), (1, b"b")):
+                await scene.send(queue_id, *numbered(prefix, 50))
+            await scene.until(lambda: len(scene.got) >= 100)
+            await scene.clock.aadvance(10.0)
+            assert scene.bodies(0) == numbered(b"a", 50)
+            assert scene.bodies(1) == numbered(b"b", 50)
+            assert {name for name, _, number, _, _ in scene.got if number == 0} == {"m1"}
+
+        play(story)
+
+    def test_a_new_member_takes_a_queue_over_where_the_other_left_it(self) -> None:
+        async def story(scene):
+            one = await scene.join("m1")
+            await scene.send(1, *numbered(b"a", 20))
+            await scene.until(lambda: len(scene.got) == 20)
+            two = await scene.join("m2")
+            await scene.send(1, *numbered(b"b", 20))
+            await scene.until(lambda: (one.queues, two.queues) == ([0], [1]))
+            await scene.send(1, *numbered(b"c", 20))
+            await scene.until(lambda: len(scene.got) >= 60)
+            await scene.clock.aadvance(10.0)
+            assert scene.bodies(1) == numbered(b"a", 20) + numbered(b"b", 20) + numbered(b"c", 20)
+            assert scene.bodies(1, "m2")[-20:] == numbered(b"c", 20)
+
+        play(story)
+
+    def test_a_queue_is_not_consumed_elsewhere_while_its_listener_runs(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def wait(messages, context):
+                if messages[0].queue_id == 1:
+                    await gate.wait()
+                return OK
+
+            one = await scene.join("m1", answer=wait)
+            await scene.send(1, *numbered(b"a", 3))
+            await scene.until(lambda: scene.bodies(1) == [b"a0"])
+            await scene.join("m2")
+            await scene.clock.aadvance(30.0)
+            assert (one.queues, scene.bodies(1)) == ([0], [b"a0"])
+            gate.set()
+            await scene.until(lambda: len(scene.bodies(1)) >= 4)
+            # What a queue's last listener did after the queue was dropped is not committed.
+            assert scene.bodies(1, "m1") == [b"a0"]
+            assert scene.bodies(1, "m2") == numbered(b"a", 3)
+
+        play(story)
+
+    def test_the_order_outlives_a_member_that_dies(self) -> None:
+        async def story(scene):
+            async def slow(messages, context):
+                await scene.clock.sleep(1.0)
+                return OK
+
+            one, two = await scene.join("m1", answer=slow), await scene.join("m2")
+            await scene.until(lambda: (one.queues, two.queues) == ([0], [1]))
+            await scene.send(0, *numbered(b"a", 30))
+            await scene.until(lambda: len(scene.bodies(0)) == 12)
+            await scene.crash(one)
+            died = scene.clock.monotonic()
+            await scene.until(lambda: scene.bodies(0, "m2"), 90.0)
+            # Its lock ends 60 s after it was renewed last.
+            assert 35.0 <= scene.clock.monotonic() - died <= 65.0
+            await scene.until(lambda: b"a29" in scene.bodies(0))
+            again = scene.bodies(0, "m2")
+            assert again == numbered(b"a", 30)[-len(again) :]
+            assert scene.bodies(0, "m1") == numbered(b"a", 12)
+            assert len(again) >= 18
+
+        play(story)
+
+    def test_a_restarted_broker_knows_no_locks_and_the_order_stays(self) -> None:
+        async def story(scene):
+            one, two = await scene.join("m1"), await scene.join("m2")
+            await scene.until(lambda: (one.queues, two.queues) == ([0], [1]))
+            await scene.send(0, *numbered(b"a", 10))
+            await scene.until(lambda: len(scene.got) == 10)
+            await scene.clock.aadvance(6.0)
+            await scene.cluster.restart_broker()
+            await scene.clock.aadvance(1.0)
+            await scene.send(0, *numbered(b"b", 10))
+            await scene.until(lambda: b"b9" in scene.bodies(0))
+            await scene.clock.aadvance(60.0)
+            firsts = list(dict.fromkeys(scene.bodies(0)))
+            assert firsts == numbered(b"a", 10) + numbered(b"b", 10)
+            assert scene.cluster.broker.store.queue_max("orders", 0) == 20
+
+        play(story)
+
+    def test_failures_beyond_the_limit_are_dead_letters(self) -> None:
+        async def story(scene):
+            async def fails(messages, context):
+                return SUSPEND if messages[0].body == b"a1" else OK
+
+            await scene.join("m1", answer=fails, settings=ConsumerSettings(max_reconsume_times=2))
+            await scene.send(0, *numbered(b"a", 3))
+            await scene.until(lambda: b"a2" in scene.bodies(0))
+            assert scene.bodies(0) == [b"a0", b"a1", b"a1", b"a1", b"a2"]
+            letters = scene.cluster.broker.store.queue_max(f"%DLQ%{GROUP}", 0)
+            assert letters == 1
+            await scene.clock.aadvance(120.0)
+            assert len(scene.got) == 5
+
+        play(story)
+
+    def test_broadcasting_members_get_everything_in_order(self, tmp_path) -> None:
+        async def story(scene):
+            options = {"broadcasting": True, "settings": ConsumerSettings(offset_directory=tmp_path)}
+            await scene.join("m1", **options)
+            await scene.join("m2", **options)
+            await scene.send(0, *numbered(b"a", 20))
+            await scene.until(lambda: len(scene.got) >= 40)
+            assert scene.bodies(0, "m1") == scene.bodies(0, "m2") == numbered(b"a", 20)
+
+        play(story)
+
+
+KEYS = [f"customer-{n}" for n in range(40)]
+
+
+async def spread(scene, topic, mark=b"") -> dict[str, MessageQueue | None]:
+    """The queue of each key; `None` where the send failed."""
+    found: dict[str, MessageQueue | None] = {}
+    for key in KEYS:
+        try:
+            sent = await scene.producer.send(Message(topic, mark + key.encode()), sharding_key=key)
+        except RouteError:
+            found[key] = None
+        else:
+            found[key] = sent.queue
+    return found
+
+
+class TestFixedLists:
+    @pytest.mark.parametrize(
+        ("kind", "fixed"),
+        [
+            ({"attributes": "+message.type=FIFO"}, True),
+            ({"order": True}, True),
+            ({}, False),
+        ],
+    )
+    def test_a_broker_that_is_down_does_not_change_the_queues(self, kind, fixed) -> None:
+        async def story(scene):
+            await scene.cluster.create_topic("paid", 2, **kind)
+            before = await spread(scene, "paid")
+            assert {queue.broker_name for queue in before.values()} == {"broker-a", "broker-b"}
+            await scene.cluster.stop_broker(1)
+            await scene.clock.aadvance(31.0)
+            after = await spread(scene, "paid")
+            if not fixed:
+                assert None not in after.values()
+                return
+            for key, queue in before.items():
+                assert after[key] == (queue if queue.broker_name == "broker-a" else None)
+            await scene.cluster.start_broker(1)
+            await scene.clock.aadvance(31.0)
+            assert await spread(scene, "paid") == before
+
+        play(story, brokers=2, nameserver={"order_message_enable": True})
+
+    def test_a_fifo_topic_needs_no_setting_of_the_name_server(self) -> None:
+        async def story(scene):
+            await scene.cluster.create_topic("paid", 2, attributes="+message.type=FIFO")
+            await scene.cluster.create_topic("marked", 2, order=True)
+            await scene.cluster.kill_broker(1)
+            await scene.clock.aadvance(121.0)
+            assert (await scene.admin.topic_route("paid")).order_topic_conf == "broker-a:2;broker-b:2"
+            assert (await scene.admin.topic_route("marked")).order_topic_conf is None
+            await scene.admin.delete_topic("paid")
+            await scene.admin.create_topic("paid", queues=2)
+            assert (await scene.admin.topic_route("paid")).order_topic_conf is None
+
+        play(story, brokers=2)
+
+    def test_the_list_of_an_operator_comes_first_and_marks_the_topic(self) -> None:
+        async def story(scene):
+            await scene.admin.set_order_config("orders", {"broker-a": 1})
+            await scene.clock.aadvance(31.0)
+            assert (await scene.admin.topic_route("orders")).order_topic_conf == "broker-a:1"
+            assert (await scene.admin.topic_config("orders"))["broker-a"].order
+            queues = set((await spread(scene, "orders")).values())
+            assert queues == {MessageQueue("orders", "broker-a", 0)}
+
+        play(story, nameserver={"order_message_enable": True})
+
+
+class TestGrowth:
+    def test_keys_keep_their_order_while_queues_are_added(self) -> None:
+        async def story(scene):
+            await scene.cluster.create_topic("paid", 2, attributes="+message.type=FIFO")
+            one = await scene.join("m1", "paid")
+            producer = AsyncProducer(
+                "keys", nameserver=scene.cluster.nameserver, clock=scene.clock, selector="monotonic"
+            )
+            await producer.start()
+
+            async def send(mark) -> dict[str, MessageQueue]:
+                sent = {}
+                for key in KEYS:
+                    body = mark + b"/" + key.encode()
+                    sent[key] = (await producer.send(Message("paid", body), sharding_key=key)).queue
+                return sent
+
+            before = await send(b"1")
+            await scene.until(lambda: len(scene.got) == 40)
+            one.consumer.suspend()
+            await scene.clock.aadvance(1.0)
+            await send(b"2")
+            growth = await scene.admin.begin_growth("paid", 4)
+            with pytest.raises(FixError, match="mark the ends"):
+                await scene.admin.finish_growth(growth)
+            await scene.clock.aadvance(31.0)
+            after = await send(b"3")
+            moved = [key for key in KEYS if after[key] != before[key]]
+            assert moved
+            assert all(after[key].queue_id >= 2 for key in moved)
+            growth = await scene.admin.mark_growth(growth)
+            waiting = (await scene.admin.growth_left(growth))[GROUP]
+            assert waiting > 0
+            with pytest.raises(FixError, match="not drained"):
+                await scene.admin.finish_growth(growth)
+            one.consumer.resume()
+            await scene.clock.aadvance(31.0)
+            assert one.queues == [0, 1]
+            assert not any(body.startswith(b"3") for body in scene.bodies(2) + scene.bodies(3))
+            assert await scene.admin.growth_left(growth) == {GROUP: 0}
+            await scene.admin.finish_growth(growth)
+            await scene.until(lambda: one.queues == [0, 1, 2, 3])
+            await scene.until(lambda: len(scene.got) >= 120)
+            for key in KEYS:
+                got = [body[:1] for body in scene.bodies() if body.endswith(b"/" + key.encode())]
+                assert got == [b"1", b"2", b"3"]
+            await scene.end(producer.stop())
+
+        play(story)
+
+    def test_what_cannot_grow_is_refused(self) -> None:
+        async def story(scene):
+            await scene.cluster.create_topic("paid", 2, attributes="+message.type=FIFO")
+            with pytest.raises(FixError, match="only grow, not shrink to 1"):
+                await scene.admin.begin_growth("paid", 1)
+            growth = await scene.admin.begin_growth("paid", 2)
+            assert not growth.growing
+            await scene.cluster.stop_broker(1)
+            with pytest.raises(FixError, match="brokers broker-b of the ordered topic paid are away"):
+                await scene.admin.begin_growth("paid", 4)
+
+        play(story, brokers=2)
+
+    def test_the_list_of_an_operator_grows_along(self) -> None:
+        async def story(scene):
+            await scene.admin.create_topic("paid", queues=2, order=True)
+            assert await scene.admin.order_config("paid") == {"broker-a": 2}
+            await scene.admin.begin_growth("paid", 3)
+            assert await scene.admin.order_config("paid") == {"broker-a": 3}
+            config = (await scene.admin.topic_config("paid"))["broker-a"]
+            assert (config.read_queue_nums, config.write_queue_nums, config.order) == (2, 3, True)
+
+        play(story)
