@@ -7,14 +7,22 @@ import random
 
 from mqframe.client.pull import ANSWER_SECONDS, GROUP, check_numbers
 from mqframe.core import loosejson
-from mqframe.core.bodies import TopicRouteData
+from mqframe.core.bodies import TopicList, TopicRouteData
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, RetryError, RouteError, answer_error
 from mqframe.core.frame import Frame
 from mqframe.core.message import MessageQueue
-from mqframe.core.message_choice import Sql, filter_of
+from mqframe.core.message_choice import MessageChoice, Sql, filter_of
 from mqframe.core.name_servers import NameServers, parse_addresses
-from mqframe.core.pull import BYTES_MAX, MESSAGES_MAX, PullResult, pull_request, read_answer
+from mqframe.core.pull import (
+    BYTES_MAX,
+    MESSAGES_MAX,
+    PullResult,
+    RawPull,
+    pull_request,
+    read_answer,
+    read_raw,
+)
 from mqframe.core.requests.consumers import (
     GetMaxOffset,
     GetMinOffset,
@@ -24,7 +32,7 @@ from mqframe.core.requests.consumers import (
     UpdateConsumerOffset,
 )
 from mqframe.core.requests.fields import Request, decode_fields
-from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.requests.nameserver import GetAllTopicList, GetRouteinfoByTopic
 from mqframe.core.route import TopicRoute
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
@@ -58,23 +66,30 @@ class Puller:
         """The queues of `topic` that can be read, sorted. Raises `RouteError`."""
         return list(self.route(topic, refresh=True).read_queues())
 
+    def topics(self) -> list[str]:
+        """The topics that name servers know, sorted, those of the system included. Raises `RouteError`."""
+        answer = self._ask_nameserver(GetAllTopicList(), "no list of topics")
+        return sorted(loosejson.decode(bytes(answer.body), TopicList).topic_list)
+
     def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
         """The route of `topic`. Raises `RouteError` when no name server knows it or none answers."""
         found = self._routes.get(topic)
         if found is not None and not refresh:
             return found
+        answer = self._ask_nameserver(GetRouteinfoByTopic(topic), f"no route to topic {topic}")
+        route = TopicRoute(topic, loosejson.decode(bytes(answer.body), TopicRouteData))
+        self._routes[topic] = route
+        return route
+
+    def _ask_nameserver(self, request: Request, otherwise: str) -> Frame:
         problem: Exception | None = None
         for address in self._servers.tries():
             try:
-                answer = self._call(address, GetRouteinfoByTopic(topic))
+                return self._call(address, request)
             except AnswerError as refused:
-                raise RouteError(f"no route to topic {topic}: {refused}") from refused
+                raise RouteError(f"{otherwise}: {refused}") from refused
             except RetryError as failure:
                 problem = failure
-                continue
-            route = TopicRoute(topic, loosejson.decode(bytes(answer.body), TopicRouteData))
-            self._routes[topic] = route
-            return route
         tried = ", ".join(self._servers.addresses)
         raise RouteError(f"no name server answered ({tried}): {problem}") from problem
 
@@ -93,8 +108,34 @@ class Puller:
         `wait`: seconds that the broker may wait for the first one. Raises what a call raises, and
         `AnswerError`; an offset that does not exist is no error but OFFSET_ILLEGAL.
         """
-        check_numbers(offset, max_messages)
         wanted = filter_of(expression)
+        answer, address = self._pull(queue, offset, max_messages, wanted, wait, bytes_max)
+        return read_answer(answer, queue, wanted, address)
+
+    def pull_raw(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        max_messages: int = MESSAGES_MAX,
+        expression: str | Sql = "*",
+        *,
+        bytes_max: int = BYTES_MAX,
+    ) -> RawPull:
+        """As `pull`, without waiting, with the records as they are: for readers of many messages at once."""
+        wanted = filter_of(expression)
+        answer, address = self._pull(queue, offset, max_messages, wanted, 0.0, bytes_max)
+        return read_raw(answer, queue, wanted, address)
+
+    def _pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        max_messages: int,
+        wanted: MessageChoice,
+        wait: float,
+        bytes_max: int,
+    ) -> tuple[Frame, str]:
+        check_numbers(offset, max_messages)
         request = pull_request(
             self.group,
             queue,
@@ -106,8 +147,7 @@ class Puller:
             wait_seconds=wait,
         )
         address = self._address(queue, master=False)
-        answer = self._remoting.invoke(address, request, timeout=wait + self._timeout)
-        return read_answer(answer, queue, wanted, address)
+        return self._remoting.invoke(address, request, timeout=wait + self._timeout), address
 
     def max_offset(self, queue: MessageQueue) -> int:
         """The offset that the next message of `queue` will get."""

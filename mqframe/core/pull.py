@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.errors import BodyError, HeaderError, answer_error
-from mqframe.core.frame import Frame
+from mqframe.core.frame import Body, Frame
 from mqframe.core.message import MessageQueue, ReceivedMessage
 from mqframe.core.message_choice import MessageChoice, check_version
 from mqframe.core.record import RecordError, decode_records
@@ -48,6 +48,19 @@ class PullResult(NamedTuple):
     min_offset: int
     max_offset: int
     broker_id: int = 0
+
+
+class RawPull(NamedTuple):
+    """What came of a pull, its records not taken apart: `records` back to back as brokers store them.
+
+    The rest as in `PullResult`. Tags were compared by hash only.
+    """
+
+    status: PullStatus
+    records: Body
+    next_offset: int
+    min_offset: int
+    max_offset: int
 
 
 def pull_request(
@@ -102,21 +115,16 @@ def read_answer(frame: Frame, queue: MessageQueue, wanted: MessageChoice, addres
     no outcome of a pull, `BodyError` when the answer cannot be read, `FixError` when the broker is too old to
     have chosen messages as `wanted` says.
     """
-    if wanted.expression_type != "TAG":
-        check_version(wanted, frame.version, address)
-    status = _STATUS.get(frame.code)
-    if status is None:
-        raise answer_error(frame.code, frame.remark, address)
-    try:
-        answer = decode_fields(frame.ext, PullAnswer)
-        messages: Sequence[ReceivedMessage] = ()
-        if status is PullStatus.FOUND:
+    status, answer = _read_head(frame, queue, wanted, address)
+    messages: Sequence[ReceivedMessage] = ()
+    if status is PullStatus.FOUND:
+        try:
             messages = wanted.choose(list(decode_records(frame.body, queue.broker_name)))
-            if answer.offset_delta:
-                for message in messages:
-                    message.queue_offset += answer.offset_delta
-    except (HeaderError, RecordError) as problem:
-        raise BodyError(f"pull answer of {address} for {queue}: {problem}") from problem
+        except RecordError as problem:
+            raise BodyError(f"pull answer of {address} for {queue}: {problem}") from problem
+        if answer.offset_delta:
+            for message in messages:
+                message.queue_offset += answer.offset_delta
     return PullResult(
         status,
         messages,
@@ -125,3 +133,29 @@ def read_answer(frame: Frame, queue: MessageQueue, wanted: MessageChoice, addres
         answer.max_offset,
         answer.suggest_which_broker_id,
     )
+
+
+def read_raw(frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str) -> RawPull:
+    """As `read_answer`, for readers that take many records apart at once.
+
+    Raises `BodyError` besides for an answer whose offsets are counted anew by a proxy.
+    """
+    status, answer = _read_head(frame, queue, wanted, address)
+    if answer.offset_delta:
+        raise BodyError(f"pull answer of {address} for {queue}: offsets moved by {answer.offset_delta}")
+    records = frame.body if status is PullStatus.FOUND else b""
+    return RawPull(status, records, answer.next_begin_offset, answer.min_offset, answer.max_offset)
+
+
+def _read_head(
+    frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str
+) -> tuple[PullStatus, PullAnswer]:
+    if wanted.expression_type != "TAG":
+        check_version(wanted, frame.version, address)
+    status = _STATUS.get(frame.code)
+    if status is None:
+        raise answer_error(frame.code, frame.remark, address)
+    try:
+        return status, decode_fields(frame.ext, PullAnswer)
+    except HeaderError as problem:
+        raise BodyError(f"pull answer of {address} for {queue}: {problem}") from problem

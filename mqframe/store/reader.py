@@ -15,10 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from mqframe.core.bodies import ConsumerOffsetTable
 from mqframe.core.errors import StoreError
 from mqframe.core.log_scan import is_blank
+from mqframe.core.loosejson import decode
 from mqframe.core.message import ReceivedMessage
 from mqframe.core.record import RecordError, decode_record
+from mqframe.store.config_file import ConfigFile
 from mqframe.store.consume_queue import ENTRY
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.layout import Layout, file_name
@@ -52,6 +55,29 @@ class StoreReader:
         if not folder.is_dir():
             return []
         return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
+
+    def queue_files(self, topic: str, queue_id: int) -> list[tuple[int, Path, int]]:
+        """(queue offset of the first entry, path, entries that fit) of a queue's files, in order."""
+        files = _files(self._layout.queues / topic / str(queue_id))
+        return [(base // ENTRY_BYTES, path, size // ENTRY_BYTES) for base, path, size in files]
+
+    def queue_bytes(self, topic: str, queue_id: int, start: int, end: int) -> int:
+        """Bytes that the records from queue offset `start` to before `end` take."""
+        files = _files(self._layout.queues / topic / str(queue_id))
+        return sum(size for _, size, _ in self._entries(files, start, end) if 0 < size < _FILLER_SIZE)
+
+    def group_offset(self, group: str, topic: str, queue_id: int) -> int | None:
+        """Where a consumer group is in a queue, as it was last saved; `None` where nothing is known.
+
+        Raises `StoreError` for a file that cannot be read.
+        """
+        path = self._layout.config / "consumerOffset.json"
+        saved = ConfigFile(path).load(lambda raw: decode(raw, ConsumerOffsetTable))
+        return None if saved is None else saved.offset_table.get(f"{topic}@{group}", {}).get(queue_id)
+
+    def log_files(self) -> list[tuple[int, Path, int]]:
+        """(commit-log offset of the first byte, path, size in bytes) of the log's files, in order."""
+        return _files(self._layout.commit_log)
 
     def queue_range(self, topic: str, queue_id: int) -> tuple[int, int]:
         """First offset whose record is still there, and the offset behind the last; (0, 0) when empty."""
