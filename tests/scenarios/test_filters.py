@@ -1,0 +1,202 @@
+"""Consumers that choose messages by expressions, from the send to the listener."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from mqframe import (
+    AsyncProducer,
+    AsyncPushConsumer,
+    ConsumeResult,
+    FixError,
+    Message,
+    Producer,
+    PushConsumer,
+    Sql,
+)
+from mqframe.client.blocking_pull import BlockingPuller
+from mqframe.client.instance import ClientInstance
+from mqframe.client.settings import ClientSettings
+from mqframe.core.errors import AnswerError, AnswerFix
+from mqframe.core.pull import PullStatus
+from mqframe.hooks.manager import PluginManager
+from mqframe.testing import AsyncCluster, Cluster, ManualClock
+
+GROUP = "billing"
+
+
+class Scene:
+    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
+        self.consumers: list[AsyncPushConsumer] = []
+        self.got: list[int] = []
+
+    def consumer(self, name: str = "m1", group: str = GROUP) -> AsyncPushConsumer:
+        client = ClientSettings(nameserver=self.cluster.nameserver, instance_name=name)
+        made = AsyncPushConsumer(group, clock=self.clock, client=client, consume_from="first")
+        self.consumers.append(made)
+        return made
+
+    async def take(self, messages, context):
+        self.got += [int(m.properties["amount"]) for m in messages]
+        return ConsumeResult.SUCCESS
+
+    async def send(self, *amounts: int) -> None:
+        for amount in amounts:
+            await self.producer.send(Message("orders", b"x", properties={"amount": str(amount)}))
+
+    async def until(self, condition) -> None:
+        for _ in range(400):
+            if condition():
+                return
+            await self.clock.aadvance(0.1)
+        raise AssertionError(f"not reached: {self.got}")
+
+    async def end(self, work):
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.clock.aadvance(0.1)
+        return await task
+
+
+def play(story, **options):
+    async def whole():
+        clock = ManualClock()
+        async with AsyncCluster(clock=clock, **options) as cluster:
+            await cluster.create_topic("orders", 2)
+            scene = Scene(cluster, clock)
+            await scene.producer.start()
+            try:
+                await story(scene)
+            finally:
+                for consumer in scene.consumers:
+                    await scene.end(consumer.stop())
+                await scene.end(scene.producer.stop())
+
+    asyncio.run(whole())
+
+
+def test_a_listener_gets_what_its_expression_wants_old_and_new() -> None:
+    async def story(scene):
+        await scene.send(*range(40))
+        consumer = scene.consumer()
+        consumer.subscribe("orders", Sql("amount >= 30 OR amount = 7"), scene.take)
+        await consumer.start()
+        await scene.until(lambda: len(scene.got) == 11)
+        await scene.send(1, 2, 99, 3)
+        await scene.until(lambda: len(scene.got) == 12)
+        await scene.clock.aadvance(30)
+        assert sorted(scene.got) == [7, *range(30, 40), 99]
+
+    play(story)
+
+
+def test_progress_is_made_past_what_is_not_wanted() -> None:
+    async def story(scene):
+        first = scene.consumer()
+        first.subscribe("orders", Sql("amount > 100"), scene.take)
+        await first.start()
+        await scene.send(*range(20))
+        await scene.clock.aadvance(30)
+        scene.consumers.remove(first)
+        await scene.end(first.stop())
+        # What the first one passed over is not looked at again.
+        second = scene.consumer("m2")
+        second.subscribe("orders", "*", scene.take)
+        await second.start()
+        await scene.send(20)
+        await scene.until(lambda: scene.got)
+        await scene.clock.aadvance(30)
+        assert scene.got == [20]
+
+    play(story)
+
+
+def test_another_expression_takes_the_place_of_the_first() -> None:
+    async def story(scene):
+        consumer = scene.consumer()
+        consumer.subscribe("orders", Sql("amount < 10"), scene.take)
+        await consumer.start()
+        await scene.send(1, 11)
+        await scene.until(lambda: scene.got == [1])
+        consumer.subscribe("orders", Sql("amount > 10"), scene.take)
+        await scene.clock.aadvance(20)
+        await scene.send(2, 12)
+        await scene.until(lambda: 12 in scene.got)
+        await scene.clock.aadvance(20)
+        assert scene.got == [1, 12]
+
+    play(story)
+
+
+def test_an_expression_that_is_none_stops_the_start_and_says_where() -> None:
+    async def story(scene):
+        consumer = scene.consumer()
+        consumer.subscribe("orders", Sql("amount > 10 AND"), scene.take)
+        with pytest.raises(AnswerFix, match=r"23 SUBSCRIPTION_PARSE_FAILED.*character 16"):
+            await consumer.start()
+        scene.consumers.clear()
+
+    play(story)
+
+
+def test_a_broker_without_the_plugin_says_how_to_install_it() -> None:
+    async def story(scene):
+        consumer = scene.consumer()
+        consumer.subscribe("orders", Sql("amount > 10"), scene.take)
+        with pytest.raises(AnswerError, match="pip install mqframe-plugin-sql92"):
+            await consumer.start()
+        scene.consumers.clear()
+
+    play(story, plugins=PluginManager(list))
+
+
+def test_a_broker_that_is_too_old_is_refused(monkeypatch) -> None:
+    async def story(scene):
+        call = ClientInstance.call
+
+        async def old(self, *args, **options):
+            answer = await call(self, *args, **options)
+            answer.version = 231
+            return answer
+
+        monkeypatch.setattr(ClientInstance, "call", old)
+        consumer = scene.consumer()
+        consumer.subscribe("orders", Sql("amount > 10"), scene.take)
+        with pytest.raises(FixError, match="of protocol version 231 cannot filter by SQL92"):
+            await consumer.start()
+        scene.consumers.clear()
+
+    play(story)
+
+
+def test_threads_and_plain_pulls() -> None:
+    with Cluster() as cluster:
+        cluster.create_topic("orders", 1)
+        got, ready = [], threading.Event()
+
+        def handle(messages, context):
+            got.extend(m.body for m in messages)
+            if len(got) == 5:
+                ready.set()
+            return ConsumeResult.SUCCESS
+
+        consumer = PushConsumer(GROUP, nameserver=cluster.nameserver, consume_from="first")
+        consumer.subscribe("orders", Sql("n IN ('1', '3', '5', '7', '9')"), handle)
+        with Producer("shop", nameserver=cluster.nameserver) as producer, consumer:
+            for number in range(10):
+                producer.send(Message("orders", b"%d" % number, properties={"n": str(number)}))
+            assert ready.wait(10)
+        assert got == [b"1", b"3", b"5", b"7", b"9"]
+        with BlockingPuller(nameserver=cluster.nameserver) as puller:
+            [queue] = puller.queues("orders")
+            result = puller.pull(queue, 0, expression=Sql("n > 6"))
+            assert [m.body for m in result.messages] == [b"7", b"8", b"9"]
+            assert puller.pull(queue, 0, expression=Sql("n > 60")).status is PullStatus.NO_MATCHED_MSG
+            with pytest.raises(AnswerFix, match="character 4"):
+                puller.pull(queue, 0, expression=Sql("n >"))

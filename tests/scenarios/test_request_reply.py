@@ -1,0 +1,294 @@
+"""Requests and replies, each side by each face."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mqframe import (
+    AnswerError,
+    AsyncProducer,
+    AsyncPushConsumer,
+    ClosedError,
+    ConsumeResult,
+    FixError,
+    Message,
+    MessageError,
+    Producer,
+    PushConsumer,
+    RequestTimeout,
+    reply_to,
+)
+from mqframe.client.settings import ClientSettings, ProducerSettings
+from mqframe.testing import AsyncCluster, Cluster, ManualClock
+
+
+class Scene:
+    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.open: list = []
+        self.asked: list = []
+
+    async def producer(self, name: str, **options) -> AsyncProducer:
+        client = ClientSettings(nameserver=self.cluster.nameserver, instance_name=name)
+        made = AsyncProducer(f"p-{name}", client=client, clock=self.clock, **options)
+        await made.start()
+        self.open.append(made)
+        return made
+
+    async def responder(
+        self, name: str, producer: AsyncProducer, topic: str = "questions", answer=bytes.upper
+    ):
+        client = ClientSettings(nameserver=self.cluster.nameserver, instance_name=f"c-{name}")
+        made = AsyncPushConsumer(f"g-{name}", client=client, clock=self.clock, consume_from="first")
+
+        async def handle(messages, context):
+            for message in messages:
+                self.asked.append(message)
+                if answer is not None:
+                    await producer.send(reply_to(message, answer(message.body)))
+            return ConsumeResult.SUCCESS
+
+        made.subscribe(topic, "*", handle)
+        await made.start()
+        self.open.append(made)
+        return made
+
+    async def end(self, work):
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.clock.aadvance(0.1)
+        return await task
+
+
+def play(story, **options):
+    async def whole():
+        clock = ManualClock()
+        async with AsyncCluster(clock=clock, **options) as cluster:
+            for topic in ("questions", "others"):
+                await cluster.create_topic(topic, 2)
+            scene = Scene(cluster, clock)
+            try:
+                await story(scene)
+            finally:
+                for each in reversed(scene.open):
+                    await scene.end(each.stop())
+
+    asyncio.run(whole())
+
+
+def test_a_request_gets_its_reply() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering)
+        reply = await scene.end(asking.request(Message("questions", b"hello"), timeout=30))
+        assert reply.body == b"HELLO"
+        assert reply.topic == "DefaultCluster_REPLY_TOPIC"
+        [message] = scene.asked
+        assert message.properties["TTL"] == "30000"
+        assert message.properties["REPLY_TO_CLIENT"] == asking.client_id
+        for name in ("CORRELATION_ID", "REPLY_TO_CLIENT", "TTL"):
+            assert reply.properties[name] == message.properties[name]
+        assert {"PUSH_REPLY_TIME", "ARRIVE_TIME"} <= reply.properties.keys()
+
+    play(story)
+
+
+def test_many_at_once_each_get_their_own() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering)
+        bodies = [b"q%d" % n for n in range(60)]
+        requests = [asking.request(Message("questions", body), timeout=30) for body in bodies]
+        replies = await scene.end(asyncio.gather(*requests))
+        assert [reply.body for reply in replies] == [body.upper() for body in bodies]
+        assert len({reply.properties["CORRELATION_ID"] for reply in replies}) == 60
+
+    play(story)
+
+
+def test_two_clients_ask_each_other() -> None:
+    async def story(scene):
+        one, two = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("a", one, "questions", lambda body: b"one: " + body)
+        await scene.responder("b", two, "others", lambda body: b"two: " + body)
+        replies = await scene.end(
+            asyncio.gather(
+                one.request(Message("others", b"x"), timeout=30),
+                two.request(Message("questions", b"y"), timeout=30),
+                one.request(Message("questions", b"myself"), timeout=30),
+            )
+        )
+        assert [reply.body for reply in replies] == [b"two: x", b"one: y", b"one: myself"]
+
+    play(story)
+
+
+def test_a_request_to_a_queue_and_by_key() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering)
+        queue = (await asking.queues("questions"))[1]
+        await scene.end(asking.request(Message("questions", b"x"), queue=queue, timeout=30))
+        await scene.end(asking.request(Message("questions", b"y"), sharding_key="k", timeout=30))
+        assert scene.asked[0].queue == queue
+
+    play(story)
+
+
+def test_large_bodies_are_packed_both_ways() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering)
+        body = b"abc" * 20_000
+        reply = await scene.end(asking.request(Message("questions", body), timeout=30))
+        assert reply.body == body.upper()
+
+    play(story)
+
+
+def test_nobody_answers_in_time_and_what_comes_late_is_dropped(caplog) -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering, answer=None)
+        waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=5))
+        for _ in range(40):
+            await scene.clock.aadvance(0.1)
+        assert not waiting.done()
+        await scene.clock.aadvance(1.1)
+        with pytest.raises(RequestTimeout, match="was sent, and no reply came in time"):
+            await waiting
+        await answering.send(reply_to(scene.asked[0], b"late"))
+        late = [record for record in caplog.records if "nobody waits for a reply" in record.getMessage()]
+        assert len(late) == 1
+        reply = asyncio.ensure_future(asking.request(Message("questions", b"y"), timeout=5))
+        while len(scene.asked) < 2:
+            await scene.clock.aadvance(0.1)
+        await answering.send(reply_to(scene.asked[1], b"in time"))
+        assert (await reply).body == b"in time"
+
+    play(story)
+
+
+def test_the_default_time_out_is_a_setting() -> None:
+    async def story(scene):
+        settings = ProducerSettings(reply_timeout_seconds=60.0)
+        asking = await scene.producer("a", settings=settings)
+        waiting = asyncio.ensure_future(asking.request(Message("questions", b"x")))
+        await scene.clock.aadvance(59.5)
+        assert not waiting.done()
+        await scene.clock.aadvance(1)
+        with pytest.raises(RequestTimeout):
+            await waiting
+
+    play(story)
+
+
+def test_a_request_that_nobody_waits_for_any_more() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering, answer=None)
+        waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=30))
+        while not scene.asked:
+            await scene.clock.aadvance(0.1)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert len(asking.instance.replies) == 0
+        await answering.send(reply_to(scene.asked[0], b"late"))
+
+    play(story)
+
+
+def test_a_producer_that_stops_tells_who_waits() -> None:
+    async def story(scene):
+        asking = await scene.producer("a")
+        waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=30))
+        await scene.clock.aadvance(0.5)
+        await scene.end(asking.stop())
+        with pytest.raises(ClosedError, match="before the reply came"):
+            await waiting
+
+    play(story)
+
+
+def test_requests_that_cannot_be_sent() -> None:
+    async def story(scene):
+        asking = await scene.producer("a")
+        with pytest.raises(MessageError, match="is empty"):
+            await asking.request(Message("questions", b""))
+        with pytest.raises(MessageError, match="belongs to the system"):
+            await asking.request(Message("questions", b"x", properties={"CORRELATION_ID": "mine"}))
+        await asking.send(Message("questions", b"plain"))
+        assert len(asking.instance.replies) == 0
+
+    play(story)
+
+
+def test_a_reply_to_a_client_that_left_fails_at_the_replier() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering, answer=None)
+        waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=60))
+        while not scene.asked:
+            await scene.clock.aadvance(0.1)
+        waiting.cancel()
+        scene.open.remove(asking)
+        await scene.end(asking.stop())
+        with pytest.raises(AnswerError, match=r"no producer .* is connected to this broker"):
+            await scene.end(answering.send(reply_to(scene.asked[0], b"late")))
+
+    play(story)
+
+
+def test_replies_are_not_for_everything() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering, answer=None)
+        await asking.send(Message("questions", b"no request"))
+        while not scene.asked:
+            await scene.clock.aadvance(0.1)
+        with pytest.raises(FixError, match="is no request"):
+            reply_to(scene.asked[0], b"answer")
+
+    play(story)
+
+
+def test_a_reply_finds_its_way_over_any_broker_of_the_cluster() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering)
+        for number in range(8):  # replies go round the brokers
+            reply = await scene.end(asking.request(Message("questions", b"%d" % number), timeout=30))
+            assert reply.body == b"%d" % number
+
+    play(story, brokers=3)
+
+
+def test_threads_ask_and_answer() -> None:
+    with Cluster() as cluster:
+        cluster.create_topic("questions", 2)
+        started = threading.Barrier(8)
+        answering = Producer("p-b", nameserver=cluster.nameserver)
+        consumer = PushConsumer("g", nameserver=cluster.nameserver, consume_from="first")
+
+        @consumer.on("questions")
+        def handle(messages, context):
+            for message in messages:
+                answering.send(reply_to(message, message.body.upper()))
+            return ConsumeResult.SUCCESS
+
+        with answering, consumer, Producer("p-a", nameserver=cluster.nameserver) as asking:
+
+            def ask(number):
+                started.wait(10)
+                return asking.request(Message("questions", b"q%d" % number), timeout=20).body
+
+            with ThreadPoolExecutor(8) as threads:
+                assert list(threads.map(ask, range(8))) == [b"Q%d" % number for number in range(8)]
+            with pytest.raises(RequestTimeout):
+                asking.request(Message("nobody", b"x"), timeout=0.3)
