@@ -128,7 +128,7 @@ def test_how_far_each_level_is_lies_in_the_file(run):
         await world.cluster.stop_broker()
         path = world.cluster.directory / "broker-a" / "config" / "delayOffset.json"
         text = path.read_text()
-        assert "offsetTable:{1:3,2:0}" in "".join(text.replace('"', "").split())
+        assert "offsetTable:{1:3}" in "".join(text.replace('"', "").split())
         # An offset beyond the queue would hide what comes next.
         path.write_text('{"dataVersion":{"counter":1,"stateVersion":0,"timestamp":1},"offsetTable":{1:99}}')
         await world.cluster.start_broker()

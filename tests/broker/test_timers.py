@@ -351,3 +351,30 @@ def test_operators_see_what_waits(run):
         assert '"t":{"count":0' in bytes((await world.talker.ok(GetTimerMetrics())).body).decode()
 
     run(scenario)
+
+
+def test_properties_without_room_for_what_the_broker_adds(run):
+    async def scenario(world):
+        for size in range(32_700, 32_000, -20):
+            properties = f"UNIQ_KEY\x01u\x02long\x01{'x' * size}\x02TIMER_DELAY_SEC\x012\x02"
+            answer = await world.talker.send("t", properties=properties)
+            if answer.code == 0:
+                break
+            assert answer.code == 13
+        await world.clock.aadvance(2)
+        (message,) = delivered(world)
+        assert message.properties["long"] == "x" * size
+        assert "TIMER_DEQUEUE_MS" not in message.properties
+
+    run(scenario)
+
+
+def test_strangers_in_the_timer_topic_hold_nobody_up(run):
+    async def scenario(world):
+        for properties in ("", "TIMER_OUT_MS\x01x\x02REAL_TOPIC\x01t\x02", "TIMER_OUT_MS\x015\x02"):
+            await world.talker.send("rmq_sys_wheel_timer", b"stranger", properties)
+        await send(world, "mine", TIMER_DELAY_SEC=1)
+        await world.clock.aadvance(1)
+        assert bodies(world) == ["mine"]
+
+    run(scenario)

@@ -1,0 +1,68 @@
+"""How a sender says when a message is to be delivered, and what of it goes into the properties."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from mqframe.core import properties as p
+from mqframe.core.errors import MessageError
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
+_SURELY_MS: Final = 100_000_000_000
+"""March 1973 in ms; a smaller number is one of seconds."""
+_LONG_MAX: Final = (1 << 63) - 1
+
+
+def delay_properties(
+    delay: float | timedelta | None, deliver_at: datetime | int | None, delay_level: int | None
+) -> str:
+    """The properties, in text form, that ask for a later delivery. Takes one of the three.
+
+    `delay`: seconds or a timedelta, from when the broker has the message; `deliver_at`: a datetime with time
+    zone, or ms since 1970-01-01 UTC; `delay_level`: 1 is the first. Raises `MessageError`.
+    """
+    if (delay is not None) + (deliver_at is not None) + (delay_level is not None) > 1:
+        raise MessageError("give one of delay, deliver_at and delay_level, not several")
+    if delay is not None:
+        return _pair(p.TIMER_DELAY_MS, _delay_ms(delay))
+    if deliver_at is not None:
+        return _pair(p.TIMER_DELIVER_MS, _time_ms(deliver_at))
+    if not isinstance(delay_level, int) or isinstance(delay_level, bool):
+        raise MessageError(f"delay_level is {delay_level!r}; give a whole number, 1 is the first level")
+    if not 1 <= delay_level < 1 << 31:
+        raise MessageError(f"delay_level is {delay_level}; the first level is 1")
+    return _pair(p.DELAY, delay_level)
+
+
+def _delay_ms(delay: float | timedelta) -> int:
+    if isinstance(delay, timedelta):
+        milliseconds = delay / _MS
+    elif isinstance(delay, int | float) and not isinstance(delay, bool) and math.isfinite(delay):
+        milliseconds = delay * 1000
+    else:
+        raise MessageError(f"delay is {delay!r}; give seconds or a timedelta")
+    if not 0 <= milliseconds < _LONG_MAX:
+        raise MessageError(f"delay is {delay!r}; it cannot be negative, nor longer than time itself")
+    return math.ceil(milliseconds)
+
+
+def _time_ms(deliver_at: datetime | int) -> int:
+    if isinstance(deliver_at, datetime):
+        if deliver_at.tzinfo is None:
+            raise MessageError(
+                f"deliver_at is {deliver_at.isoformat()} without a time zone; give one, for example"
+                " datetime.now(timezone.utc) + timedelta(hours=1)"
+            )
+        return -((_EPOCH - deliver_at) // _MS)
+    if not isinstance(deliver_at, int) or isinstance(deliver_at, bool):
+        raise MessageError(f"deliver_at is {deliver_at!r}; give a datetime or whole ms since 1970")
+    if not _SURELY_MS <= deliver_at <= _LONG_MAX:
+        raise MessageError(f"deliver_at is {deliver_at}; give ms since 1970-01-01 UTC, not seconds")
+    return deliver_at
+
+
+def _pair(name: str, value: int) -> str:
+    return f"{name}{p.NAME_END}{value}{p.PAIR_END}"

@@ -1,0 +1,120 @@
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqframe.core.errors import Refusal
+from mqframe.core.timer_rules import (
+    RecallHandle,
+    decode_recall_handle,
+    delete_key,
+    delivered_properties,
+    placed,
+    recall_handle,
+    slot_of_write,
+    slot_time,
+    wanted_time,
+    whole_number,
+)
+
+DAY_SLOTS = 86_400
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("5", 5), ("-5", -5), ("+5", 5), ("007", 7), ("", None), (" 5", None), ("5 ", None), ("5.0", None),
+        ("٣", None), ("9223372036854775807", (1 << 63) - 1), ("9223372036854775808", None), ("5\n", None),
+    ],
+)  # fmt: skip
+def test_numbers_are_those_of_a_java_long(text, number):
+    assert whole_number(text) == number
+
+
+@pytest.mark.parametrize(
+    ("properties", "wanted"),
+    [
+        ({}, None),
+        ({"TIMER_DELAY_SEC": "2", "TIMER_DELAY_MS": "7", "TIMER_DELIVER_MS": "9"}, 12_000),
+        ({"TIMER_DELAY_MS": "7", "TIMER_DELIVER_MS": "9"}, 10_007),
+        ({"TIMER_DELIVER_MS": "9"}, 9),
+        ({"TIMER_DELAY_SEC": "-1"}, 9_000),
+    ],
+)
+def test_the_first_property_counts(properties, wanted):
+    assert wanted_time(properties, 10_000) == wanted
+
+
+def test_a_time_that_is_no_number_is_refused():
+    with pytest.raises(Refusal) as refused:
+        wanted_time({"TIMER_DELAY_SEC": "1.5", "TIMER_DELIVER_MS": "9"}, 0)
+    assert refused.value.code == 13
+
+
+@given(st.integers(1, 10**13), st.sampled_from([100, 200, 500, 1000]))
+def test_a_slot_ends_at_or_after_the_wanted_time_and_less_than_a_precision_later(deliver, precision):
+    slot = slot_time(deliver, precision)
+    assert slot % precision == 0
+    assert deliver <= slot + precision < deliver + precision
+
+
+@pytest.mark.parametrize(("deliver", "slot"), [(5000, 4000), (5001, 5000), (5999, 5000), (6000, 5000)])
+def test_an_exact_time_waits_in_the_slot_before(deliver, slot):
+    assert slot_time(deliver, 1000) == slot
+
+
+def test_what_lies_beyond_the_window_rolls():
+    window = 2 * DAY_SLOTS
+    assert placed(window * 1000 - 1000, 0, window, 1000) == (window * 1000 - 1000, False)
+    assert placed(window * 1000, 0, window, 1000) == (DAY_SLOTS * 1000, True)
+    third = window // 3
+    assert placed((window + third - 1) * 1000, 0, window, 1000) == (DAY_SLOTS * 1000, True)
+    assert placed((window + third) * 1000, 0, window, 1000) == (window * 1000, True)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(2, 1000), st.sampled_from([100, 1000]))
+def test_rolling_ends_in_the_right_slot(start, ahead, window, precision):
+    write = slot_of_write(start, precision)
+    out = write + ahead // 1000 * precision
+    for _ in range(2000):
+        slot, rolls = placed(out, write, window, precision)
+        assert write <= slot <= out
+        assert slot - write <= window * precision
+        if not rolls:
+            assert slot == out
+            return
+        assert slot > write
+        write = slot + precision
+        if out < write:
+            return
+    raise AssertionError("rolls forever")
+
+
+def test_a_handle_says_what_it_names():
+    text = recall_handle("orders", "broker-a", 5000, "u1")
+    assert base64.urlsafe_b64decode(text) == b"v1 orders broker-a 5001 u1"
+    assert decode_recall_handle(text) == RecallHandle("orders", "broker-a", "5001", "u1")
+    assert decode_recall_handle(text.rstrip("=")).message_id == "u1"
+    assert delete_key("orders", "u1") == "orders+u1"
+
+
+@pytest.mark.parametrize("raw", [b"", b"v2 t b 1 u", b"v1 t b 1", b"v1 t b 1 ", b"\xff\xfe"])
+def test_what_is_no_handle_is_refused(raw):
+    with pytest.raises(ValueError, match="recall handle is invalid"):
+        decode_recall_handle(base64.urlsafe_b64encode(raw).decode())
+
+
+@pytest.mark.parametrize("text", ["ä", "!!!!", "a"])
+def test_what_is_no_base64_is_refused(text):
+    with pytest.raises(ValueError, match="recall handle is invalid"):
+        decode_recall_handle(text)
+
+
+def test_properties_tell_of_the_wait():
+    sent = {"TAGS": "a", "TIMER_OUT_MS": "5"}
+    once = delivered_properties(sent, enqueue_ms=1, now=2, rolls=True)
+    assert once == sent | {"TIMER_ENQUEUE_MS": "1", "TIMER_DEQUEUE_MS": "2", "TIMER_ROLL_TIMES": "1"}
+    assert delivered_properties(once, enqueue_ms=3, now=4, rolls=True)["TIMER_ROLL_TIMES"] == "2"
+    assert delivered_properties(once, enqueue_ms=3, now=4, rolls=False)["TIMER_ROLL_TIMES"] == "1"
+    assert sent == {"TAGS": "a", "TIMER_OUT_MS": "5"}
