@@ -117,11 +117,10 @@ class ResetProcessor(Part):
         self, fields: InvokeBrokerToResetOffset, topic: TopicConfig, language: str | None
     ) -> dict[int, int]:
         targets = self._targets(fields, topic)
-        strange = [q for q in targets if self._offsets.query(fields.group, fields.topic, q) is None]
-        if strange:
+        if all(self._offsets.query(fields.group, fields.topic, each) is None for each in targets):
             raise Refusal(
                 ResponseCode.SYSTEM_ERROR,
-                f"consumer group {fields.group} has no offset of {fields.topic}/{strange[0]} to reset",
+                f"consumer group {fields.group} has no offset of topic {fields.topic} to reset",
             )
         group = self._clients.consumers.get(fields.group)
         if group is None:

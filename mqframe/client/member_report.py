@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import attrs
 
 from mqframe.client.consume_call import Caller, ConsumeCall
+from mqframe.client.listener import Subscription
 from mqframe.client.pull_service import PullService
 from mqframe.core import consumer_info as info
 from mqframe.core.codes import ResponseCode
@@ -42,7 +43,7 @@ _MEBIBYTE: Final = 1 << 20
 class MemberReport:
     """Answers for one member. All methods belong to its loop.
 
-    `persist`: makes the offsets of queues durable.
+    `persist`: makes the offsets of queues durable; `wanted`: gives all subscriptions.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class MemberReport:
         store: OffsetStore,
         statistics: ConsumerStatistics,
         persist: Callable[[Sequence[MessageQueue]], Awaitable[None]],
+        wanted: Callable[[], Sequence[Subscription]],
         *,
         ordered: bool = False,
     ) -> None:
@@ -61,6 +63,7 @@ class MemberReport:
         self._store = store
         self._statistics = statistics
         self._persist = persist
+        self._wanted = wanted
         self._ordered = ordered
         self._started_ms = plan.clock.now_ms()
         # Hooks watch what is consumed in the ordinary way; this does not count as such.
@@ -93,7 +96,7 @@ class MemberReport:
 
     async def running_info(self) -> ConsumerRunningInfo:
         """What the member does at the moment."""
-        topics = sorted(self._plan.subscriptions.values(), key=lambda each: each.topic)
+        topics = sorted(self._wanted(), key=lambda each: each.topic)
         return ConsumerRunningInfo(
             mq_table={queue: await self._queue_info(queue) for queue in self._pulls.queues},
             properties=self._properties(),

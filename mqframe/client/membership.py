@@ -116,6 +116,7 @@ class Membership:
             self._store,
             self.statistics,
             self.persist,
+            self.wanted,
             ordered=plan.ordered,
         )
         self._telling: asyncio.Task[None] | None = None

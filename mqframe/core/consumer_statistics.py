@@ -38,8 +38,10 @@ class ConsumerStatistics:
         self._clock = clock
         self._topics: dict[str, TopicStatistics] = {}
 
-    def __len__(self) -> int:
-        return len(self._topics)
+    @property
+    def topics(self) -> list[str]:
+        """The topics that something was counted of, sorted."""
+        return sorted(self._topics)
 
     def consumed(self, topic: str, ok: int, failed: int, seconds: float) -> None:
         """A listener took `seconds` for `ok` messages that succeeded and `failed` ones that did not."""
