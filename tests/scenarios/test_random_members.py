@@ -1,8 +1,9 @@
 """Members join, leave, crash and stall while messages flow, at random from a seed, on a manual clock.
 
-Checked of every group: each acknowledged message is consumed at least once, and is what was sent. Of an ordered
-group besides: the first deliveries of a queue are in order and without gaps, whoever makes them, and after a
-redelivery it goes on in order; while the broker keeps running, no two listeners are ever at one queue.
+Checked of every group: each acknowledged message is consumed at least once, and is what was sent. Of an
+ordered group besides: the first deliveries of a queue are in order and without gaps, whoever makes them, and
+after a redelivery it goes on in order; while the broker keeps running, no two listeners are ever at one
+queue.
 """
 
 from __future__ import annotations
