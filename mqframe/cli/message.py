@@ -34,22 +34,36 @@ def send(
         str | None, typer.Option(help="Messages with the same one go to one queue.")
     ] = None,
     lines: Annotated[bool, typer.Option("--lines", help="One message for each line.")] = False,
+    delay: Annotated[str | None, typer.Option(help="Deliver so much later: 90s, 5m, 2h, 3d.")] = None,
+    deliver_at: Annotated[
+        str | None, typer.Option(help="Deliver at this time: 2026-12-24T18:00, or ms since 1970.")
+    ] = None,
+    delay_level: Annotated[int | None, typer.Option(help="Deliver after this level's delay.")] = None,
     group: Annotated[str, typer.Option(help="Producer group.")] = "mqframe-cli",
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
     """Send a message, or one for each line of standard input."""
     from mqframe import Message, Producer
+    from mqframe.cli.later import parse_delay, parse_time
 
+    wish: dict[str, Any] = {}
+    if delay is not None:
+        wish["delay"] = parse_delay(delay)
+    if deliver_at is not None:
+        wish["deliver_at"] = parse_time(deliver_at)
+    if delay_level is not None:
+        wish["delay_level"] = delay_level
     properties = dict(map(_pair, prop or ()))
     data = sys.stdin.buffer.read() if body == "-" else body.encode()
     bodies = [line for line in data.splitlines() if line] if lines else [data]
     with Producer(group=group, nameserver=nameserver) as producer:
-        futures = [
-            producer.submit(Message(topic, each, tag, key or (), properties), sharding_key=sharding_key)
-            for each in bodies
-        ]
-        results = [future.result() for future in futures]
+        messages = [Message(topic, each, tag, key or (), properties) for each in bodies]
+        if wish:
+            results = [producer.send(message, sharding_key=sharding_key, **wish) for message in messages]
+        else:
+            futures = [producer.submit(message, sharding_key=sharding_key) for message in messages]
+            results = [future.result() for future in futures]
     rows = [
         {
             "status": result.status.name,
@@ -59,12 +73,29 @@ def send(
             "queue": result.queue.queue_id,
             "offset": result.queue_offset,
         }
+        | ({"recall_handle": result.recall_handle} if result.recall_handle else {})
         for result in results
     ]
     if len(rows) == 1:
         show_one(rows[0], as_json=json)
     else:
         show(rows, as_json=json, empty="nothing to send")
+
+
+@app.command()
+def recall(
+    topic: Topic,
+    recall_handle: Annotated[str, typer.Argument(help="What the send of the message gave.")],
+    group: Annotated[str, typer.Option(help="Producer group.")] = "mqframe-cli",
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Take back a message that waits for its time."""
+    from mqframe import Producer
+
+    with Producer(group=group, nameserver=nameserver) as producer:
+        message_id = producer.recall(topic, recall_handle)
+    show_one({"recalled": message_id}, as_json=json)
 
 
 @app.command("show")
