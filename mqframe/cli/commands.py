@@ -34,6 +34,7 @@ BUILT_IN: Final = {
     "group": "group:app",
     "message": "message:app",
     "offset": "offset:app",
+    "dlq": "dlq:app",
     "cluster": "cluster:cluster",
     "consume": "consume:consume",
     "bench": "bench:app",

@@ -1,0 +1,213 @@
+"""`mqframe dlq`: the messages that consumer groups gave up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mqframe.cli.commands import FAILED, new_app
+from mqframe.cli.offset import moment
+from mqframe.cli.output import Json, NameServer, show, show_one, time_text
+from mqframe.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from mqframe import Admin, DeadLetter
+
+app = new_app(help="Dead letters: messages that a consumer group gave up.")
+Group = Annotated[str, typer.Argument(help="Name of the consumer group.")]
+Key = Annotated[str | None, typer.Option(help="Only with this key, message id or offset id.")]
+Tag = Annotated[str | None, typer.Option(help="Only with this tag.")]
+Topic = Annotated[str | None, typer.Option(help="Only of this original topic.")]
+Since = Annotated[
+    str, typer.Option(help="Only given up at or after: 2026-01-31T12:00, or milliseconds since 1970.")
+]
+Until = Annotated[str, typer.Option(help="Only given up at or before.")]
+Limit = Annotated[int, typer.Option(min=1, help="At most so many, the oldest.")]
+BODY_SHOWN_MAX = 60
+
+
+@app.command("list")
+def list_letters(
+    group: Group,
+    key: Key = None,
+    tag: Tag = None,
+    topic: Topic = None,
+    since: Since = "",
+    until: Until = "",
+    limit: Limit = 100,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """List dead letters, the oldest first. Makes their topic readable where it is not, and says so."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        letters = _read(admin, group, key, tag, topic, since, until, limit)
+    show([_row(each, cut=not json) for each in letters], as_json=json, empty=_none(group))
+
+
+@app.command("show")
+def show_letter(
+    group: Group,
+    message_id: Annotated[str, typer.Argument(help="Message id, or offset id of the dead letter.")],
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show one dead letter with all that is known of it."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        letter = admin.dead_letter(group, message_id)
+    if letter is None:
+        _missing(group, message_id)
+        raise typer.Exit(FAILED)
+    message = letter.message
+    row = _row(letter, cut=False)
+    row |= {
+        "born": time_text(message.born_timestamp),
+        "born_host": message.born_host,
+        "origin_message_id": message.origin_message_id,
+        "stored_bytes": message.store_size,
+        "properties": message.properties,
+    }
+    show_one(row, as_json=json)
+
+
+@app.command()
+def resend(
+    group: Group,
+    message_id: Annotated[
+        list[str] | None, typer.Argument(help="Message ids, or offset ids of dead letters.")
+    ] = None,
+    key: Key = None,
+    tag: Tag = None,
+    topic: Topic = None,
+    since: Since = "",
+    until: Until = "",
+    limit: Limit = 1000,
+    everything: Annotated[bool, typer.Option("--all", help="All of the group's, unfiltered.")] = False,
+    to: Annotated[
+        str,
+        typer.Option(help="group: only this group gets them; topic: all who subscribe the original topic."),
+    ] = "group",
+    again: Annotated[bool, typer.Option("--again", help="Also those that were sent again before.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be sent.")] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Send dead letters again: those named, or those that the filters mean.
+
+    Keys, tag, properties and the unique key stay; MQFRAME_DEAD_LETTER says where a copy is from, and one
+    of which there is a copy is left out. The dead letters themselves stay where they are.
+    """
+    from mqframe import Admin
+
+    filtered = any((key, tag, topic, since, until))
+    if bool(message_id) + filtered + everything != 1:
+        raise SettingError("say which: message ids, or filters such as --key and --since, or --all")
+    if to not in ("group", "topic"):
+        raise SettingError(f"--to {to}: must be group or topic")
+    with Admin(nameserver=nameserver) as admin:
+        if message_id:
+            letters = _named(admin, group, message_id)
+        else:
+            letters = _read(admin, group, key, tag, topic, since, until, limit)
+        if dry_run:
+            rows = [_row(each, cut=not json) for each in letters]
+        else:
+            done = admin.resend_dead_letters(letters, to=to, again=again)
+            rows = [
+                {
+                    "message_id": each.letter.unique_key,
+                    "dead_letter": each.letter.id,
+                    "to": each.topic,
+                    "sent": each.result is not None,
+                    "offset_message_id": each.result.offset_message_id if each.result is not None else "",
+                }
+                for each in done
+            ]
+    show(rows, as_json=json, empty=_none(group))
+
+
+@app.command("open")
+def open_letters(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
+    """Let the dead letters of a group be read (permission 6)."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        changed = admin.open_dead_letters(group)
+    show_one({"group": group, "readable": True, "changed": changed}, as_json=json)
+
+
+@app.command()
+def close(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
+    """Have the dead letters of a group only written again (permission 2), as they begin."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        changed = admin.close_dead_letters(group)
+    show_one({"group": group, "readable": False, "changed": changed}, as_json=json)
+
+
+def _read(
+    admin: Admin,
+    group: str,
+    key: str | None,
+    tag: str | None,
+    topic: str | None,
+    since: str,
+    until: str,
+    limit: int,
+) -> list[DeadLetter]:
+    from mqframe.core.dead_letter_rules import END_OF_TIME
+
+    begin = max(0, moment(since)) if since else 0
+    end = moment(until) if until else -1
+    changed = admin.open_dead_letters(group)
+    if changed:
+        typer.echo(f"mqframe: made %DLQ%{group} readable on {', '.join(changed)}", err=True)
+    return admin.dead_letters(
+        group,
+        key=key,
+        tag=tag,
+        topic=topic,
+        begin_ms=begin,
+        end_ms=END_OF_TIME if end < 0 else end,
+        max_count=limit,
+    )
+
+
+def _named(admin: Admin, group: str, message_ids: list[str]) -> list[DeadLetter]:
+    """Nothing is sent when one of them does not exist."""
+    found = []
+    for message_id in message_ids:
+        letter = admin.dead_letter(group, message_id)
+        if letter is None:
+            _missing(group, message_id)
+            raise typer.Exit(FAILED)
+        found.append(letter)
+    return found
+
+
+def _missing(group: str, message_id: str) -> None:
+    typer.echo(f"mqframe: group {group} has no dead letter {message_id}", err=True)
+
+
+def _none(group: str) -> str:
+    return f"group {group} has no such dead letters"
+
+
+def _row(letter: DeadLetter, *, cut: bool) -> dict[str, Any]:
+    message = letter.message
+    body = message.body.decode("utf-8", "backslashreplace")
+    return {
+        "message_id": letter.unique_key,
+        "topic": letter.topic,
+        "tag": message.tag,
+        "keys": message.keys,
+        "given_up": time_text(message.store_timestamp),
+        "attempts": message.reconsume_times,
+        "body": f"{body[:BODY_SHOWN_MAX]}…" if cut and len(body) > BODY_SHOWN_MAX else body,
+        "dead_letter": letter.id,
+    }
