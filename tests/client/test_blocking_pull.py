@@ -7,8 +7,9 @@ import threading
 import pytest
 
 from mqframe.client.blocking_producer import Producer
-from mqframe.client.blocking_pull import BlockingPuller
-from mqframe.core.errors import RouteError, SettingError
+from mqframe.client.blocking_pull import BlockingPuller, Puller
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerError, FixError, RouteError, SettingError
 from mqframe.core.message import Message, MessageQueue
 from mqframe.core.pull import PullStatus
 from mqframe.testing.cluster import Cluster
@@ -28,7 +29,7 @@ def cluster():
 def test_reads_every_queue_from_many_threads(cluster) -> None:
     found: dict[int, list[bytes]] = {}
 
-    def read(puller: BlockingPuller, queue: MessageQueue) -> None:
+    def read(puller: Puller, queue: MessageQueue) -> None:
         offset, end, bodies = puller.min_offset(queue), puller.max_offset(queue), []
         while offset < end:
             result = puller.pull(queue, offset, 3)
@@ -36,7 +37,7 @@ def test_reads_every_queue_from_many_threads(cluster) -> None:
             offset = result.next_offset
         found[queue.queue_id] = bodies
 
-    with BlockingPuller(cluster.nameserver) as puller:
+    with Puller(cluster.nameserver) as puller:
         queues = puller.queues("facts")
         assert queues == [MessageQueue("facts", "broker-a", n) for n in range(2)]
         threads = [threading.Thread(target=read, args=(puller, queue)) for queue in queues]
@@ -49,7 +50,7 @@ def test_reads_every_queue_from_many_threads(cluster) -> None:
 
 def test_outcomes(cluster) -> None:
     queue = MessageQueue("facts", "broker-a", 0)
-    with BlockingPuller(cluster.nameserver, "readers") as puller:
+    with Puller(cluster.nameserver, "readers") as puller:
         even = puller.pull(queue, 0, 32, "even")
         assert [m.body for m in even.messages] == [b"0", b"4", b"8", b"12", b"16"]
         assert puller.pull(queue, 0, 32, "neither").status is PullStatus.NO_MATCHED_MSG
@@ -62,14 +63,45 @@ def test_outcomes(cluster) -> None:
         assert puller.offset_at(queue, first.store_timestamp + 3_600_000) == 10
 
 
+def test_offsets_of_a_group_are_kept_by_the_broker(cluster) -> None:
+    queue = MessageQueue("facts", "broker-a", 1)
+    with Puller(cluster.nameserver, "keepers") as puller:
+        puller.pull(queue, 0)
+        assert puller.committed(queue) == 0  # what brokers say to a new group, of a queue that is short
+        puller.commit(queue, 7)
+        assert puller.committed(queue) == 7
+        puller.commit(queue, 2)
+        assert puller.committed(queue) == 2
+    with Puller(cluster.nameserver, "unheard_of") as puller, pytest.raises(AnswerError) as caught:
+        puller.commit(queue, 7)
+    assert caught.value.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+
+
+def test_numbers_that_make_no_sense_are_refused_before_anything_is_sent() -> None:
+    queue = MessageQueue("facts", "broker-a", 1)
+    with Puller("127.0.0.1:1") as puller:
+        with pytest.raises(FixError, match="offset -1 is negative"):
+            puller.pull(queue, -1)
+        with pytest.raises(FixError, match="max_messages is 0"):
+            puller.pull(queue, 0, 0)
+        with pytest.raises(FixError, match="offset -1 is negative"):
+            puller.commit(queue, -1)
+        with pytest.raises(FixError, match="names no tag"):
+            puller.pull(queue, 0, 1, "||")
+
+
 def test_errors_say_what_is_wrong(cluster, monkeypatch) -> None:
-    with BlockingPuller(cluster.nameserver) as puller:
+    with Puller(cluster.nameserver) as puller:
         with pytest.raises(RouteError, match="no route to topic nowhere"):
             puller.queues("nowhere")
         with pytest.raises(RouteError, match="names no broker broker-z"):
             puller.max_offset(MessageQueue("facts", "broker-z", 0))
-    with BlockingPuller("127.0.0.1:1") as puller, pytest.raises(RouteError, match="no name server answered"):
+    with Puller("127.0.0.1:1") as puller, pytest.raises(RouteError, match="no name server answered"):
         puller.queues("facts")
     monkeypatch.delenv("NAMESRV_ADDR", raising=False)
     with pytest.raises(SettingError, match="name server"):
-        BlockingPuller()
+        Puller()
+
+
+def test_the_name_before_still_stands_for_it() -> None:
+    assert BlockingPuller is Puller
