@@ -19,6 +19,7 @@ from mqframe.core.transaction_outcome import TransactionOutcome
 
 CHECK_GROUP: Final = "CID_RMQ_SYS_TRANS"
 """The group under which a broker keeps how far both queues are worked off."""
+_DIGITS_MAX: Final = 20
 REMOVE_TAG: Final = "d"
 """Tag of the op messages that end halves."""
 
@@ -167,7 +168,7 @@ def op_body(half_offset: int) -> bytes:
 
 def parse_op(body: bytes) -> list[int]:
     """The half offsets that an op message names, one or, comma-separated, many; what is no number is not."""
-    return [int(word) for word in body.split(b",") if word.isdigit()]
+    return [int(word) for word in body.split(b",") if word.isdigit() and len(word) < _DIGITS_MAX]
 
 
 def _is_late(half: ReceivedMessage, now_ms: int, timeout_ms: int) -> bool:
@@ -183,4 +184,4 @@ def _wrong(remark: str) -> Refusal:
 
 def _number(text: str, default: int) -> int:
     text = text.strip()
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else default
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _DIGITS_MAX else default

@@ -6,16 +6,27 @@ from typing import Any
 
 import pytest
 
+from mqframe.broker.check_backs import CheckBacks
+from mqframe.broker.half_queue import HalfQueue
+from mqframe.broker.identity import Identity
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.statistics import Statistics
+from mqframe.broker.transactions import TransactionProcessor
 from mqframe.core import properties as p
 from mqframe.core.bodies import ConsumerOffsetTable
+from mqframe.core.client_registry import ClientRegistry
 from mqframe.core.errors import Refusal
 from mqframe.core.frame import Frame
 from mqframe.core.host import encode_host
 from mqframe.core.loosejson import decode
 from mqframe.core.message import ReceivedMessage
+from mqframe.core.offset_table import OffsetTable
 from mqframe.core.record import decode_record, decode_records
 from mqframe.core.requests.admin import GetAllConsumerOffset, ResumeCheckHalfMessage
+from mqframe.core.requests.fields import encode_fields
 from mqframe.core.requests.messages import CheckTransactionState, EndTransaction
+from mqframe.core.topic_table import TopicTable
 from mqframe.core.topics import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC
 from mqframe.core.transaction_rules import CHECK_GROUP
 from mqframe.net.call import Call
@@ -268,6 +279,32 @@ class TestEnds:
             assert bodies(world) == [b"body"]
 
         run(scenario, store={"flush": "SYNC_FLUSH"})
+
+    def test_a_slave_refuses(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            answer = await half(world)
+            clock, settings = world.clock, BrokerSettings()
+            slave = TransactionProcessor(
+                HalfQueue(world.store, OffsetTable(clock), Unused(), clock),  # type: ignore[arg-type]
+                CheckBacks(ClientRegistry(clock), Identity(settings)), TopicTable(clock),
+                LiveSettings(settings), clock, Statistics(clock), 1, is_master=lambda: False,
+            )  # fmt: skip
+            frame = Frame(37, 1, 0, None, encode_fields(end_request(answer, COMMIT)))
+            with pytest.raises(Refusal) as caught:
+                slave.handlers()[37](Call(frame, Peerless(), 0.0))  # type: ignore[arg-type]
+            assert caught.value.code == 11
+
+        run(scenario)
+
+
+class Peerless:
+    """As much of a connection as a refusal needs."""
+
+    address = "127.0.0.1:1"
+
+
+class Unused:
+    """An inlet that nothing may come through."""
 
 
 class TestChecks:
