@@ -42,6 +42,7 @@ maxIndexNum=20000
 diskMaxUsedSpaceRatio=95
 transactionTimeOut=4000
 transactionCheckInterval=1000
+enablePropertyFilter=true
 """
 
 

@@ -1,0 +1,87 @@
+import java.nio.charset.StandardCharsets;
+import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.MessageSelector;
+import org.apache.rocketmq.client.consumer.PullResult;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.exception.MQClientException;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.common.message.MessageQueue;
+
+/** Consumers that choose messages by expressions. */
+public class Filter {
+    public static void main(String[] args) throws Exception {
+        try {
+            switch (args[0]) {
+                case "consume" -> consume(args[1], args[2], args[3], args[4]);
+                case "pull" -> pull(args[1], args[2], args[3]);
+                case "refused" -> refused(args[1], args[2], args[3]);
+                default -> throw new IllegalArgumentException(args[0]);
+            }
+        } catch (Throwable problem) {
+            problem.printStackTrace();
+            System.exit(1);
+        }
+        System.exit(0);
+    }
+
+    static DefaultMQPushConsumer consumer(String nameserver, String group, String topic, String sql) throws Exception {
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
+        consumer.setNamesrvAddr(nameserver);
+        consumer.setInstanceName("c" + System.nanoTime());
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.subscribe(topic, MessageSelector.bySql(sql));
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            for (MessageExt m : messages)
+                Interop.say("got", new String(m.getBody(), StandardCharsets.UTF_8), m.getQueueId(), m.getQueueOffset());
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        return consumer;
+    }
+
+    /** Consumes until standard input closes. */
+    static void consume(String nameserver, String topic, String group, String sql) throws Exception {
+        DefaultMQPushConsumer consumer = consumer(nameserver, group, topic, sql);
+        consumer.start();
+        Interop.say("started");
+        while (System.in.read() >= 0) { }
+        Thread.sleep(200);
+        consumer.shutdown();
+        Interop.say("stopped");
+    }
+
+    /** Plain pulls that bring their expression along. */
+    static void pull(String nameserver, String topic, String sql) throws Exception {
+        DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("filter_puller");
+        consumer.setNamesrvAddr(nameserver);
+        consumer.setInstanceName("p" + System.nanoTime());
+        consumer.setHeartbeatBrokerInterval(1000);
+        consumer.start();
+        java.util.Set<MessageQueue> queues = consumer.fetchSubscribeMessageQueues(topic);
+        Thread.sleep(2500);  // the client filters only once a heartbeat told it the broker's version
+        for (MessageQueue queue : queues) {
+            long offset = consumer.minOffset(queue), max = consumer.maxOffset(queue);
+            while (offset < max) {
+                PullResult result = consumer.pull(queue, MessageSelector.bySql(sql), offset, 32);
+                Interop.say("pull", result.getPullStatus(), result.getNextBeginOffset());
+                if (result.getMsgFoundList() != null)
+                    for (MessageExt m : result.getMsgFoundList())
+                        Interop.say("read", new String(m.getBody(), StandardCharsets.UTF_8));
+                offset = result.getNextBeginOffset();
+            }
+        }
+        consumer.shutdown();
+    }
+
+    /** What the client is told of an expression that is none. */
+    static void refused(String nameserver, String topic, String sql) throws Exception {
+        try {
+            consumer(nameserver, "refused", topic, sql).start();
+            Interop.say("accepted");
+        } catch (MQClientException problem) {
+            Interop.say("refused", problem.getResponseCode(), problem.getErrorMessage());
+        }
+    }
+}
