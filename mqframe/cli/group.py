@@ -71,6 +71,29 @@ def delete(
     show_one({"group": group, "deleted": True}, as_json=json)
 
 
+@app.command()
+def mode(
+    group: Group,
+    topic: Annotated[str | None, typer.Argument(help="Name of the topic.")] = None,
+    value: Annotated[str | None, typer.Argument(metavar="[pull|pop]", help="How to read it.")] = None,
+    share: Annotated[int, typer.Option(help="With how many further members to share; 0: all.")] = 0,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show whether a group pulls or pops its topics, or set it for one."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        if topic and value:
+            admin.set_request_mode(group, topic, value.upper(), share=share)
+        found = [each for each in admin.request_modes(group) if topic in (None, each.topic)]
+    rows = [
+        {"topic": each.topic, "group": group, "mode": each.mode, "share": each.pop_share_queue_num}
+        for each in found
+    ]
+    show(rows, as_json=json, empty="nothing was set: topics are pulled")
+
+
 @app.command("show")
 def show_group(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
     """Show the members of a consumer group, what they subscribe, and how far the group is behind."""

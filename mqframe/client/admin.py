@@ -9,6 +9,7 @@ from mqframe.client.admin_cluster import ClusterAdmin
 from mqframe.client.admin_dead_letters import DeadLetterAdmin
 from mqframe.client.admin_growth import GrowthAdmin
 from mqframe.client.admin_members import MemberAdmin
+from mqframe.client.admin_modes import ModeAdmin
 from mqframe.client.admin_offsets import OffsetAdmin
 from mqframe.client.admin_topics import TopicAdmin
 from mqframe.client.identity import with_nameserver
@@ -19,7 +20,7 @@ from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
 
-class AsyncAdmin(DeadLetterAdmin, GrowthAdmin, TopicAdmin, MemberAdmin, OffsetAdmin, ClusterAdmin):
+class AsyncAdmin(DeadLetterAdmin, GrowthAdmin, TopicAdmin, MemberAdmin, OffsetAdmin, ClusterAdmin, ModeAdmin):
     """Topics, groups, offsets, messages, brokers and name servers of a cluster.
 
         async with AsyncAdmin(nameserver="127.0.0.1:9876") as admin:

@@ -10,6 +10,7 @@ from mqframe.client.admin import AsyncAdmin
 from mqframe.client.blocking_dead_letters import BlockingDeadLetters
 from mqframe.client.blocking_growth import BlockingGrowth
 from mqframe.client.blocking_insight import BlockingInsight
+from mqframe.client.blocking_modes import BlockingModes
 from mqframe.client.identity import nameserver_text, with_nameserver
 from mqframe.client.loop_thread import LoopThread
 from mqframe.client.settings import ClientSettings
@@ -32,7 +33,7 @@ from mqframe.net.settings import NetSettings
 T = TypeVar("T")
 
 
-class Admin(BlockingInsight, BlockingGrowth, BlockingDeadLetters):
+class Admin(BlockingInsight, BlockingGrowth, BlockingDeadLetters, BlockingModes):
     """Topics, groups, offsets, messages, brokers and name servers of a cluster.
 
         with Admin(nameserver="127.0.0.1:9876") as admin:

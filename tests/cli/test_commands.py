@@ -160,3 +160,14 @@ def test_sent_lines_keep_their_order_in_a_queue(at: str) -> None:
     assert [row["body"] for row in rows] == [str(number) for number in range(40)]
     with Admin(nameserver=at) as admin:
         assert sum(each.max_offset for each in admin.topic_stats("cli-order").values()) == 40
+
+
+def test_a_group_is_switched_to_pop(at: str) -> None:
+    run("topic", "create", "cli-popped")
+    run("group", "create", "cli-poppers")
+    assert read("group", "mode", "cli-poppers") == []
+    wanted = [{"topic": "cli-popped", "group": "cli-poppers", "mode": "POP", "share": 2}]
+    assert read("group", "mode", "cli-poppers", "cli-popped", "pop", "--share", "2") == wanted
+    assert read("group", "mode", "cli-poppers", "cli-popped") == wanted
+    assert read("group", "mode", "cli-poppers", "absent") == []
+    run("group", "mode", "cli-poppers", "cli-popped", "push", code=2)

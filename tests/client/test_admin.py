@@ -166,3 +166,25 @@ def test_use_before_start_and_after_stop(cluster):
     admin.stop()
     with pytest.raises(ClosedError, match="stopped"):
         admin.list_topics()
+
+
+def test_request_modes(admin):
+    admin.create_topic("switched", queues=2)
+    with pytest.raises(AnswerError, match="26"):
+        admin.set_request_mode("switchers", "switched", "POP")
+    admin.create_group("switchers")
+    admin.set_request_mode("switchers", "switched", "POP", share=2)
+    (mode,) = admin.request_modes("switchers")
+    assert (mode.topic, mode.consumer_group, mode.mode, mode.pop_share_queue_num) == (
+        "switched",
+        "switchers",
+        "POP",
+        2,
+    )
+    admin.set_request_mode("switchers", "switched", "PULL")
+    assert [mode.mode for mode in admin.request_modes("switchers")] == ["PULL"]
+    assert admin.request_modes("others") == []
+    with pytest.raises(FixError, match="'PUSH'"):
+        admin.set_request_mode("switchers", "switched", "PUSH")
+    with pytest.raises(MqframeError, match="absent"):
+        admin.set_request_mode("switchers", "absent", "POP")

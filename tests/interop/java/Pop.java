@@ -1,0 +1,156 @@
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.rocketmq.client.consumer.AckCallback;
+import org.apache.rocketmq.client.consumer.AckResult;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.PopCallback;
+import org.apache.rocketmq.client.consumer.PopResult;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.impl.MQClientAPIImpl;
+import org.apache.rocketmq.client.impl.factory.MQClientInstance;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.MessageConst;
+import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.remoting.protocol.header.AckMessageRequestHeader;
+import org.apache.rocketmq.remoting.protocol.header.ChangeInvisibleTimeRequestHeader;
+import org.apache.rocketmq.remoting.protocol.header.ExtraInfoUtil;
+import org.apache.rocketmq.remoting.protocol.header.PopMessageRequestHeader;
+
+/** Consumers whose progress the broker keeps. */
+public class Pop {
+    public static void main(String[] args) throws Exception {
+        try {
+            switch (args[0]) {
+                case "consume" -> consume(args[1], args[2], args[3]);
+                case "calls" -> calls(args[1], args[2], args[3], args[4], args[5].equals("ordered"));
+                default -> throw new IllegalArgumentException(args[0]);
+            }
+        } catch (Throwable problem) {
+            problem.printStackTrace();
+            System.exit(1);
+        }
+        System.exit(0);
+    }
+
+    static DefaultMQPushConsumer consumer(String nameserver, String group) {
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
+        consumer.setNamesrvAddr(nameserver);
+        consumer.setInstanceName("c" + System.nanoTime());
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.setClientRebalance(false);
+        return consumer;
+    }
+
+    /** Consumes until standard input closes; what begins with "bad" fails the first time. */
+    static void consume(String nameserver, String topic, String group) throws Exception {
+        DefaultMQPushConsumer consumer = consumer(nameserver, group);
+        consumer.subscribe(topic, "*");
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            boolean failed = false;
+            for (MessageExt m : messages) {
+                String body = new String(m.getBody(), StandardCharsets.UTF_8);
+                Interop.say("got", m.getTopic(), body, m.getReconsumeTimes(), m.getMsgId(),
+                    m.getProperty(MessageConst.PROPERTY_POP_CK) != null);
+                failed |= body.startsWith("bad") && m.getReconsumeTimes() == 0;
+            }
+            return failed ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        consumer.start();
+        Interop.say("started");
+        while (System.in.read() >= 0) { }
+        Thread.sleep(500);
+        consumer.shutdown();
+    }
+
+    /** Pops, acknowledges, hides and comes too late, by the calls that simple consumers are built on. */
+    static void calls(String nameserver, String address, String topic, String group, boolean ordered) throws Exception {
+        DefaultMQPushConsumer consumer = consumer(nameserver, group);
+        consumer.registerMessageListener((MessageListenerConcurrently) (m, c) -> ConsumeConcurrentlyStatus.CONSUME_SUCCESS);
+        consumer.start();
+        MQClientInstance instance = consumer.getDefaultMQPushConsumerImpl().getmQClientFactory();
+        MQClientAPIImpl api = instance.getMQClientAPIImpl();
+        List<MessageExt> first = pop(api, address, topic, group, ordered, 3, 3000);
+        Interop.say("ack", ack(api, address, topic, group, first.get(0)).getStatus());
+        AckResult hidden = hide(api, address, topic, group, first.get(1), 1000);
+        Interop.say("hidden", hidden.getStatus(), hidden.getExtraInfo() != null);
+        for (MessageExt m : pop(api, address, topic, group, ordered, 3, 3000))
+            Interop.say("ack", ack(api, address, topic, group, m).getStatus());
+        Thread.sleep(3200);
+        Interop.say("late", hide(api, address, topic, group, first.get(2), 1000).getStatus());
+        List<MessageExt> again = pop(api, address, topic, group, ordered, 3, 10000);
+        if (again.size() < 2) again.addAll(pop(api, address, topic, group, ordered, 3, 10000));
+        for (MessageExt m : again) Interop.say("ack", ack(api, address, topic, group, m).getStatus());
+        Interop.say("twice", ack(api, address, topic, group, again.get(0)).getStatus());
+        consumer.shutdown();
+    }
+
+    static List<MessageExt> pop(MQClientAPIImpl api, String address, String topic, String group, boolean ordered,
+            int count, long invisible) throws Exception {
+        PopMessageRequestHeader header = new PopMessageRequestHeader();
+        header.setConsumerGroup(group);
+        header.setTopic(topic);
+        header.setQueueId(ordered ? 0 : -1);
+        header.setMaxMsgNums(count);
+        header.setInvisibleTime(invisible);
+        header.setInitMode(0);
+        header.setPollTime(500);
+        header.setBornTime(System.currentTimeMillis());
+        header.setExpType("TAG");
+        header.setExp("*");
+        header.setOrder(ordered);
+        CompletableFuture<PopResult> done = new CompletableFuture<>();
+        api.popMessageAsync("broker-a", address, header, 5000, new PopCallback() {
+            public void onSuccess(PopResult result) { done.complete(result); }
+            public void onException(Throwable problem) { done.completeExceptionally(problem); }
+        });
+        PopResult result = done.get(6, TimeUnit.SECONDS);
+        List<MessageExt> found = new ArrayList<>();
+        if (result.getMsgFoundList() != null) found.addAll(result.getMsgFoundList());
+        StringBuilder bodies = new StringBuilder();
+        for (MessageExt m : found)
+            bodies.append(new String(m.getBody(), StandardCharsets.UTF_8)).append(":").append(m.getReconsumeTimes()).append(" ");
+        Interop.say("popped", result.getPopStatus(), bodies.toString().trim());
+        return found;
+    }
+
+    static AckResult ack(MQClientAPIImpl api, String address, String topic, String group, MessageExt m) throws Exception {
+        String info = m.getProperty(MessageConst.PROPERTY_POP_CK);
+        String[] words = ExtraInfoUtil.split(info);
+        AckMessageRequestHeader header = new AckMessageRequestHeader();
+        header.setTopic(ExtraInfoUtil.getRealTopic(words, topic, group));
+        header.setQueueId(ExtraInfoUtil.getQueueId(words));
+        header.setOffset(ExtraInfoUtil.getQueueOffset(words));
+        header.setConsumerGroup(group);
+        header.setExtraInfo(info);
+        CompletableFuture<AckResult> done = new CompletableFuture<>();
+        api.ackMessageAsync(address, 3000, callback(done), header);
+        return done.get(4, TimeUnit.SECONDS);
+    }
+
+    static AckResult hide(MQClientAPIImpl api, String address, String topic, String group, MessageExt m, long invisible)
+            throws Exception {
+        String info = m.getProperty(MessageConst.PROPERTY_POP_CK);
+        String[] words = ExtraInfoUtil.split(info);
+        ChangeInvisibleTimeRequestHeader header = new ChangeInvisibleTimeRequestHeader();
+        header.setTopic(ExtraInfoUtil.getRealTopic(words, topic, group));
+        header.setQueueId(ExtraInfoUtil.getQueueId(words));
+        header.setOffset(ExtraInfoUtil.getQueueOffset(words));
+        header.setConsumerGroup(group);
+        header.setExtraInfo(info);
+        header.setInvisibleTime(invisible);
+        CompletableFuture<AckResult> done = new CompletableFuture<>();
+        api.changeInvisibleTimeAsync("broker-a", address, header, 3000, callback(done));
+        return done.get(4, TimeUnit.SECONDS);
+    }
+
+    static AckCallback callback(CompletableFuture<AckResult> done) {
+        return new AckCallback() {
+            public void onSuccess(AckResult result) { done.complete(result); }
+            public void onException(Throwable problem) { done.completeExceptionally(problem); }
+        };
+    }
+}

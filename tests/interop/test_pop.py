@@ -1,0 +1,81 @@
+"""Java consumers that pop from our broker: switched over by the administration, and by single calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from interop.foreign import ForeignClient
+from interop.until import until
+
+from mqframe import Admin, Message, Producer
+from mqframe.testing import Cluster
+
+StartJava = Callable[..., ForeignClient]
+
+
+def prepare(cluster: Cluster, group: str, *bodies: bytes, queues: int = 4) -> None:
+    """A topic with messages, and a group that pops it."""
+    cluster.create_topic("popped", queues)
+    with Admin(nameserver=cluster.nameserver) as admin:
+        admin.create_group(group)
+        admin.set_request_mode(group, "popped", "POP")
+    with Producer("interop", nameserver=cluster.nameserver) as producer:
+        for body in bodies:
+            producer.send(Message("popped", body))
+
+
+def test_a_push_consumer_switched_to_pop(newest_java: StartJava, cluster: Cluster) -> None:
+    bodies = [b"good-%d" % number for number in range(40)]
+    prepare(cluster, "popping", *bodies, b"bad-1", b"bad-2")
+    client = newest_java("Pop", "consume", cluster.nameserver, "popped", "popping")
+    got = client.take("got", 42)
+    assert sorted(body for _, _, body, *_ in got) == sorted([*map(bytes.decode, bodies), "bad-1", "bad-2"])
+    assert {(topic, times, handle) for _, topic, _, times, _, handle in got} == {("popped", "0", "true")}
+    # What failed comes again 10 s later, the client's first step, under the topic and id that it had.
+    again = client.take("got", 2)
+    assert sorted((topic, body, times) for _, topic, body, times, *_ in again) == [
+        ("popped", "bad-1", "1"),
+        ("popped", "bad-2", "1"),
+    ]
+    assert {line[4] for line in again} == {line[4] for line in got if line[2].startswith("bad")}
+    with Admin(nameserver=cluster.nameserver) as admin:
+        until(lambda: admin.lag("popping") == 0)
+        (member,) = admin.consumer_connections("popping").connection_set
+        assert member.language == "JAVA"
+
+
+@pytest.mark.parametrize("order", ["ordered", "unordered"])
+def test_the_calls_of_a_simple_consumer(newest_java: StartJava, cluster: Cluster, order: str) -> None:
+    prepare(cluster, "calling", b"1", b"2", b"3", b"4", queues=1)
+    client = newest_java(
+        "Pop", "calls", cluster.nameserver, cluster.broker.address, "popped", "calling", order
+    )
+    facts = []
+    while (line := client.next_line()) is not None:
+        facts.append(" ".join(line).strip())
+    if order == "ordered":
+        assert facts == [
+            "popped FOUND 1:0 2:0 3:0",
+            "ack OK",
+            "hidden OK true",
+            "popped POLLING_NOT_FOUND",
+            "late NO_EXIST",
+            "popped FOUND 2:1 3:1 4:0",
+            "ack OK",
+            "ack OK",
+            "ack OK",
+            "twice NO_EXIST",
+        ]
+    else:
+        assert facts[:5] == [
+            "popped FOUND 1:0 2:0 3:0",
+            "ack OK",
+            "hidden OK true",
+            "popped FOUND 4:0",
+            "ack OK",
+        ]
+        assert facts[5] == "late NO_EXIST"
+        popped = [body for fact in facts[6:] if fact.startswith("popped FOUND") for body in fact.split()[2:]]
+        assert sorted(popped) == ["2:1", "3:1"]
+        assert facts[-3:] == ["ack OK", "ack OK", "twice NO_EXIST"]
