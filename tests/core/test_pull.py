@@ -41,6 +41,8 @@ def test_flags_say_what_the_request_carries() -> None:
     assert (full.commit_offset, full.suspend_timeout_millis, full.subscription) == (4, 15_000, "a")
     assert (full.topic, full.queue_id, full.queue_offset, full.sub_version) == ("orders", 2, 5, 8)
     assert full.bname == "broker-a"
+    lite = pull_request("g", QUEUE, 5, expression="a", wait_seconds=10, lite=True)
+    assert (lite.CODE, lite.sys_flag) == (361, 2 | 4 | 16)
 
 
 def test_found_messages_are_filtered_by_text() -> None:
