@@ -22,8 +22,9 @@ from mqframe.core.requests.insight import (
     ViewBrokerStatsData,
 )
 from mqframe.core.topics import TRACE_TOPIC
-from mqframe.core.trace import TraceRecord, decode_records
+from mqframe.core.trace import TraceKind, TraceRecord, decode_records
 
+_ORDER: Final = {kind: number for number, kind in enumerate(TraceKind)}
 RELAY_SECONDS: Final = 12.0
 """Brokers wait 10 s for a member."""
 
@@ -113,4 +114,4 @@ class MemberAdmin(GroupAdmin, MessageAdmin):
             host = carrier.born_host.rpartition(":")[0]
             records = decode_records(carrier.body.decode("utf-8", "replace"), host)
             found += [record for record in records if record.message_id == message_id]
-        return sorted(found, key=lambda record: record.time_ms)
+        return sorted(found, key=lambda record: (record.time_ms, _ORDER[record.kind]))

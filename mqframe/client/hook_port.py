@@ -26,7 +26,7 @@ log = get_logger("client")
 
 GROUP_PREFIX: Final = "_INNER_TRACE_PRODUCER-"
 """What the producer groups of traces begin with (TraceConstants.java)."""
-SENDS_MAX: Final = 64
+SENDS_MAX: Final = 256
 """Messages of hooks under way at once."""
 CLOSE_SECONDS: Final = 5.0
 """Longest wait at the stop for messages under way."""

@@ -1,0 +1,220 @@
+"""Traces from the hooks of producers and consumers to the reader, on a clock that only the tests move."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqframe import (
+    Admin,
+    AsyncAdmin,
+    AsyncProducer,
+    AsyncPushConsumer,
+    ClientSettings,
+    ConsumeResult,
+    Message,
+    Producer,
+    PushConsumer,
+    SendHook,
+)
+from mqframe.core.requests.admin import GetTopicConfig
+from mqframe.core.topics import TRACE_TOPIC
+from mqframe.core.trace import TraceKind
+from mqframe.testing.cluster import AsyncCluster, Cluster
+from mqframe.testing.manual_clock import ManualClock
+
+
+async def until(clock: ManualClock, condition) -> None:
+    for _ in range(400):
+        if condition():
+            return
+        await clock.aadvance(0.1)
+    raise AssertionError("not reached")
+
+
+async def end(clock: ManualClock, work):
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        await clock.aadvance(0.1)
+    return await task
+
+
+def play(story, **options):
+    async def whole():
+        clock = ManualClock()
+        async with AsyncCluster(clock=clock, **options) as cluster:
+            await cluster.create_topic("orders", 1)
+            admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+            try:
+                await story(cluster, clock, admin)
+            finally:
+                await admin.stop()
+
+    asyncio.run(whole())
+
+
+def test_a_message_is_followed_from_its_sender_to_its_listener():
+    async def story(cluster, clock, admin):
+        producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=["trace"])
+        consumer = AsyncPushConsumer(
+            "billing",
+            clock=clock,
+            client=ClientSettings(nameserver=cluster.nameserver, instance_name="m1"),
+            consume_from="first",
+            consume_hooks=["trace"],
+        )
+        got = []
+
+        @consumer.on("orders")
+        async def take(messages, context):
+            got.extend(messages)
+            return ConsumeResult.SUCCESS
+
+        await producer.start()
+        await consumer.start()
+        sent = await producer.send(Message("orders", b"one", "paid", ["o-1"]))
+        await until(clock, lambda: got)
+        assert await admin.message_trace(sent.message_id) == []
+        await clock.aadvance(6)
+        found = await admin.message_trace(sent.message_id)
+        assert [(each.kind, each.group) for each in found] == [
+            (TraceKind.PUB, "shop"),
+            (TraceKind.SUB_BEFORE, "billing"),
+            (TraceKind.SUB_AFTER, "billing"),
+        ]
+        pub, before, after = found
+        assert (pub.topic, pub.tags, pub.keys, pub.body_length) == ("orders", "paid", "o-1", 3)
+        assert (pub.store_host, pub.region, pub.success) == (cluster.broker.address, "DefaultRegion", True)
+        assert pub.offset_message_id == sent.offset_message_id
+        assert before.request_id == after.request_id
+        assert {each.client_host for each in found} == {"127.0.0.1"}
+        assert after.success
+        groups = (await admin.producer_connections("_INNER_TRACE_PRODUCER-PRODUCE-shop")).connection_set
+        assert [each.client_id for each in groups] == [producer.client_id]
+        await end(clock, consumer.stop())
+        await end(clock, producer.stop())
+
+    play(story, broker={"trace_topic": True})
+
+
+def test_what_is_left_is_sent_at_the_stop():
+    async def story(cluster, clock, admin):
+        producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=["trace"])
+        await producer.start()
+        sent = await producer.send(Message("orders", b"one"))
+        await end(clock, producer.stop())
+        assert [each.kind for each in await admin.message_trace(sent.message_id)] == [TraceKind.PUB]
+
+    play(story, broker={"trace_topic": True})
+
+
+def test_a_broker_that_wants_no_traces_gets_none():
+    async def story(cluster, clock, admin):
+        producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=["trace"])
+        await producer.start()
+        sent = await producer.send(Message("orders", b"one"))
+        assert not sent.trace_on
+        await end(clock, producer.stop())
+        assert cluster.broker.store.queue_max(TRACE_TOPIC, 0) == 0
+
+    play(story, broker={"trace_topic": True, "trace_on": False})
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_trace_topic_is_made_where_that_is_wanted(wanted):
+    async def story(cluster, clock, admin):
+        configs = await admin.cluster_info()
+        assert configs.broker_addr_table
+        from mqframe.net.client import Client
+
+        client = Client(clock)
+        answer = await client.invoke(cluster.broker.address, GetTopicConfig(TRACE_TOPIC))
+        assert (answer.code == 0) is wanted
+        await client.close()
+
+    play(story, broker={"trace_topic": wanted})
+
+
+class Chatty(SendHook):
+    """Sends more than may be under way, from wherever it is called."""
+
+    def __init__(self) -> None:
+        self.port = None
+        self.taken = []
+        self.detached = 0
+
+    def attach(self, port) -> None:
+        self.port = port
+
+    def after(self, context) -> None:
+        self.taken = [self.port.send(Message("notes", b"%d" % n)) for n in range(260)]
+
+    def detach(self) -> None:
+        self.detached += 1
+        self.port.send(Message("notes", b"last"))
+
+
+def test_a_hooks_messages_never_hold_a_send_up_and_are_limited():
+    async def story(cluster, clock, admin):
+        await cluster.create_topic("notes", 1)
+        hook = Chatty()
+        producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=[hook])
+        await producer.start()
+        await producer.send(Message("orders", b"one"))
+        assert (sum(hook.taken), hook.taken[256:]) == (256, [False] * 4)
+        await until(clock, lambda: cluster.broker.store.queue_max("notes", 0) == 256)
+        await end(clock, producer.stop())
+        assert hook.detached == 1
+        assert cluster.broker.store.queue_max("notes", 0) == 257
+        assert hook.port.send(Message("notes", b"too late")) is False
+
+    play(story)
+
+
+class Broken(SendHook):
+    """Fails whenever it is called."""
+
+    name = "broken"
+
+    def attach(self, port) -> None:
+        raise ValueError("attach")
+
+    def detach(self) -> None:
+        raise ValueError("detach")
+
+
+def test_a_hook_that_fails_stops_nothing(caplog):
+    async def story(cluster, clock, admin):
+        producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=[Broken()])
+        await producer.start()
+        await producer.send(Message("orders", b"one"))
+        await end(clock, producer.stop())
+
+    play(story)
+    assert caplog.text.count("broken") >= 2
+
+
+def test_the_blocking_faces_trace_too():
+    got = []
+    with Cluster(broker={"trace_topic": True}) as cluster:
+        cluster.create_topic("orders", 1)
+        with Producer("shop", nameserver=cluster.nameserver, send_hooks=["trace"]) as producer:
+            sent = producer.send(Message("orders", b"one"))
+            later = producer.submit(Message("orders", b"two")).result(10)
+        consumer = PushConsumer(
+            "billing", nameserver=cluster.nameserver, consume_from="first", consume_hooks=["trace"]
+        )
+
+        @consumer.on("orders")
+        def take(messages, context):
+            got.extend(messages)
+            if len(got) == 2:
+                consumer.end()
+            return ConsumeResult.SUCCESS
+
+        consumer.run()
+        with Admin(nameserver=cluster.nameserver) as admin:
+            for result in (sent, later):
+                kinds = [each.kind for each in admin.message_trace(result.message_id)]
+                assert kinds == [TraceKind.PUB, TraceKind.SUB_BEFORE, TraceKind.SUB_AFTER]
