@@ -19,6 +19,7 @@ from mqframe.core.dead_letter_rules import (
     ResendTo,
     copy_properties,
     dead_letter,
+    resend_to,
     target,
     was_sent_again,
 )
@@ -118,7 +119,7 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
         Raises what a send raises; whatever was sent until then is found by the next call and left out. Raises
         `FixError` for "group" when the group consumes in order: brokers take such copies for failures.
         """
-        to = ResendTo(to) if isinstance(to, str) else to
+        to = resend_to(to)
         done = []
         proven: set[str] = set()
         for letter in letters:
@@ -159,7 +160,7 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
                 )
                 await self._instance.call(masters[broker], request)
                 changed.append(broker)
-        return changed
+        return sorted(changed)
 
     async def _dead_letter_queues(self, group: str) -> list[MessageQueue]:
         check_group(group)

@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from mqframe.core import properties as p
+from mqframe.core.errors import FixError
 from mqframe.core.message import MessageQueue, ReceivedMessage
 from mqframe.core.retry_rules import TIMER_NAMES
 from mqframe.core.topics import dead_letter_topic, retry_topic
@@ -45,6 +46,14 @@ class ResendTo(Enum):
     """Only the group that gave them up gets them, through its retry topic."""
     TOPIC = "topic"
     """Their original topic: every group that subscribes it gets them."""
+
+
+def resend_to(word: ResendTo | str) -> ResendTo:
+    """The target that `word` names. Raises `FixError`."""
+    for each in ResendTo:
+        if word in (each, each.value):
+            return each
+    raise FixError(f"dead letters cannot be sent to {word!r}; choose group or topic")
 
 
 @attrs.frozen

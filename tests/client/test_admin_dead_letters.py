@@ -1,0 +1,300 @@
+"""Dead letters of a group in a cluster: read, filtered, sent again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqframe import (
+    AsyncAdmin,
+    AsyncProducer,
+    AsyncPushConsumer,
+    ConsumeResult,
+    FixError,
+    Message,
+    RouteError,
+)
+from mqframe.client.settings import ClientSettings
+from mqframe.core.bodies import LockBody, QueueBody
+from mqframe.core.loosejson import dumps
+from mqframe.core.requests.consumers import LockBatchMq
+from mqframe.net.client import Client
+from mqframe.testing import AsyncCluster, ManualClock
+
+GROUP = "billing"
+OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
+
+
+class Scene:
+    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
+        self.admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+        self.consumers: list[AsyncPushConsumer] = []
+        self.got: list[tuple[str, str, bytes, int]] = []
+        self.gives_up = True
+
+    async def join(self, group: str = GROUP) -> AsyncPushConsumer:
+        client = ClientSettings(nameserver=self.cluster.nameserver, instance_name=f"m{len(self.consumers)}")
+        consumer = AsyncPushConsumer(group, clock=self.clock, client=client, consume_from="first")
+
+        async def listen(messages, context):
+            (message,) = messages
+            self.got.append((group, message.topic, message.body, message.reconsume_times))
+            context.delay_level_when_next_consume = -1
+            return LATER if group == GROUP and self.gives_up else OK
+
+        for topic in ("orders", "refunds"):
+            consumer.subscribe(topic, "*", listen)
+        self.consumers.append(consumer)
+        await consumer.start()
+        return consumer
+
+    async def send(self, topic: str, body: bytes, **fields):
+        return await self.producer.send(Message(topic, body, **fields))
+
+    async def end(self, work):
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.clock.aadvance(0.1)
+        return await task
+
+    async def until(self, condition) -> None:
+        for _ in range(300):
+            if condition():
+                return
+            await self.clock.aadvance(0.1)
+        raise AssertionError(f"not reached: {self.got}")
+
+    async def give_up(self, *messages) -> list:
+        """Let the group give these messages up, half a minute apart; gives what was said of their sends."""
+        if GROUP not in [consumer.group for consumer in self.consumers]:
+            await self.join()
+        results = []
+        for topic, body, fields in messages:
+            results.append(await self.send(topic, body, **fields))
+            await self.until(lambda body=body: (GROUP, body) in [(each[0], each[2]) for each in self.got])
+            await self.clock.aadvance(30.0)
+        return results
+
+
+THREE = [
+    ("orders", b"a", {"tag": "paid", "keys": ["o-1"], "properties": {"colour": "red"}}),
+    ("refunds", b"b", {"tag": "paid", "keys": ["o-1", "r-1"]}),
+    ("orders", b"c", {"tag": "open"}),
+]
+
+
+def play(story, brokers: int = 1):
+    async def whole():
+        clock = ManualClock()
+        async with AsyncCluster(brokers, clock=clock) as cluster:
+            await cluster.create_topic("orders", 2)
+            await cluster.create_topic("refunds", 1)
+            scene = Scene(cluster, clock)
+            await scene.producer.start()
+            try:
+                await story(scene)
+            finally:
+                for consumer in scene.consumers:
+                    await scene.end(consumer.stop())
+                await scene.end(scene.producer.stop())
+                await scene.admin.stop()
+
+    asyncio.run(whole())
+
+
+def bodies(letters) -> list[bytes]:
+    return [letter.message.body for letter in letters]
+
+
+def test_a_group_that_gave_nothing_up_has_none() -> None:
+    async def story(scene):
+        assert await scene.admin.dead_letters(GROUP) == []
+        assert await scene.admin.open_dead_letters(GROUP) == []
+        assert await scene.admin.dead_letter(GROUP, "0A") is None
+        with pytest.raises(FixError, match="group name"):
+            await scene.admin.dead_letters("no such/group")
+
+    play(story)
+
+
+def test_they_can_be_read_once_they_were_opened() -> None:
+    async def story(scene):
+        await scene.give_up(*THREE)
+        with pytest.raises(FixError, match="mqframe dlq open billing"):
+            await scene.admin.dead_letters(GROUP)
+        assert await scene.admin.open_dead_letters(GROUP) == ["broker-a"]
+        assert await scene.admin.open_dead_letters(GROUP) == []
+        letters = await scene.admin.dead_letters(GROUP)
+        assert bodies(letters) == [b"a", b"b", b"c"]
+        assert [letter.topic for letter in letters] == ["orders", "refunds", "orders"]
+        assert letters[0].message.properties["colour"] == "red"
+        assert await scene.admin.close_dead_letters(GROUP) == ["broker-a"]
+        with pytest.raises(FixError, match="may only be written"):
+            await scene.admin.dead_letters(GROUP)
+
+    play(story)
+
+
+def test_filters_and_limits() -> None:
+    async def story(scene):
+        await scene.give_up(*THREE)
+        await scene.admin.open_dead_letters(GROUP)
+        read = scene.admin.dead_letters
+        first, second, third = await read(GROUP)
+        assert bodies(await read(GROUP, key="o-1")) == [b"a", b"b"]
+        assert bodies(await read(GROUP, key=third.unique_key)) == [b"c"]
+        assert bodies(await read(GROUP, key=second.id)) == [b"b"]
+        assert bodies(await read(GROUP, tag="paid")) == [b"a", b"b"]
+        assert bodies(await read(GROUP, topic="orders")) == [b"a", b"c"]
+        assert bodies(await read(GROUP, max_count=2)) == [b"a", b"b"]
+        times = [each.message.store_timestamp for each in (first, second, third)]
+        assert bodies(await read(GROUP, begin_ms=times[1])) == [b"b", b"c"]
+        assert bodies(await read(GROUP, end_ms=times[1])) == [b"a", b"b"]
+        assert bodies(await read(GROUP, begin_ms=times[0] + 1, end_ms=times[2] - 1)) == [b"b"]
+
+    play(story)
+
+
+def test_one_is_found_by_either_id_even_while_they_may_not_be_read() -> None:
+    async def story(scene):
+        sent = await scene.give_up(*THREE[:2])
+        one = await scene.admin.dead_letter(GROUP, sent[0].message_id)
+        assert (one.message.body, one.topic, one.place.broker_name) == (b"a", "orders", "broker-a")
+        same = await scene.admin.dead_letter(GROUP, one.id)
+        assert (same.id, same.place) == (one.id, one.place)
+        assert await scene.admin.dead_letter(GROUP, "nonsense") is None
+        # The first copy is no dead letter.
+        assert await scene.admin.dead_letter(GROUP, sent[0].offset_message_id) is None
+
+    play(story)
+
+
+def test_many_on_two_brokers_come_in_the_order_of_time() -> None:
+    async def story(scene):
+        messages = [("orders", b"%d" % n, {}) for n in range(8)]
+        await scene.give_up(*messages)
+        assert await scene.admin.open_dead_letters(GROUP) == ["broker-a", "broker-b"]
+        letters = await scene.admin.dead_letters(GROUP)
+        assert bodies(letters) == [body for _, body, _ in messages]
+        assert len({letter.place.broker_name for letter in letters}) == 2
+
+    play(story, brokers=2)
+
+
+def test_sent_again_they_go_to_their_group_alone() -> None:
+    async def story(scene):
+        await scene.join("shipping")
+        sent = await scene.give_up(*THREE)
+        await scene.admin.open_dead_letters(GROUP)
+        letters = await scene.admin.dead_letters(GROUP)
+        scene.gives_up = False
+        scene.got.clear()
+        done = await scene.admin.resend_dead_letters(letters)
+        assert [(each.topic, each.result is not None) for each in done] == [(f"%RETRY%{GROUP}", True)] * 3
+        await scene.until(lambda: len(scene.got) == 3)
+        await scene.clock.aadvance(10.0)
+        assert sorted(scene.got) == [
+            (GROUP, "orders", b"a", 0),
+            (GROUP, "orders", b"c", 0),
+            (GROUP, "refunds", b"b", 0),
+        ]
+        copy = await scene.admin.message_by_unique_key(f"%RETRY%{GROUP}", sent[0].message_id)
+        assert (copy.keys, copy.tag, copy.properties["colour"]) == (["o-1"], "paid", "red")
+        assert copy.properties["MQFRAME_DEAD_LETTER"] == f"{GROUP}@{letters[0].id}"
+        assert copy.born_timestamp == letters[0].message.born_timestamp
+        assert copy.origin_message_id == sent[0].offset_message_id
+
+    play(story)
+
+
+def test_sent_to_their_topic_everybody_gets_them() -> None:
+    async def story(scene):
+        await scene.join("shipping")
+        await scene.give_up(THREE[0])
+        await scene.admin.open_dead_letters(GROUP)
+        scene.gives_up = False
+        scene.got.clear()
+        (done,) = await scene.admin.resend_dead_letters(await scene.admin.dead_letters(GROUP), to="topic")
+        assert done.topic == "orders"
+        await scene.until(lambda: len(scene.got) == 2)
+        assert sorted(scene.got) == [(GROUP, "orders", b"a", 0), ("shipping", "orders", b"a", 0)]
+
+    play(story)
+
+
+@pytest.mark.parametrize(("first", "second"), [("group", "group"), ("group", "topic"), ("topic", "group")])
+def test_nothing_is_sent_twice_unless_asked_for(first, second) -> None:
+    async def story(scene):
+        await scene.give_up(*THREE[:2])
+        await scene.admin.open_dead_letters(GROUP)
+        scene.gives_up = False
+        scene.got.clear()
+        one, two = await scene.admin.dead_letters(GROUP)
+        await scene.admin.resend_dead_letters([one], to=first)
+        await scene.clock.aadvance(1.0)
+        done = await scene.admin.resend_dead_letters([one, two, one], to=second)
+        assert [each.result is not None for each in done] == [False, True, False]
+        await scene.clock.aadvance(5.0)
+        assert sorted(body for _, _, body, _ in scene.got) == [b"a", b"b"]
+        done = await scene.admin.resend_dead_letters([one], to=second, again=True)
+        assert [each.result is not None for each in done] == [True]
+        await scene.clock.aadvance(5.0)
+        assert sorted(body for _, _, body, _ in scene.got) == [b"a", b"a", b"b"]
+
+    play(story)
+
+
+def test_one_that_failed_again_is_a_dead_letter_of_its_own() -> None:
+    async def story(scene):
+        (sent,) = await scene.give_up(THREE[0])
+        await scene.admin.open_dead_letters(GROUP)
+        (first,) = await scene.admin.dead_letters(GROUP)
+        await scene.admin.resend_dead_letters([first])
+        await scene.until(lambda: len(scene.got) == 2)
+        await scene.clock.aadvance(1.0)
+        again, second = await scene.admin.dead_letters(GROUP)
+        assert again.id == first.id
+        assert (second.unique_key, second.topic) == (sent.message_id, "orders")
+        done = await scene.admin.resend_dead_letters([first, second])
+        assert [each.result is not None for each in done] == [False, True]
+
+    play(story)
+
+
+def test_an_ordered_group_is_told_to_use_the_topic() -> None:
+    async def story(scene):
+        await scene.give_up(THREE[0])
+        await scene.admin.open_dead_letters(GROUP)
+        letters = await scene.admin.dead_letters(GROUP)
+        lock = LockBody(scene.consumers[0].client_id, GROUP, [QueueBody("broker-a", 0, "orders")])
+        client = Client(scene.clock)
+        await client.invoke(scene.cluster.broker.address, LockBatchMq(), dumps(lock))
+        with pytest.raises(FixError, match="consumes in order"):
+            await scene.admin.resend_dead_letters(letters)
+        await client.close()
+
+    play(story)
+
+
+def test_a_wrong_target_is_no_target() -> None:
+    async def story(scene):
+        with pytest.raises(FixError, match="somewhere"):
+            await scene.admin.resend_dead_letters([], to="somewhere")
+
+    play(story)
+
+
+def test_a_topic_that_is_gone_is_an_error() -> None:
+    async def story(scene):
+        (sent,) = await scene.give_up(THREE[1])
+        letter = await scene.admin.dead_letter(GROUP, sent.message_id)
+        scene.consumers[0].unsubscribe("refunds")
+        await scene.admin.delete_topic("refunds")
+        with pytest.raises(RouteError, match="refunds"):
+            await scene.admin.resend_dead_letters([letter], to="topic")
+
+    play(story)
