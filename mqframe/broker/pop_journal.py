@@ -149,7 +149,10 @@ class PopJournal:
             end = self._read_to[queue_id]
             while needed and (needed[0][1].gone or needed[0][1].journal_offset != needed[0][0]):
                 needed.popleft()
-            self._write_again(needed, end - BEHIND_MAX - 2 * len(needed))
+            if needed and end - needed[0][0] > BEHIND_MAX:
+                needed = deque(each for each in needed if not each[1].gone)
+                self._needed[queue_id] = needed
+                self._write_again(needed, end - BEHIND_MAX - 2 * len(needed))
             last = (needed[0][0] if needed else end) - 1
             if last >= 0 and self._offsets.query(REVIVE_GROUP, self.topic, queue_id) != last:
                 self._offsets.commit(REVIVE_GROUP, self.topic, queue_id, last)

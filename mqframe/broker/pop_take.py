@@ -191,6 +191,9 @@ class Taker:
         lane = (topic, group, queue_id)
         offset = self._begin(lane, fields.init_mode)
         end = self._store.queue_max(topic, queue_id)
+        if offset > end and self._keeper.next_offset(lane) >= 0:
+            self._keeper.clear_lane(lane)  # what was popped was of a topic of this name before
+            offset = self._begin(lane, fields.init_mode)
         if fields.order:
             if self._order.blocks(lane, fields.attempt_id, fields.invisible_time):
                 return  # what is blocked is not counted: the end of the block wakes whoever waits

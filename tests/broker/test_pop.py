@@ -11,6 +11,8 @@ from mqframe.core.loosejson import decode, dumps
 from mqframe.core.message import MessageQueue
 from mqframe.core.record import decode_records
 from mqframe.core.requests.admin import (
+    DeleteSubscriptionGroup,
+    DeleteTopicInBroker,
     GetConsumeStats,
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
@@ -402,5 +404,34 @@ def test_a_notification_comes_when_there_is_something_to_pop(run):
         assert (await waiting).ext == {"hasMsg": "false", "pollingFull": "false"}
         assert (await world.talker.invoke(replace(ask, topic="absent"))).code == 17
         assert (await world.talker.invoke(replace(ask, queue_id=9))).code == 29
+
+    run(scenario)
+
+
+def test_a_topic_that_was_made_anew_is_popped_from_its_beginning(run):
+    async def scenario(world):
+        await send(world, b"1", b"2", b"3")
+        await pop(world, queue_id=0)
+        await world.talker.ok(DeleteTopicInBroker(topic="t"))
+        assert (await world.talker.invoke(pop_request())).code == 17
+        await world.cluster.create_topic("t", 2)
+        await world.clock.aadvance(0.001)
+        await send(world, b"4")
+        (message,) = await pop(world, queue_id=0)
+        assert message.body == b"4"
+        await world.talker.ok(message.ack())
+        assert await committed(world) == 1
+
+    run(scenario)
+
+
+def test_messages_of_a_group_or_topic_that_is_gone_are_let_go(run):
+    async def scenario(world):
+        await send(world, b"1")
+        await pop(world, invisible_time=20_000)
+        await world.clock.aadvance(11)
+        await world.talker.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
+        await world.clock.aadvance(10)
+        assert world.store.queue_max("%RETRY%g_t", 0) == 0
 
     run(scenario)

@@ -5,10 +5,14 @@ import asyncio
 import pytest
 from popping import pop_request, popped
 
+from mqframe.broker.inlet import Inlet
 from mqframe.core.bodies import ConsumerOffsetTable
-from mqframe.core.errors import ConnectionLost
-from mqframe.core.loosejson import decode, loads
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import ConnectionLost, Refusal
+from mqframe.core.loosejson import decode, dumps, loads
+from mqframe.core.pop_bodies import AckBody, CheckPointBody
 from mqframe.core.record import decode_records
+from mqframe.core.requests.consumers import UpdateConsumerOffset
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
@@ -106,13 +110,15 @@ def test_several_acknowledgements_of_one_pop_are_one_record(run):
 
 
 @pytest.mark.parametrize("way", ["restart", "kill"])
-@pytest.mark.parametrize("after", [0, 9, 16, 30])
+@pytest.mark.parametrize("after", [0, 9, 30])
 def test_what_is_out_is_out_after_a_restart_or_comes_again_after_a_kill(run, way, after):
     async def scenario(world):
         await send(world, 4)
         messages = await pop(world.talker, invisible_time=60_000)
         await world.talker.ok(messages[1].ack())
-        await world.clock.aadvance(after)
+        for _ in range(3):
+            await world.clock.aadvance(after / 3)
+            await asyncio.sleep(0.02)  # offsets are saved by a thread, which has its own time
         if way == "kill":
             await world.cluster.kill_broker()
             await world.cluster.start_broker()
@@ -159,6 +165,7 @@ def test_a_hidden_message_is_not_lost_by_a_kill(run):
         await world.clock.aadvance(1)
         await world.talker.ok(message.hide(30_000))
         await world.clock.aadvance(6)  # offsets are saved every 5 s
+        await asyncio.sleep(0.02)
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
         talker = world.join()
@@ -224,5 +231,118 @@ def test_waiting_pops_are_let_go_when_the_broker_stops(run):
         with pytest.raises(ConnectionLost):
             await waiting
         await world.cluster.start_broker()
+
+    run(scenario)
+
+
+def test_records_that_somebody_else_wrote_are_heeded(run):
+    """A timer of another kind of broker delivers what it holds: check points first, then their ends."""
+
+    async def scenario(world):
+        await send(world, 3)
+        now = world.clock.now_ms()
+        point = CheckPointBody(
+            "t", "g", 0, 0, now, 30_000, count=3, distances=[0, 1, 2], broker_name="broker-a"
+        )
+        update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=3)
+        await world.talker.beat("g")
+        await world.talker.ok(update)
+        await world.clock.aadvance(29)
+        await world.talker.ok_send(REVIVE, f"TAGS\x01ck\x02{KEY}", body=dumps(point), queue_id=5)
+        await world.clock.aadvance(1)
+        for ack, tag in (
+            (AckBody("t", "g", 0, 0, now, 1), "ack"),
+            (AckBody("t", "g", 0, 0, now, -1, "broker-a", [2, 7]), "bAck"),
+            (AckBody("t", "g", 0, 0, now - 1, 0), "ack"),
+        ):
+            await world.talker.ok_send(REVIVE, f"TAGS\x01{tag}\x02{KEY}", body=dumps(ack), queue_id=5)
+        assert await pop(world.talker) == []
+        await world.clock.aadvance(3)
+        assert [m.body for m in await pop(world.talker)] == [b"0"]
+
+    run(scenario)
+
+
+def test_own_records_among_those_of_others_are_read_once(run):
+    async def scenario(world):
+        await send(world, 8)
+        for number in range(8):
+            (message,) = await pop(world.talker, max_msg_nums=1, invisible_time=60_000)
+            await world.talker.ok_send(REVIVE, f"TAGS\x01x\x02{KEY}", body=b"foreign", queue_id=number)
+        await world.clock.aadvance(11)
+        for number in range(8):
+            await world.talker.ok_send(REVIVE, f"TAGS\x01x\x02{KEY}", body=b"foreign", queue_id=number)
+        await world.clock.aadvance(49)
+        assert len(await pop(world.talker)) == 8
+        assert await pop(world.talker) == []
+        assert message.body == b"7"
+
+    run(scenario)
+
+
+def test_what_is_out_for_long_does_not_make_starts_long(run, monkeypatch):
+    monkeypatch.setattr("mqframe.broker.pop_journal.BEHIND_MAX", 10)
+
+    async def scenario(world):
+        await send(world, 1)
+        (slow,) = await pop(world.talker, invisible_time=3_600_000)
+        queue_id = slow.handle.revive_queue
+        for _ in range(120):
+            await world.talker.ok_send("t", KEY, body=b"x")
+            await pop(world.talker, invisible_time=15_000)
+        await world.clock.aadvance(60)
+        records = [body for record, body in journal(world) if record.queue_id == queue_id]
+        assert sum(body.get("it") == 3_600_000 for body in records) > 1
+        await world.cluster.restart_broker()
+        talker = world.join()
+        await talker.ok(slow.ack())
+        await world.clock.aadvance(4000)
+        assert b"0" not in {m.body for _ in range(8) for m in await pop(talker)}
+
+    run(scenario)
+
+
+def test_with_a_synchronous_flush_offsets_wait_for_the_disk(run):
+    async def scenario(world):
+        await send(world, 2)
+        first, second = await pop(world.talker, invisible_time=20_000)
+        answer = await world.talker.ok(second.hide(30_000))
+        assert answer.ext["invisibleTime"] == "30000"
+        await world.clock.aadvance(11)
+        await asyncio.sleep(0.05)  # the disk has its own time
+        await world.clock.aadvance(9)
+        await asyncio.sleep(0.05)
+        await world.settle()
+        assert [m.body for m in await pop(world.talker)] == [first.body]
+        await world.clock.aadvance(10)
+        await asyncio.sleep(0.05)
+        await world.settle()
+        assert [m.body for m in await pop(world.talker)] == [second.body]
+
+    run(scenario, store={"flush": "SYNC_FLUSH"})
+
+
+def test_a_store_that_takes_nothing_loses_nothing(run, monkeypatch):
+    put, full = Inlet.put, []
+
+    def put_unless_full(*arguments, **fields):
+        if full:
+            raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "the disk is full")
+        return put(*arguments, **fields)
+
+    monkeypatch.setattr(Inlet, "put", put_unless_full)
+
+    async def scenario(world):
+        await send(world, 2)
+        messages = await pop(world.talker, invisible_time=20_000)
+        full.append(True)
+        await world.clock.aadvance(5)
+        answer = await world.talker.invoke(messages[1].hide(60_000))
+        assert (answer.code, answer.remark) == (14, "the disk is full")
+        await world.clock.aadvance(40)
+        assert await pop(world.talker) == []
+        full.clear()
+        await world.clock.aadvance(60)
+        assert [m.body for m in await pop(world.talker)] == [b"0", b"1"]
 
     run(scenario)
