@@ -87,7 +87,7 @@ def _exchanges(folder: str) -> list[tuple[Recorded, Recorded | None]]:
 def _needs_what_is_not_there(frame: Recorded) -> bool:
     ext = frame.facts["extFields"] or {}
     properties = decode_properties(ext.get("i", "")) if frame.request_code == 310 else {}
-    return "DELAY" in properties or "TRAN_MSG" in properties or ext.get("expressionType") == "SQL92"
+    return "DELAY" in properties
 
 
 async def _replay(exchanges: list[tuple[Recorded, Recorded | None]]) -> None:

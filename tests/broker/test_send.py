@@ -151,7 +151,6 @@ def test_a_malformed_batch_is_refused_and_nothing_is_stored(run, body):
         ({"topic": "t"}, b"", 13),
         ({"topic": "t"}, bytes(4 * 1024 * 1024 + 1), 13),
         ({"topic": "t", "properties": "a\x01" + "b" * 32767}, b"x", 13),
-        ({"topic": "t", "properties": f"TRAN_MSG\x01true\x02{KEY}"}, b"x", 13),
     ],
 )
 def test_bad_sends_are_refused_and_nothing_is_stored(run, fields, body, code):
