@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every further way of delivering, by the same Java client against Apache RocketMQ and mqframe, in turns.
 
-    compare_ways.py [--rounds 3] [--modes orderly,pop,sql,transaction,delay,request1,request16]
+    compare_ways.py [--rounds 3] [--modes orderly,pop,sql,tag,transaction,delay,request1,request16]
 
 What is measured is told in java/Ways.java. Both servers run at once, as in compare_broker.py. Prints every
 run, then for each mode both medians, the ratio mqframe / Apache (more is better), both p99, and one JSON line.
@@ -26,12 +26,13 @@ MODES = {  # name: mode of the Java program and its arguments after name server,
     "orderly": ("orderly", [str(FILLED)]),
     "pop": ("pop", [str(FILLED // 2)]),
     "sql": ("sql", [str(FILLED)]),
+    "tag": ("tag", [str(FILLED)]),
     "transaction": ("transaction", ["16", "30000"]),
     "delay": ("delay", ["16", "60000"]),
     "request1": ("request", ["1", "3000"]),
     "request16": ("request", ["16", "20000"]),
 }
-CONSUMING = ("orderly", "pop", "sql")
+CONSUMING = ("orderly", "pop", "sql", "tag")
 
 
 def run(jars: str, nameserver: str, mode: str, arguments: list[str], topic: str) -> tuple[float, float, str]:

@@ -87,7 +87,9 @@ def submit_blocking(nameserver: str, topic: str, count: int = 1_000_000) -> None
         report("submit blocking", count, time.perf_counter() - started)
 
 
-def consume(nameserver: str, topic: str, batch: int, count: int = 1_000_000) -> None:
+def consume(
+    nameserver: str, topic: str, batch: int, count: int = 1_000_000, *, ordered: bool = False
+) -> None:
     seen = 0
     first = 0.0
     both = threading.Lock()
@@ -95,6 +97,7 @@ def consume(nameserver: str, topic: str, batch: int, count: int = 1_000_000) -> 
     consumer = PushConsumer(
         group=f"bench{batch}_{time.time_ns()}",
         nameserver=nameserver,
+        ordered=ordered,
         consume_from="first",
     )
 
@@ -111,7 +114,8 @@ def consume(nameserver: str, topic: str, batch: int, count: int = 1_000_000) -> 
     with consumer:
         done.wait(120)
         seconds = time.perf_counter() - first
-    report("consumed one by one" if batch == 1 else f"consumed by {batch}", seen, seconds)
+    how = "one by one" if batch == 1 else f"by {batch}"
+    report(f"consumed {how}{', ordered' if ordered else ''}", seen, seconds)
 
 
 def main() -> None:
@@ -120,7 +124,8 @@ def main() -> None:
     )
     parser.add_argument("--nameserver")
     parser.add_argument(
-        "--only", default="awaited,uvloop,blocking,concurrent,submit,submit_blocking,consume32,consume1"
+        "--only",
+        default="awaited,uvloop,blocking,concurrent,submit,submit_blocking,consume32,ordered32,consume1,ordered1",
     )
     arguments = parser.parse_args()
     topic = f"bench{time.time_ns()}"
@@ -142,6 +147,8 @@ def main() -> None:
         "submit_blocking": lambda: submit_blocking(nameserver, topic),
         "consume32": lambda: consume(nameserver, topic, 32),
         "consume1": lambda: consume(nameserver, topic, 1),
+        "ordered32": lambda: consume(nameserver, topic, 32, ordered=True),
+        "ordered1": lambda: consume(nameserver, topic, 1, ordered=True),
     }
     try:
         for name in arguments.only.split(","):

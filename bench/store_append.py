@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mqframe.core.batch import encode_element
+from mqframe.core.java_hash import java_hash
 from mqframe.net.clock import SystemClock
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
@@ -94,6 +95,22 @@ def reads(store: MessageStore) -> None:
     report("get, 32 at once", total, work)
 
 
+def skips(store: MessageStore, count: int) -> None:
+    tags = [b"TAGS\x01T%d\x02" % n for n in range(10)]
+    batch = b"".join(encode_element(BODY, tags[n % 10]) for n in range(100))
+    for _ in range(0, count, 100):
+        store.put_batch(Incoming("f", 0, b"", "", 1, HOST, HOST), batch, b"")
+    store.dispatch()
+    wanted = frozenset({java_hash("T3")})
+
+    def work() -> None:
+        offset = 0
+        while offset < count:
+            offset = store.get("f", 0, offset, 32, codes=wanted).next_offset
+
+    report("get by a tag that one in ten has", count, work)
+
+
 async def sync_flush(directory: Path, senders: int, rounds: int) -> None:
     store = MessageStore.open(StoreSettings(directory=directory, flush="SYNC_FLUSH"), SystemClock())
     store.start()
@@ -121,6 +138,7 @@ async def main(directory: Path, count: int, topics: int) -> None:
     batches(store, count, b"CLUSTER\x01c\x02", "own unique keys")
     batches(store, count, b"CLUSTER\x01c\x02UNIQ_KEY\x017F000001000027C030946E0900000000\x02", "shared key")
     reads(store)
+    skips(store, count)
     if topics:
         many_topics(store, topics)
     elapsed = time.perf_counter()

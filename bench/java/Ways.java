@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.*;
  *  orderly GROUP COUNT        4 threads, up to 32 messages a call
  *  pop GROUP COUNT            push consumer whose group is switched to POP, acks included
  *  sql GROUP COUNT            a = 3 AND b = 'x', a tenth of COUNT; the rate is of messages looked at
+ *  tag GROUP COUNT            T3, a tenth of COUNT; likewise
  *  transaction THREADS COUNT  half, commit, visible in the topic
  *  delay THREADS COUNT        sends with level 16, which do not fall due meanwhile
  *  request WINDOW COUNT       round trips, WINDOW under way, the responder in this process too
@@ -27,7 +28,7 @@ public class Ways {
     static void run(String mode, String ns, String topic, String[] rest) throws Exception {
         switch (mode) {
             case "fill" -> fill(ns, topic, Integer.parseInt(rest[0]));
-            case "orderly", "pop", "sql" -> consume(mode, ns, topic, rest[0], Integer.parseInt(rest[1]));
+            case "orderly", "pop", "sql", "tag" -> consume(mode, ns, topic, rest[0], Integer.parseInt(rest[1]));
             case "transaction" -> transaction(ns, topic, Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
             case "delay" -> delay(ns, topic, Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
             case "request" -> request(ns, topic, Integer.parseInt(rest[0]), Integer.parseInt(rest[1]));
@@ -73,7 +74,7 @@ public class Ways {
         c.setNamesrvAddr(ns); c.setVipChannelEnabled(false); c.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         c.setConsumeThreadMin(4); c.setConsumeThreadMax(4); c.setConsumeMessageBatchMaxSize(32); c.setPullBatchSize(32);
         if (mode.equals("sql")) c.subscribe(topic, MessageSelector.bySql("a = 3 AND b = 'x'"));
-        else c.subscribe(topic, "*");
+        else c.subscribe(topic, mode.equals("tag") ? "T3" : "*");
         if (mode.equals("pop")) {
             DefaultMQAdminExt admin = new DefaultMQAdminExt();
             admin.setNamesrvAddr(ns); admin.start();
@@ -82,7 +83,7 @@ public class Ways {
             admin.shutdown();
             c.setClientRebalance(false); c.setPopBatchNums(32); c.setPopThresholdForQueue(1000);
         }
-        int wanted = mode.equals("sql") ? count / 10 : count;
+        int wanted = mode.equals("sql") || mode.equals("tag") ? count / 10 : count;
         AtomicLong n = new AtomicLong(); AtomicLong first = new AtomicLong(); CountDownLatch done = new CountDownLatch(1);
         Set<String> seen = mode.equals("pop") ? ConcurrentHashMap.newKeySet() : null;
         if (mode.equals("orderly")) c.registerMessageListener((MessageListenerOrderly) (msgs, ctx) -> {
