@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.properties import decode_properties, find_property
+from mqframe.core.properties import NAME_END, PAIR_END, decode_properties, find_property
 from mqframe.core.record import MAGIC_V1
 
 RecordFilter = Callable[["bytes | bytearray | memoryview"], bool]
@@ -16,6 +16,7 @@ RecordFilter = Callable[["bytes | bytearray | memoryview"], bool]
 _HEAD: Final = struct.Struct(">4xi28xi44xi")
 """Magic, sys flag and body length of a record with IPv4 hosts."""
 _LENGTH: Final = struct.Struct(">i")
+_V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
 class RecordProperties(Mapping[str, str]):
@@ -28,7 +29,17 @@ class RecordProperties(Mapping[str, str]):
 
     def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
         """The value of `name`."""
-        value = find_property(self._text, name)
+        # Most often the last place where the name stands is the one; this is asked for every message.
+        text = self._text
+        at = text.rfind(name + NAME_END)
+        if at < 0:
+            return default
+        if at == 0 or text[at - 1] == PAIR_END:
+            start = at + len(name) + 1
+            end = text.find(PAIR_END, start)
+            if end > start:
+                return text[start:end]
+        value = find_property(text, name)
         return default if value is None else value
 
     def __getitem__(self, name: str) -> str:
@@ -48,7 +59,7 @@ def properties_text(record: bytes | bytearray | memoryview) -> str:
     """The properties of `record` in their text form; its body is not touched."""
     magic, sys_flag, body_length = _HEAD.unpack_from(record)
     at = 88
-    if sys_flag & (SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6):
+    if sys_flag & _V6:
         at += 12 * (bool(sys_flag & SysFlag.BORN_HOST_V6) + bool(sys_flag & SysFlag.STORE_HOST_V6))
         (body_length,) = _LENGTH.unpack_from(record, at - 4)
     at += body_length
@@ -62,7 +73,13 @@ def properties_text(record: bytes | bytearray | memoryview) -> str:
 def record_filter(matches: Callable[[Mapping[str, str]], bool]) -> RecordFilter:
     """A filter of records by a condition on their properties."""
 
+    unpack, make = _HEAD.unpack_from, RecordProperties
+
     def wanted(record: bytes | bytearray | memoryview) -> bool:
-        return matches(RecordProperties(properties_text(record)))
+        magic, sys_flag, body_length = unpack(record)
+        if magic != MAGIC_V1 or sys_flag & _V6:
+            return matches(make(properties_text(record)))
+        at = 88 + body_length
+        return matches(make(str(record[at + 3 + record[at] :], "utf-8", "replace")))
 
     return wanted

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Sequence
-from functools import partial
 from typing import Final
 
 from mqframe.core.dispatch_facts import index_keys
@@ -92,7 +91,7 @@ class Lookup:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, high)
         fetch: Fetch | None = None
         if records is not None:
-            fetch = partial(self._fetch_now, mapped_from)
+            fetch = self._fetching(mapped_from)
         try:
             status, following, wanted, found, size = choose(
                 entries, offset, max_messages, codes, bytes_max, self._log, records, fetch
@@ -120,9 +119,25 @@ class Lookup:
             return max_messages
         return max(self._scan_entries_max, max_messages)
 
-    def _fetch_now(self, mapped_from: int, start: int, size: int) -> Body | None:
-        if start >= mapped_from:
-            return self._log.slice(start, size)
+    def _fetching(self, mapped_from: int) -> Fetch:
+        """Gives records from log offset `mapped_from` on as slices of the map, older ones copied."""
+        log = self._log
+        view, base, stop = memoryview(b""), 0, 0  # the file of the last record, which most often has the next
+
+        def fetch(start: int, size: int) -> Body | None:
+            nonlocal view, base, stop
+            if start < mapped_from:
+                return self._copy_now(start, size)
+            if not base <= start < stop:
+                file = log.file_at(start)
+                if file is None or start >= log.end:
+                    return None
+                view, base, stop = file.view, file.base, min(file.base + file.size, log.end)
+            return view[start - base : start - base + size]
+
+        return fetch
+
+    def _copy_now(self, start: int, size: int) -> Body | None:
         file = self._log.file_at(start)
         if file is None:
             return None

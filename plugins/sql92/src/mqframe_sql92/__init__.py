@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from mqframe import MessageFilter, hookimpl
 from mqframe.hooks.interfaces.message_filter import Matches
@@ -16,21 +16,17 @@ __all__ = ["EvaluationError", "Expression", "SqlFilter", "register_message_filte
 class Expression:
     """An expression that was compiled. Raises `FixError` with the place where it is wrong."""
 
-    __slots__ = ("_evaluate", "text")
+    __slots__ = ("evaluate", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._evaluate = parse(text).evaluate
-
-    def evaluate(self, properties: Mapping[str, str]) -> bool | None:
+        self.evaluate: Callable[[Mapping[str, str]], bool | None] = parse(text).evaluate
         """True, false, or `None` for unknown. Raises `EvaluationError` where it has no value at all."""
-        value: bool | None = self._evaluate(properties)
-        return value
 
     def matches(self, properties: Mapping[str, str]) -> bool:
         """Whether it is true; what has no value is not."""
         try:
-            return self._evaluate(properties) is True
+            return self.evaluate(properties) is True
         except EvaluationError:
             return False
 
@@ -42,7 +38,15 @@ class SqlFilter(MessageFilter):
 
     def compile(self, expression: str) -> Matches:
         """Make ready to evaluate `expression`. Raises `FixError` with the place where it is wrong."""
-        return Expression(expression).matches
+        evaluate = Expression(expression).evaluate
+
+        def matches(properties: Mapping[str, str]) -> bool:
+            try:
+                return evaluate(properties) is True
+            except EvaluationError:
+                return False
+
+        return matches
 
 
 @hookimpl

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from mqframe_sql92.tokens import fault
 from mqframe_sql92.values import (
+    SHORT,
     Kind,
     Number,
     Value,
@@ -194,7 +195,11 @@ def _equality(left: Part, right: Part) -> Evaluate:
 
         def same_number(properties: Properties) -> bool | None:
             found = properties.get(name)
-            return None if found is None else whole(found, kind) == wanted
+            if found is None:
+                return None
+            if len(found) <= SHORT and found.isdigit() and found.isascii():
+                return int(found) == wanted
+            return whole(found, kind) == wanted
 
         return same_number
     first, second = left.evaluate, right.evaluate
@@ -238,7 +243,12 @@ def _property_against(holds: Holds, name: str, number: Number) -> Evaluate:
 
     def against(properties: Properties) -> bool | None:
         found = properties.get(name)
-        return None if found is None else holds(whole(found, kind), limit)
+        if found is None:
+            return None
+        # Short ones need no look at what fits; this is asked for every message.
+        if len(found) <= SHORT and found.isdigit() and found.isascii():
+            return holds(int(found), limit)
+        return holds(whole(found, kind), limit)
 
     def double_against(properties: Properties) -> bool | None:
         found = properties.get(name)

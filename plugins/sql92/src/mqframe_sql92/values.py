@@ -19,9 +19,9 @@ class EvaluationError(Exception):
 class Kind(Enum):
     """Java's types of numbers."""
 
-    INTEGER = 31
-    LONG = 63
-    DOUBLE = 0
+    INTEGER = "Integer"
+    LONG = "Long"
+    DOUBLE = "Double"
 
 
 class Number(NamedTuple):
@@ -43,6 +43,12 @@ _BLANK: Final = "".join(map(chr, range(33)))
 _BMP_MAX: Final = "\uffff"
 
 
+LIMITS: Final = {Kind.INTEGER: 1 << 31, Kind.LONG: 1 << 63}
+"""Whole numbers of a kind are from -limit on and below it."""
+SHORT: Final = 9
+"""So many digits fit every kind of whole numbers."""
+
+
 def whole(text: str, kind: Kind) -> int:
     """`text` as an Integer or a Long. Raises `EvaluationError`."""
     plain = text.isascii() and text.isdigit()
@@ -55,7 +61,7 @@ def whole(text: str, kind: Kind) -> int:
             raise EvaluationError(f"a number of {len(digits)} digits is out of range")
         text = text[0] + digits if text[0] == "-" else digits
     number = int(text)
-    limit = 1 << kind.value
+    limit = LIMITS[kind]
     if not -limit <= number < limit:
         raise EvaluationError(f"{text!r} is out of range")
     return number
