@@ -4,7 +4,7 @@
     compare_ways.py [--rounds 3] [--modes orderly,pop,sql,tag,transaction,delay,request1,request16]
 
 What is measured is told in java/Ways.java. Both servers run at once, as in compare_broker.py. Prints every
-run, then for each mode both medians, the ratio mqframe / Apache (more is better), both p99, and one JSON line.
+run, then for each mode both medians, the ratio mqframe / Apache (more is better), both p99; then JSON.
 """
 
 from __future__ import annotations
