@@ -231,9 +231,9 @@ class AsyncProducer:
     async def recall(self, topic: str, recall_handle: str, *, timeout: float | None = None) -> str:
         """Take back a message of `topic` that waits for its time; `recall_handle`: of its `SendResult`.
 
-        Gives its message id. A message that was delivered meanwhile stays so, also when the broker said yes
-        in the very last moment. Raises `MessageError` for what is no handle, `AnswerError` when the broker
-        refuses (604: the time has passed, or the handle is not of this topic and broker), and as `send`.
+        Gives its message id; the broker does not look whether it waits. Raises `MessageError` for what is no
+        handle, `AnswerError` when the broker refuses (604: its time has come, or the handle is not of this
+        topic and broker; 16: recalls are forbidden there), and what `send` raises.
         """
         return await self._running().recall(topic, recall_handle, timeout)
 
