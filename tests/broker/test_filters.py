@@ -7,13 +7,22 @@ import json
 
 import pytest
 
+from mqframe.broker.filters import Filters
+from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.settings import BrokerSettings
 from mqframe.core.bodies import CheckClientBody, SubscriptionData
 from mqframe.core.codes import PullFlag
+from mqframe.core.errors import Refusal
+from mqframe.core.filter_table import FilterTable
 from mqframe.core.loosejson import decode, dumps
 from mqframe.core.record import decode_records
 from mqframe.core.requests.admin import UpdateBrokerConfig
 from mqframe.core.requests.consumers import CheckClientConfig, UnregisterClient
+from mqframe.core.subscription import Subscription
+from mqframe.hooks.interfaces import MessageFilter
 from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.specs import hookimpl
+from mqframe.testing.manual_clock import ManualClock
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 WAIT = PullFlag.SUBSCRIPTION | PullFlag.SUSPEND
@@ -281,3 +290,41 @@ def test_saved_expressions_can_be_read_back(run, tmp_path):
         assert numbers(await pull_as_member(world, version=7)) == [1]
 
     run(again, directory=tmp_path)
+
+
+def test_a_reader_that_knows_a_newer_expression_than_the_table():
+    filters = Filters(FilterTable(ManualClock()), LiveSettings(BrokerSettings()))
+    filters.heartbeat("g", [sql("n > 0", 5)])
+    newer = Subscription(sql("n > 0", 7))
+    assert filters.of_group("g", newer, 5).records is not None
+    with pytest.raises(Refusal, match=r"28: .*has version 5, the pull is for 6"):
+        filters.of_group("g", newer, 6)
+
+
+def test_an_expression_is_compiled_once():
+    compiled = []
+
+    class Counting(MessageFilter):
+        def compile(self, expression):
+            compiled.append(expression)
+            return lambda properties: True
+
+    plugins = PluginManager(list)
+    plugins.register(Plugin({"SQL92": Counting}), "counting")
+    filters = Filters(FilterTable(ManualClock()), LiveSettings(BrokerSettings()), plugins)
+    for _ in range(3):
+        filters.heartbeat("g", [sql("n > 0")])
+        filters.of_group("g", Subscription(sql("n > 0")), 1)
+        filters.own("SQL92", "n > 0")
+    assert compiled == ["n > 0"]
+
+
+class Plugin:
+    """A plugin that is no distribution."""
+
+    def __init__(self, filters):
+        self._filters = filters
+
+    @hookimpl
+    def register_message_filters(self):
+        return self._filters
