@@ -1,0 +1,137 @@
+"""Commands that move groups, look into members and follow messages, at a running server."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer
+from mqframe.cli.app import app
+
+
+def run(*words: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def read(*words: str, **more: Any) -> Any:
+    return json.loads(run(*words, "--json", **more))
+
+
+@pytest.fixture
+def at(server: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The server's address, also in NAMESRV_ADDR."""
+    address = str(server.address("nameserver"))
+    monkeypatch.setenv("NAMESRV_ADDR", address)
+    return address
+
+
+def filled(at: str, topic: str) -> list[str]:
+    """Three messages in the one queue of `topic`; their ids."""
+    with Admin(nameserver=at) as admin:
+        admin.create_topic(topic, queues=1)
+    with Producer("cli", nameserver=at, send_hooks=["trace"]) as producer:
+        return [producer.send(Message(topic, b"%d" % number, "paid")).message_id for number in range(3)]
+
+
+def until(condition: Any) -> None:
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("not reached")
+
+
+@pytest.fixture
+def member(at: str) -> Iterator[PushConsumer]:
+    """A member of group `cli-sight` that has consumed all of topic `cli-sight`."""
+    filled(at, "cli-sight")
+    got: list[bytes] = []
+    consumer = PushConsumer("cli-sight", nameserver=at, consume_from="first", consume_hooks=["trace"])
+
+    @consumer.on("cli-sight")
+    def take(messages: Any, context: Any) -> ConsumeResult:
+        got.extend(message.body for message in messages)
+        return ConsumeResult.SUCCESS
+
+    with consumer:
+        until(lambda: len(got) >= 3)
+        yield consumer
+
+
+def test_offsets_are_set_by_time_by_queue_and_to_the_end(at: str) -> None:
+    filled(at, "cli-reset")
+    run("group", "create", "cli-reset")
+    words = ("offset", "reset", "cli-reset", "cli-reset")
+    (row,) = read(*words, "--to", "end")
+    assert (row["topic"], row["queue"], row["offset"]) == ("cli-reset", 0, 3)
+    (row,) = read(*words, "--queue", "0", "--offset", "1")
+    assert row["offset"] == 1
+    (row,) = read(*words, "--to", "end", "--back-only")
+    assert row["offset"] == 1
+    (row,) = read("offset", "skip", "cli-reset", "cli-reset")
+    assert row["offset"] == 3
+    (row,) = read(*words, "--to", "start")
+    assert row["offset"] == 0
+    (row,) = read("offset", "times", "cli-reset", "cli-reset")
+    assert row["oldest"] <= row["newest"]
+    assert row["delay_ms"] > 0
+    run("offset", "clone", "cli-reset", "cli-copy")
+    (row,) = read("offset", "clone", "cli-reset", "cli-copy", "--topic", "cli-reset")
+    assert (row["queue"], row["offset"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--to", "end", "--queue", "0"),
+        ("--queue", "0"),
+        ("--offset", "1"),
+        ("--to", "noon"),
+        ("--queue", "0", "--offset", "-1"),
+        ("--queue", "0", "--offset", "1", "--broker", "nobody"),
+    ],
+)
+def test_a_reset_must_say_where_to(at: str, options: tuple[str, ...]) -> None:
+    filled(at, "cli-wrong")
+    run("group", "create", "cli-wrong")
+    run("offset", "reset", "cli-wrong", "cli-wrong", *options, code=2)
+
+
+def test_what_members_do(member: PushConsumer) -> None:
+    (row,) = read("group", "running", "cli-sight")
+    assert row["client"] == member.client_id
+    (queue,) = [each for each in row["queues"] if each["topic"] == "cli-sight"]
+    assert (queue["queue"], queue["held"], queue["locked"]) == (0, 0, False)
+    assert row["properties"]["PROP_CONSUMEORDERLY"] == "false"
+    assert row["subscriptions"]["cli-sight"] == "*"
+    assert row["stacks"] is None
+    text = run("group", "running", "cli-sight", member.client_id, "--stacks")
+    assert "TID:" in text
+    assert "PROP_CLIENT_VERSION" in text
+    rows = {each["topic"]: each for each in read("group", "stats", "cli-sight")}
+    assert rows["cli-sight"]["ok_per_s"] > 0
+    assert rows["cli-sight"]["failed_last_hour"] == 0
+    assert {"client": member.client_id, "broker": "broker-a", "queue": 0, "offset": 3} in read(
+        "group", "offsets", "cli-sight", "cli-sight"
+    )
+    assert run("group", "running", "cli-nobody") == "nobody is online\n"
+    assert read("group", "stats", "cli-nobody") == []
+
+
+def test_a_message_is_consumed_directly_and_followed(at: str, member: PushConsumer) -> None:
+    (first, *_) = read("message", "read", "cli-sight", "--limit", "1")
+    words = ("message", "consume-directly", "cli-sight", "cli-sight", first["message_id"])
+    row = read(*words, "--client", member.client_id)
+    assert (row["result"], row["ordered"], row["remark"]) == ("CR_SUCCESS", False, None)
+    run("message", "consume-directly", "cli-nobody", "cli-sight", first["message_id"], code=2)
+    rows = read("message", "trace", first["message_id"])
+    assert (rows[0]["what"], rows[0]["group"], rows[0]["tag"]) == ("Pub", "cli", "paid")
+    assert "nobody traced" in run("message", "trace", "unknown")
