@@ -115,17 +115,18 @@ class HalfQueue:
 
     # Writing
 
-    def commit(self, half: ReceivedMessage) -> str:
-        """Store the message that `half` stands for, then end its transaction; gives the topic.
+    def commit(self, half: ReceivedMessage) -> tuple[str, Stored]:
+        """Store the message that `half` stands for, then end its transaction; gives its topic, and where.
 
         A delay that it carries begins now. Raises `Refusal` when it cannot be stored; it stays open then.
         """
         topic, queue_id = real_place(half.properties) or ("", 0)
         sys_flag = half.sys_flag & ~SysFlag.TRANSACTION_MASK | SysFlag.TRANSACTION_COMMIT
         final, prepared_at = final_properties(half), half.commit_log_offset
-        self._last_end = self._put(topic, queue_id, half, final, sys_flag, prepared_at).end_offset
+        stored = self._put(topic, queue_id, half, final, sys_flag, prepared_at)
+        self._last_end = stored.end_offset
         self.close(half)
-        return topic
+        return topic, stored
 
     def close(self, half: ReceivedMessage) -> None:
         """End the transaction of `half`, for good once its op message is stored."""

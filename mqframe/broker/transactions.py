@@ -147,8 +147,11 @@ class TransactionProcessor(Part):
         if self._halves.table.place(root_of(half)) is None:
             raise ended_already(fields)
         if outcome is TransactionOutcome.COMMIT:
-            topic = self._halves.commit(half)
-            self._statistics.topic(topic).total += 1
+            topic, stored = self._halves.commit(half)
+            count = self._statistics.topic(topic)
+            count.total += 1
+            count.times += 1
+            count.size.total += stored.size
             self._statistics.put.total += 1
         else:
             self._halves.close(half)

@@ -10,6 +10,7 @@ from mqframe.core.errors import AnswerError
 from mqframe.core.ids import parse_offset_id
 from mqframe.core.message import ReceivedMessage
 from mqframe.core.record import decode_record, decode_records
+from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
 
 _END_OF_TIME: Final = 2**63 - 1
@@ -42,6 +43,15 @@ class MessageAdmin(AdminCalls):
         """Messages of `topic` with `key`, stored between two times (ms), newest first, of all brokers."""
         found = await self._query(topic, key, max_count, begin_ms, end_ms, unique=False)
         return found[:max_count]
+
+    async def resume_transaction(self, offset_message_id: str) -> None:
+        """Have a half message checked again from the beginning: one that is open, or was discarded.
+
+        `offset_message_id`: of the half, or of what lies in TRANS_CHECK_MAX_TIME_TOPIC. Raises `FixError` for
+        what is no such id, `AnswerError` for what is no half message, and when its transaction has ended.
+        """
+        address, _ = parse_offset_id(offset_message_id)
+        await self._instance.call(address, ResumeCheckHalfMessage(offset_message_id))
 
     async def _query(
         self, topic: str, key: str, max_count: int, begin_ms: int, end_ms: int, *, unique: bool

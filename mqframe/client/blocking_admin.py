@@ -225,6 +225,10 @@ class Admin(BlockingInsight, BlockingGrowth, BlockingDeadLetters, BlockingModes)
         """The message with a sender's id (`SendResult.message_id`); `None` when there is none."""
         return self._do(self._admin.message_by_unique_key(topic, unique_key))
 
+    def resume_transaction(self, offset_message_id: str) -> None:
+        """Have a half message checked again from the beginning: one that is open, or was discarded."""
+        self._do(self._admin.resume_transaction(offset_message_id))
+
     def query_messages(
         self, topic: str, key: str, *, max_count: int = 64, begin_ms: int = 0, end_ms: int = 2**63 - 1
     ) -> list[ReceivedMessage]:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from mqframe.client.admin import AsyncAdmin
 from mqframe.client.transaction_listener import HalfMessage, TransactionListener
 from mqframe.client.transaction_producer import AsyncTransactionProducer
 from mqframe.core.errors import AnswerError, ClosedError, FixError, MessageError, RouteError
 from mqframe.core.message import Message, ReceivedMessage, SendStatus
 from mqframe.core.record import decode_records
-from mqframe.core.topics import HALF_TOPIC
+from mqframe.core.topics import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.transaction_outcome import TransactionOutcome
 from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, SendHook
 from mqframe.testing.cluster import AsyncCluster
@@ -392,3 +393,33 @@ class TestSends:
                 silent.transaction(Message("orders", b"x"))
 
         play(scenario, broker={"auto_create_topics": False})
+
+
+class TestAdmin:
+    def test_what_was_given_up_is_asked_for_again(self, play: Any) -> None:
+        async def scenario(scene: Scene) -> None:
+            listener = Listener(UNKNOWN, UNKNOWN)
+            producer = await scene.producer(listener)
+            sent = await producer.send_in_transaction(Message("orders", b"x"))
+            await scene.settle()
+            for _ in range(3):
+                await scene.clock.aadvance(CHECK)
+            assert len(listener.asked) == 2
+            listener.checked = COMMIT
+            store = scene.cluster.broker.store
+            [given_up] = [
+                message
+                for part in store.get(CHECK_MAX_TIME_TOPIC, 0, 0, 9).parts
+                for message in decode_records(part)
+            ]
+            async with AsyncAdmin(nameserver=scene.cluster.nameserver) as admin:
+                with pytest.raises(AnswerError, match="has ended"):
+                    await admin.resume_transaction(sent.offset_message_id)
+                with pytest.raises(FixError, match="32 or 56"):
+                    await admin.resume_transaction("x")
+                await admin.resume_transaction(given_up.offset_message_id)
+            await scene.clock.aadvance(CHECK)
+            await scene.until(scene.bodies)
+            assert (scene.bodies(), len(listener.asked)) == ([b"x"], 3)
+
+        play(scenario, broker={"transaction_check_max": 2})
