@@ -560,3 +560,53 @@ def test_where_a_new_group_begins(where, expected) -> None:
 
     # A broker lets a new group begin at 0 where a queue lies near the end of the log; nothing lies near here.
     play(story, store={"hot_bytes": 0})
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_group_that_turned_to_order_gets_what_is_still_to_come_again(threaded) -> None:
+    async def story(scene):
+        before = await scene.join(lambda message, context: LATER)
+        await scene.send(b"m")
+        await scene.until(lambda: scene.got)
+        await scene.clock.aadvance(1.0)
+        await scene.end(before.stop())
+
+        def in_a_thread(messages, context):
+            scene.note(messages[0])
+            return OK
+
+        after = scene.consumer("m2", ordered=True)
+        after.subscribe("orders", "*", in_a_thread if threaded else scene.listener(lambda m, context: OK))
+        await after.start()
+        for _ in range(400):
+            if len(scene.got) == 2:
+                break
+            await scene.clock.aadvance(0.1)
+            await asyncio.sleep(0.001)
+        assert [(each.topic, each.body, each.times) for each in scene.got] == [
+            ("orders", b"m", 0),
+            ("orders", b"m", 1),
+        ]
+        await scene.clock.aadvance(10.0)
+        assert await scene.admin.lag(GROUP) == 0
+
+    play(story)
+
+
+def test_ordered_message_that_failed_too_often_is_a_dead_letter() -> None:
+    async def story(scene):
+        await scene.join(
+            lambda message, context: LATER if message.body == b"bad" else OK,
+            ordered=True,
+            settings=ConsumerSettings(max_reconsume_times=2),
+        )
+        await scene.cluster.create_topic("orders", 2)
+        await scene.send(b"bad")
+        await scene.until(lambda: len(scene.got) == 3)
+        await scene.clock.aadvance(5.0)
+        assert [each.times for each in scene.got] == [0, 1, 2]
+        (letter,) = await scene.dead()
+        assert (letter.topic, letter.message.body) == ("orders", b"bad")
+        assert await scene.admin.lag(GROUP, "orders") == 0
+
+    play(story)
