@@ -9,10 +9,12 @@ import attrs
 
 from mqframe.client.beginning import Beginning
 from mqframe.client.filter_check import check_filters
+from mqframe.client.hook_port import AttachedHooks
 from mqframe.client.instance import ClientInstance, Member
 from mqframe.client.interests import Interest
 from mqframe.client.lite_pull_service import LitePullService
 from mqframe.client.lite_pull_settings import LitePullSettings
+from mqframe.client.lite_report import LiteReport
 from mqframe.client.offset_saver import OffsetSaver
 from mqframe.client.rebalance_service import RebalanceService
 from mqframe.client.topic_lookup import look_up
@@ -20,7 +22,7 @@ from mqframe.core.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.errors import FixError, MqframeError
 from mqframe.core.lite_pull import Position
 from mqframe.core.message import MessageQueue
-from mqframe.hooks.interfaces import AllocationStrategy, OffsetStore, ReadFrom
+from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook, OffsetStore, ReadFrom
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 
@@ -43,6 +45,7 @@ class LitePlan:
     make_store: Callable[[ClientInstance], OffsetStore]
     interests: Mapping[str, Interest]
     auto_commit: bool
+    hooks: Sequence[ConsumeHook]
     assignment_changed: Callable[[], None]
 
 
@@ -69,6 +72,8 @@ class LiteMembership:
             self._beginning,
             plan.settings.rebalance_seconds,
         )
+        self._report = LiteReport(plan, self.pulls, self._store, self._saver.save)
+        self._attached: AttachedHooks | None = None
         self._joined = False
         self._telling: asyncio.Task[None] | None = None
         self._next_commit = plan.clock.monotonic()
@@ -85,12 +90,15 @@ class LiteMembership:
             await check_filters(self.instance, plan.group, plan.interests.values())
         self.instance.register_consumer(plan.group, member)
         await self.instance.heartbeat_now()
+        self._attached = AttachedHooks(plan.hooks, self.instance, plan.clock, plan.group, "CONSUME")
+        self.instance.inspection.add(plan.group, self._report)
         self._joined = True
         if subscribed:
             self.rebalance.start()
 
     async def leave(self) -> None:
         """Pull nothing more, commit, leave the group."""
+        self.instance.inspection.remove(self._plan.group)
         await self.rebalance.stop()
         await self.pulls.stop()
         queues = self.pulls.queues
@@ -103,6 +111,8 @@ class LiteMembership:
                 log.error("progress was not committed", group=self._plan.group, reason=str(problem))
         if self._telling is not None:
             self._telling.cancel()
+        if self._attached is not None:
+            await self._attached.stop()
         await self.instance.unregister_consumer(self._plan.group)
         await self._store.close()
 

@@ -347,6 +347,7 @@ class AsyncLitePullConsumer:
             make_store=lambda instance: self._store.make(instance, self.group),
             interests=self._interests.by_topic,
             auto_commit=self.auto_commit,
+            hooks=self._hooks,
             assignment_changed=self._assignment_changed,
         )
 

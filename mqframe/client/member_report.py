@@ -16,6 +16,7 @@ import attrs
 from mqframe.client.consume_call import Caller, ConsumeCall
 from mqframe.client.listener import Subscription
 from mqframe.client.pull_service import PullService
+from mqframe.client.queue_report import queue_info
 from mqframe.core import consumer_info as info
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consumer_info import ConsumerRunningInfo, DirectResult, ProcessQueueInfo
@@ -27,7 +28,6 @@ from mqframe.core.process_queue import ProcessQueue
 from mqframe.core.retry_rules import restore_topic
 from mqframe.hooks.interfaces import OffsetStore, ReadFrom
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock
 
 if TYPE_CHECKING:
     from mqframe.client.membership import ConsumerPlan
@@ -36,8 +36,6 @@ log = get_logger("client")
 
 DIRECT_CALLS_MAX: Final = 8
 """Messages that are consumed at operators' will at once."""
-NO_OFFSET: Final = -1
-_MEBIBYTE: Final = 1 << 20
 
 
 class MemberReport:
@@ -110,21 +108,7 @@ class MemberReport:
             committed = await self._store.read(queue, ReadFrom.MEMORY_THEN_STORE)
         except MqframeError:
             committed = None  # what can be told is told
-        offset = NO_OFFSET if committed is None else committed
-        if held is None:
-            return ProcessQueueInfo(commit_offset=offset, dropped=True)
-        clock = self._plan.clock
-        count = held.message_count
-        return ProcessQueueInfo(
-            cached_msg_count=count,
-            cached_msg_max_offset=held.lowest + held.span if held.lowest is not None else 0,
-            cached_msg_min_offset=held.lowest or 0,
-            cached_msg_size_in_mib=held.byte_count // _MEBIBYTE,
-            commit_offset=offset,
-            dropped=held.dropped,
-            last_consume_timestamp=_wall_ms(clock, held.last_consume),
-            last_pull_timestamp=_wall_ms(clock, held.last_pull),
-        )
+        return queue_info(held, committed, self._plan.clock)
 
     def _properties(self) -> dict[str, str]:
         plan = self._plan
@@ -193,7 +177,3 @@ async def _in_a_thread(work: Callable[[], None]) -> None:
 
     threading.Thread(target=run, name="mqframe-consume-directly", daemon=True).start()
     await done
-
-
-def _wall_ms(clock: LoopClock, monotonic: float) -> int:
-    return clock.now_ms() - int((clock.monotonic() - monotonic) * 1000)

@@ -8,12 +8,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mqframe.client.admin import AsyncAdmin
 from mqframe.client.lite_pull_consumer import AsyncLitePullConsumer
 from mqframe.client.lite_pull_settings import LitePullSettings
 from mqframe.client.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
-from mqframe.core.errors import ClosedError, FixError, RouteError, SettingError
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerError, ClosedError, FixError, RouteError, SettingError
 from mqframe.core.message import Message, MessageQueue
+from mqframe.core.message_choice import Sql
 from mqframe.core.requests.consumers import QueryConsumerOffset
 from mqframe.hooks.interfaces import ConsumeHook
 from mqframe.net.client import Client
@@ -566,6 +569,64 @@ def test_hooks_see_what_polls_hand_out() -> None:
         await scene.drain(consumer, 2)
         await scene.poll(consumer, 0.0)
         assert seen == [("before", 2, ""), ("success", 2, queue(0))]
+
+    play(story)
+
+
+def test_expressions_over_properties() -> None:
+    async def story(scene):
+        for n in range(6):
+            await scene.producer.send(Message("orders", b"%d" % n, properties={"n": str(n)}), queue=queue(0))
+        shared = await scene.join(expression=Sql("n > 3"))
+        assert await scene.drain(shared, 2) == [b"4", b"5"]
+        alone = await scene.assigned(0, group="other", expression=Sql("n BETWEEN 1 AND 2"))
+        assert await scene.drain(alone, 2) == [b"1", b"2"]
+        with pytest.raises(AnswerError) as caught:
+            await scene.join("m2", expression=Sql("n > > 3"), group="third")
+        assert caught.value.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+
+    play(story)
+
+
+def test_operators_see_what_it_does_and_move_it() -> None:
+    async def story(scene):
+        admin = AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock)
+        await scene.send(*numbered(b"m", 8))
+        consumer = await scene.join(expression="*")
+        assert await scene.poll(consumer, max_messages=3) == numbered(b"m", 3)
+        await scene.poll(consumer, 0.0, max_messages=1)
+        info = await scene.end(admin.running_info(GROUP, consumer.client_id))
+        assert info.properties["PROP_CONSUME_TYPE"] == "CONSUME_ACTIVELY"
+        assert info.properties["autoCommit"] == "true"
+        assert [each.topic for each in info.subscription_set] == ["orders"]
+        held = info.mq_table[queue(0)]
+        assert (held.cached_msg_count, held.cached_msg_min_offset, held.cached_msg_max_offset) == (4, 4, 7)
+        await consumer.commit()
+        remembered = await scene.end(admin.remembered_offsets(GROUP, "orders", consumer.client_id))
+        assert remembered[consumer.client_id][queue(0)] == 4
+        await scene.end(admin.reset_queue_offset(GROUP, queue(0), 6))
+        await scene.clock.aadvance(0.5)
+        assert await scene.poll(consumer) == [b"m6", b"m7"]
+        await scene.end(admin.stop())
+
+    play(story)
+
+
+def test_hooks_that_send_messages_of_their_own_get_a_port() -> None:
+    seen: list[str] = []
+
+    class Attached(ConsumeHook):
+        def attach(self, port):
+            seen.append("attached")
+
+        def detach(self):
+            seen.append("detached")
+
+    async def story(scene):
+        consumer = await scene.assigned(0, consume_hooks=[Attached()])
+        assert seen == ["attached"]
+        await scene.leave(consumer)
+        assert seen == ["attached", "detached"]
 
     play(story)
 

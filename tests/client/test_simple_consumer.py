@@ -13,6 +13,7 @@ from mqframe.client.simple_consumer import AsyncSimpleConsumer
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, ClosedError, FixError, GiveUpError, ReceiptError, RouteError
 from mqframe.core.message import Message, MessageQueue
+from mqframe.core.message_choice import Sql
 from mqframe.core.pop_handle import HandleError, ReceiptHandle
 from mqframe.core.popped import PoppedMessage
 from mqframe.testing.cluster import AsyncCluster
@@ -282,6 +283,22 @@ def test_tags_and_messages_that_only_share_a_hash() -> None:
         await consumer.ack_batch(got)
         await scene.clock.aadvance(60.0)
         await scene.nothing(consumer)
+
+    play(story)
+
+
+def test_expressions_over_properties() -> None:
+    async def story(scene):
+        for n in range(6):
+            await scene.producer.send(Message("orders", b"%d" % n, properties={"n": str(n)}))
+        consumer = await scene.join(expression=Sql("n > 3"))
+        got = await scene.receive(consumer, 2)
+        assert sorted(bodies(got)) == [b"4", b"5"]
+        await consumer.ack_batch(got)
+        await scene.nothing(consumer)
+        with pytest.raises(AnswerError) as caught:
+            await scene.join(expression=Sql("n > > 3"), group="other")
+        assert caught.value.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
 
     play(story)
 
