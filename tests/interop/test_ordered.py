@@ -134,7 +134,7 @@ def test_java_and_python_keep_the_order_of_each_queue_together(java: StartJava, 
                 assert body == str(offset)
                 highest = max(highest, offset)
         assert highest == sent[0] - 1
-    assert {queue_id for _, queue_id, _, _ in theirs} == {2, 3} or len(theirs) > 0
+    assert len({queue_id for _, queue_id, _, _ in theirs}) == 2
 
 
 def mine(consumer: PushConsumer) -> list[int]:
@@ -151,7 +151,7 @@ def test_python_consumes_in_order_from_either_broker(servers: Servers, topic: st
         ordered=True,
         settings=ConsumerSettings(max_reconsume_times=1),
     )
-    consumer.subscribe(topic, "*", listener, batch_max=4)
+    consumer.subscribe(topic, "*", listener)
     with consumer:
         until(lambda: len(mine(consumer)) == 4)
         send_all(servers.nameserver, servers.broker_name, topic, 4, ["a", "b", "bad", "c", "d"])
@@ -161,8 +161,7 @@ def test_python_consumes_in_order_from_either_broker(servers: Servers, topic: st
 
         until(complete)
     for number in range(4):
-        firsts = dict.fromkeys(of_queue(listener.got, number))
-        assert list(firsts) == ["a", "b", "bad", "c", "d"]
+        assert of_queue(listener.got, number) == ["a", "b", "bad", "bad", "c", "d"]
     with Admin(nameserver=servers.nameserver) as admin:
         letters = MessageQueue(f"%DLQ%{group}", servers.broker_name, 0)
         until(lambda: letters.topic in admin.list_topics())

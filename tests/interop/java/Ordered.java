@@ -33,6 +33,8 @@ public class Ordered {
         consumer.setNamesrvAddr(nameserver);
         consumer.setInstanceName("c" + System.nanoTime());
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        // 5.x pulls with a subscription that it tells brokers of with its next heartbeat only.
+        consumer.setHeartbeatBrokerInterval(1000);
         consumer.setSuspendCurrentQueueTimeMillis(100);
         consumer.setMaxReconsumeTimes(limit);
         consumer.setAwaitTerminationMillisWhenShutdown(5000);
