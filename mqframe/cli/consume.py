@@ -19,6 +19,7 @@ def consume(
     topic: Annotated[str, typer.Argument(help="Name of the topic.")],
     group: Annotated[str, typer.Option(help="Consumer group; its progress is kept.")],
     tag: Annotated[str, typer.Option(help="Only these tags: a || b.")] = "*",
+    sql: Annotated[str, typer.Option(help="Only messages whose properties fulfil this: a > 1.")] = "",
     consume_from: Annotated[
         str, typer.Option("--from", help="Where a new group begins: first or last.")
     ] = "last",
@@ -32,8 +33,10 @@ def consume(
 
     Messages that were written are consumed: the group does not get them again.
     """
-    from mqframe import ConsumeResult, PushConsumer
+    from mqframe import ConsumeResult, FixError, PushConsumer, Sql
 
+    if sql and tag != "*":
+        raise FixError("messages are chosen by --tag or by --sql, not by both")
     ended = threading.Event()
     written = threading.Lock()
     left = count
@@ -53,7 +56,7 @@ def consume(
         return ConsumeResult.SUCCESS
 
     consumer = PushConsumer(group=group, nameserver=nameserver, consume_from=consume_from, allocate=allocate)
-    consumer.subscribe(topic, tag, handle)
+    consumer.subscribe(topic, Sql(sql) if sql else tag, handle)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     with consumer:

@@ -94,6 +94,17 @@ def test_consume_writes_what_the_group_gets_and_keeps_its_progress(at: str) -> N
     assert read("group", "show", "cli-readers")["lag"] == 3
 
 
+def test_consume_chooses_by_properties(at: str) -> None:
+    run("topic", "create", "cli-chosen", "--queues", "1")
+    for number in range(4):
+        run("message", "send", "cli-chosen", f"m{number}", "--property", f"n={number}")
+    words = ("consume", "cli-chosen", "--group", "cli-choosers", "--from", "first", "--seconds", "30")
+    lines = run(*words, "--sql", "n >= 2", "--count", "2").splitlines()
+    assert [line.split("\t")[2] for line in lines] == ["m2", "m3"]
+    run(*words, "--sql", "n >=", code=2)
+    run(*words, "--sql", "n >= 2", "--tag", "a", code=2)
+
+
 def test_groups(at: str) -> None:
     run("group", "create", "cli-group", "--no-enabled")
     (row,) = [row for row in read("group", "list") if row["group"] == "cli-group"]

@@ -12,9 +12,11 @@ from mqframe import (
     AsyncPushConsumer,
     ConsumeResult,
     FixError,
+    LitePullConsumer,
     Message,
     Producer,
     PushConsumer,
+    SimpleConsumer,
     Sql,
 )
 from mqframe.client.blocking_pull import BlockingPuller
@@ -200,3 +202,42 @@ def test_threads_and_plain_pulls() -> None:
             assert puller.pull(queue, 0, expression=Sql("n > 60")).status is PullStatus.NO_MATCHED_MSG
             with pytest.raises(AnswerFix, match="character 4"):
                 puller.pull(queue, 0, expression=Sql("n >"))
+
+
+def test_a_failed_message_comes_again_whatever_the_expression_says() -> None:
+    async def story(scene):
+        times: list[int] = []
+
+        async def fail_once(messages, context):
+            times.extend(m.reconsume_times for m in messages)
+            return ConsumeResult.SUCCESS if times[-1] else ConsumeResult.RECONSUME_LATER
+
+        consumer = scene.consumer()
+        consumer.subscribe("orders", Sql("amount > 10"), fail_once)
+        await consumer.start()
+        await scene.send(5, 15)
+        await scene.until(lambda: times == [0, 1])
+
+    play(story)
+
+
+def test_lite_pulls_and_pops_choose_as_well() -> None:
+    with Cluster() as cluster:
+        cluster.create_topic("orders", 1)
+        with Producer("shop", nameserver=cluster.nameserver) as producer:
+            for number in range(10):
+                producer.send(Message("orders", b"%d" % number, properties={"n": str(number)}))
+        with LitePullConsumer("lite", nameserver=cluster.nameserver, consume_from="first") as lite:
+            lite.subscribe("orders", Sql("n >= 7"))
+            pulled: list[bytes] = []
+            while len(pulled) < 3:
+                pulled += [message.body for message in lite.poll(5)]
+        assert pulled == [b"7", b"8", b"9"]
+        with SimpleConsumer("simple", nameserver=cluster.nameserver, consume_from="first") as simple:
+            simple.subscribe("orders", Sql("n < 3"))
+            popped: list[bytes] = []
+            while len(popped) < 3:
+                for message in simple.receive():
+                    popped.append(message.body)
+                    simple.ack(message)
+        assert popped == [b"0", b"1", b"2"]
