@@ -11,10 +11,10 @@ import pytest
 from mqframe.client.admin import AsyncAdmin
 from mqframe.client.transaction_listener import HalfMessage, TransactionListener
 from mqframe.client.transaction_producer import AsyncTransactionProducer
-from mqframe.core.errors import AnswerError, ClosedError, FixError, MessageError, RouteError
+from mqframe.core.errors import AnswerError, CallTimeout, ClosedError, FixError, MessageError, RouteError
 from mqframe.core.message import Message, ReceivedMessage, SendStatus
 from mqframe.core.record import decode_records
-from mqframe.core.topics import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
+from mqframe.core.topics import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.transaction_outcome import TransactionOutcome
 from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, SendHook
 from mqframe.testing.cluster import AsyncCluster
@@ -356,6 +356,32 @@ class TestSends:
             monkeypatch.setattr(store, "when_confirmed", real)
             await scene.settle()
             await scene.clock.aadvance(CHECK)
+            assert (listener.executed, listener.asked, scene.bodies()) == ([], [], [])
+
+        play(scenario, store={"flush": "SYNC_FLUSH"})
+
+    def test_a_half_whose_send_failed_is_rolled_back_when_asked_for(
+        self, play: Any, monkeypatch: Any
+    ) -> None:
+        async def scenario(scene: Scene) -> None:
+            listener = Listener()
+            producer = await scene.producer(listener)
+            await producer.queues("orders")
+            store = scene.cluster.broker.store
+            real = store.when_confirmed
+            monkeypatch.setattr(store, "when_confirmed", lambda end, callback: None)
+            sending = asyncio.ensure_future(
+                producer.send_in_transaction(Message("orders", b"x"), timeout=1.0)
+            )
+            await scene.settle()
+            await scene.clock.aadvance(2)
+            with pytest.raises(CallTimeout):
+                await sending
+            monkeypatch.setattr(store, "when_confirmed", real)
+            real(store.max_offset, lambda durable: None)
+            await scene.until(lambda: scene.bodies(HALF_TOPIC))
+            await scene.clock.aadvance(CHECK)
+            await scene.until(lambda: scene.bodies(OP_HALF_TOPIC))
             assert (listener.executed, listener.asked, scene.bodies()) == ([], [], [])
 
         play(scenario, store={"flush": "SYNC_FLUSH"})
