@@ -15,6 +15,7 @@ import attrs
 
 from mqframe.client.consume_call import Caller, ConsumeCall
 from mqframe.client.listener import Subscription
+from mqframe.client.lock_keeper import LockKeeper
 from mqframe.client.pull_service import PullService
 from mqframe.client.queue_report import queue_info
 from mqframe.core import consumer_info as info
@@ -41,7 +42,8 @@ DIRECT_CALLS_MAX: Final = 8
 class MemberReport:
     """Answers for one member. All methods belong to its loop.
 
-    `persist`: makes the offsets of queues durable; `wanted`: gives all subscriptions.
+    `persist`: makes the offsets of queues durable; `wanted`: gives all subscriptions;
+    `locks`: the locks of an ordered consumer.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class MemberReport:
         statistics: ConsumerStatistics,
         persist: Callable[[Sequence[MessageQueue]], Awaitable[None]],
         wanted: Callable[[], Sequence[Subscription]],
+        locks: LockKeeper | None = None,
         *,
         ordered: bool = False,
     ) -> None:
@@ -62,6 +65,7 @@ class MemberReport:
         self._statistics = statistics
         self._persist = persist
         self._wanted = wanted
+        self._locks = locks
         self._ordered = ordered
         self._started_ms = plan.clock.now_ms()
         # Hooks watch what is consumed in the ordinary way; this does not count as such.
@@ -108,7 +112,14 @@ class MemberReport:
             committed = await self._store.read(queue, ReadFrom.MEMORY_THEN_STORE)
         except MqframeError:
             committed = None  # what can be told is told
-        return queue_info(held, committed, self._plan.clock)
+        clock = self._plan.clock
+        found = queue_info(held, committed, clock)
+        if self._locks is not None and queue in self._pulls.queues:
+            lease = self._locks.lease(queue)
+            found.locked = lease.valid(clock.monotonic())
+            if found.locked or lease.since:
+                found.last_lock_timestamp = clock.now_ms() - int((clock.monotonic() - lease.since) * 1000)
+        return found
 
     def _properties(self) -> dict[str, str]:
         plan = self._plan

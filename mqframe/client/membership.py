@@ -117,6 +117,7 @@ class Membership:
             self.statistics,
             self.persist,
             self.wanted,
+            self._locks,
             ordered=plan.ordered,
         )
         self._telling: asyncio.Task[None] | None = None
@@ -184,6 +185,7 @@ class Membership:
             self.progress,
             self._locks,
             SendBack(plan.group, instance, plan.clock, plan.settings.max_reconsume_times),
+            self.statistics,
         )
 
     def subscriptions_changed(self) -> None:

@@ -19,6 +19,7 @@ from mqframe.client.lock_keeper import LockKeeper
 from mqframe.client.ordered_queue import OrderedCall, OrderedQueue
 from mqframe.client.worker_tasks import WorkerTasks
 from mqframe.client.worker_threads import WorkerThreads
+from mqframe.core.consumer_statistics import ConsumerStatistics
 from mqframe.core.errors import MqframeError
 from mqframe.core.message import MessageQueue, ReceivedMessage
 from mqframe.core.ordered_turn import (
@@ -66,13 +67,16 @@ class OrderedService:
         progress: Callable[[ProcessQueue, int], None],
         locks: LockKeeper | None,
         dead_letters: DeadLetters,
+        statistics: ConsumerStatistics | None = None,
     ) -> None:
         self._group = group
+        self._statistics = statistics or ConsumerStatistics(clock)
         self._clock = clock
         self._find = find
         self._progress = progress
         self._locks = locks
         self._dead_letters = dead_letters
+        self._statistics = statistics
         self._limit = settings.max_reconsume_times
         self._suspend_millis = settings.suspend_current_queue_time_millis
         self._caller = Caller(group, client_id, hooks, clock.monotonic, settings.consume_timeout_seconds)
@@ -206,7 +210,11 @@ class OrderedService:
         if not call.messages:
             call.begin(self._clock.monotonic())
         if call.why is None:
-            await self._caller.call_async(call)
+            try:
+                await self._caller.call_async(call)
+            except asyncio.CancelledError:
+                call.abandon()
+                raise
 
     # What came of it
 
@@ -220,6 +228,8 @@ class OrderedService:
                 self._let_go(call, call.why)
             elif call.context is not None:
                 held.last_consume = now
+                good = len(call.messages) if call.good else 0
+                self._statistics.consumed(held.queue.topic, good, len(call.messages) - good, call.elapsed)
                 if call.good:
                     if held in done:
                         done[held] += call.messages

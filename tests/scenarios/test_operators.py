@@ -388,6 +388,10 @@ def test_ordered_members_are_reset_and_say_that_they_are_ordered():
         await scene.clock.aadvance(6)
         info = await scene.admin.running_info(GROUP, member.client_id)
         assert info.properties["PROP_CONSUMEORDERLY"] == "true"
+        held = info.queues[QUEUES[0]]
+        assert (held.locked, held.commit_offset) == (True, 3)
+        assert 0 <= scene.clock.now_ms() - held.last_lock_timestamp < 60_000
+        assert info.status_table["orders"].consume_ok_tps > 0
         await scene.admin.reset_queue_offset(GROUP, QUEUES[0], 1)
         await scene.until(lambda: len(scene.got) == 5)
         assert scene.got == [b"0", b"1", b"2", b"1", b"2"]
