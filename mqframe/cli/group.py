@@ -9,6 +9,8 @@ from msgspec import to_builtins
 
 from mqframe.cli.commands import new_app
 from mqframe.cli.output import Json, NameServer, show, show_one, time_text, write_json
+from mqframe.core.delay_levels import parse_levels
+from mqframe.core.retry_rules import RETRIES_MAX, listed_waits
 
 if TYPE_CHECKING:
     from mqframe import Admin, MessageQueue
@@ -43,6 +45,12 @@ def create(
     group: Group,
     enabled: Annotated[bool, typer.Option(help="Whether the group may consume.")] = True,
     broadcast: Annotated[bool, typer.Option(help="Whether it may consume by broadcast.")] = True,
+    retries_max: Annotated[
+        int, typer.Option(min=0, help="How often a failed message comes back before it is a dead letter.")
+    ] = RETRIES_MAX,
+    retry_waits: Annotated[
+        str, typer.Option(help='Waits before each return, as "10s 30s 5m"; the last one is kept.')
+    ] = "",
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
@@ -50,10 +58,17 @@ def create(
     from mqframe import Admin
     from mqframe.core.bodies import SubscriptionGroupConfig
 
-    config = SubscriptionGroupConfig(group, consume_enable=enabled, consume_broadcast_enable=broadcast)
+    config = SubscriptionGroupConfig(
+        group,
+        consume_enable=enabled,
+        consume_broadcast_enable=broadcast,
+        retry_max_times=retries_max,
+        group_retry_policy=listed_waits(parse_levels(retry_waits)),
+    )
     with Admin(nameserver=nameserver) as admin:
         admin.create_group(config)
-    show_one({"group": group, "enabled": enabled, "broadcast": broadcast}, as_json=json)
+    row = {"group": group, "enabled": enabled, "broadcast": broadcast, "retries_max": retries_max}
+    show_one(row, as_json=json)
 
 
 @app.command()

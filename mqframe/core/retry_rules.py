@@ -14,11 +14,11 @@ Sources: AbstractSendMessageProcessor.consumerSendMsgBack, DefaultMQPushConsumer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mqframe.core import properties as p
-from mqframe.core.bodies import GroupRetryPolicy
+from mqframe.core.bodies import CustomizedRetryPolicy, GroupRetryPolicy
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.message import ReceivedMessage
@@ -98,6 +98,17 @@ def retry_schedule(policy: GroupRetryPolicy) -> tuple[int, ...] | None:
     else:
         return None
     return tuple(min(max(wait, 1), DELAY_MS_MAX) for wait in waits) or None
+
+
+def listed_waits(waits: Sequence[int]) -> GroupRetryPolicy:
+    """The policy of a group whose messages come back after `waits` (ms), one after the other.
+
+    The last one is kept; without any the broker's levels count.
+    """
+    if not waits:
+        return GroupRetryPolicy()
+    unused = [waits[0]] * (FIRST_LEVEL - 1)
+    return GroupRetryPolicy("CUSTOMIZED", CustomizedRetryPolicy([*unused, *waits]))
 
 
 def check_policy(group: str, policy: GroupRetryPolicy) -> None:

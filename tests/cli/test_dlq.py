@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer
 from mqframe.cli.app import app
+from mqframe.core.retry_rules import retry_schedule
 
 
 def run(*words: str, code: int = 0) -> Any:
@@ -119,6 +120,17 @@ def test_wrong_usage(group: Any, words: tuple[str, ...], text: str) -> None:
 
 def test_nothing_is_sent_when_one_of_those_named_does_not_exist(group: Any) -> None:
     run("dlq", "resend", GROUP, group["a"], "nonsense", "--again", code=1)
+
+
+def test_a_group_with_waits_of_its_own(server: Any) -> None:
+    made = read("group", "create", "cli-waits", "--retries-max", "3", "--retry-waits", "5s 2m")
+    assert made["retries_max"] == 3
+    with Admin(nameserver=str(server.address("nameserver"))) as admin:
+        config = admin.group_configs()["cli-waits"]
+    assert retry_schedule(config.group_retry_policy) == (5_000, 120_000)
+    assert config.retry_max_times == 3
+    assert "5x" in run("group", "create", "cli-waits", "--retry-waits", "5x", code=2).stderr
+    assert "345600000" in run("group", "create", "cli-waits", "--retry-waits", "4d", code=2).stderr
 
 
 def test_a_group_without_dead_letters() -> None:

@@ -20,6 +20,7 @@ from mqframe.core.retry_rules import (
     check_policy,
     copied_properties,
     limit_in_request,
+    listed_waits,
     resent_properties,
     restore_topic,
     retry_schedule,
@@ -73,6 +74,13 @@ def test_verdicts(times, asked, limit, expected):
 )
 def test_schedules(policy, expected):
     assert retry_schedule(policy) == expected
+
+
+def test_waits_that_are_listed_are_those_that_are_kept():
+    assert retry_schedule(listed_waits([])) is None
+    policy = listed_waits([10_000, 30_000])
+    check_policy("g", policy)
+    assert retry_schedule(policy) == (10_000, 30_000)
 
 
 def test_exponential_waits_grow_to_their_limit():
