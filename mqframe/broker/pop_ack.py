@@ -70,8 +70,9 @@ class AckProcessor(Part):
         if handle.revive_queue == ORDER_REVIVE_QUEUE:
             self._order.acknowledge((topic, group, queue_id), offset, handle.pop_time)
         elif not self._keeper.acknowledge(
-            Key(topic, group, queue_id, handle.start_offset, handle.pop_time), [offset]
-        ):
+            Key(topic, group, queue_id, handle.start_offset, handle.pop_time), [offset],
+            handle.invisible_time, handle.revive_queue,
+        ):  # fmt: skip
             raise self._not_out(handle, topic, offset)
         self._statistics.add(ACKNOWLEDGED, topic, group)
         return Reply()
@@ -109,7 +110,7 @@ class AckProcessor(Part):
                         raise
         else:
             key = Key(topic, group, ack.queue_id, ack.start_offset, ack.pop_time)
-            done = self._keeper.acknowledge(key, offsets)
+            done = self._keeper.acknowledge(key, offsets, ack.invisible_time, ack.revive_queue_id)
         if done:
             self._statistics.add(ACKNOWLEDGED, topic, group, done)
         return done
@@ -136,7 +137,9 @@ class AckProcessor(Part):
         )
         durable: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         key = Key(topic, group, queue_id, handle.start_offset, handle.pop_time)
-        if not self._keeper.hide_anew(key, offset, anew, lambda done: _settle(durable, done)):
+        if not self._keeper.hide_anew(
+            key, handle.visible_at, offset, anew, lambda done: _settle(durable, done)
+        ):
             raise self._not_out(handle, topic, offset)
         if not durable.done():
             return self._changed_when(durable, anew)

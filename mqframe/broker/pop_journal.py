@@ -2,8 +2,9 @@
 
 A check point that stays out is written here, and so is what becomes of its messages, so that a broker that
 starts again knows what it had given away. The reference lets its timer deliver these records when they are
-due; here they are written at once and read only after a start, so nothing comes early or late. Whatever else
-appears in the topic (records that a timer delivers, of a store that another broker kept) is read and heeded.
+due; here they are written at once and read only after a start, so nothing comes early or late. What memory
+has no room for goes the reference's way, and so whatever appears in the topic is read and heeded, be it from
+a store that another broker kept.
 
 The group CID_RMQ_SYS_REVIVE_GROUP stands at the last record that nobody needs any more. A check point that
 holds it back for long is written once more at the end, with what is done by then: so a start reads at most
@@ -14,6 +15,7 @@ Sources: PopMessageProcessor.buildCkMsg, PopBufferMergeService.putAckToStore, Po
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -91,12 +93,10 @@ class PopJournal:
 
         Raises `Refusal` when the store takes nothing.
         """
-        key = point.key
-        place = f"{key.topic}@{key.queue_id}@{key.start_offset}@{key.group}@{key.pop_time}"
         point.write()
         try:
             stored = self._put(
-                point, CHECK_POINT, dumps(point.body(self._broker_name)), place, point.revive_at - 1000
+                point, CHECK_POINT, dumps(point.body(self._broker_name)), point.revive_at - 1000
             )
         except Refusal:
             point.refuse()
@@ -112,6 +112,23 @@ class PopJournal:
 
         self._store.when_confirmed(stored.end_offset, confirmed)
 
+    def hand_over(self, point: CheckPoint, then: Callable[[bool], object]) -> None:
+        """Let the broker's timer keep a check point, as the reference does: it appears here when it is due.
+
+        Raises `Refusal` when the store takes nothing, or the timer does not keep anything for that long.
+        """
+        stored = self._put(
+            point, CHECK_POINT, dumps(point.body(self._broker_name)), point.revive_at - 1000, timed=True
+        )
+        self._store.when_confirmed(stored.end_offset, then)
+
+    def acknowledge_handed_over(self, point: CheckPoint) -> None:
+        """Let the timer keep the end of a check point that it keeps: what of `point` is done.
+
+        Raises `Refusal` as `hand_over` does.
+        """
+        self._put_acknowledgement(point, point.take_unwritten(), timed=True)
+
     def write_acknowledgements(self, point: CheckPoint) -> None:
         """Write down which messages of a check point in the journal are done since the last time.
 
@@ -121,13 +138,8 @@ class PopJournal:
         offsets = point.take_unwritten()
         if not offsets:
             return
-        tag = BATCH_ACK if len(offsets) > 1 else ACK
-        key = point.key
-        what = f"[{', '.join(map(str, offsets))}]" if len(offsets) > 1 else str(offsets[0])
-        place = f"{key.topic}@{key.queue_id}@{what}@{key.group}@{key.pop_time}"
-        body = dumps(point.acknowledgement(offsets, self._broker_name))
         try:
-            stored = self._put(point, tag, body, place, point.key.pop_time + point.invisible_ms)
+            stored = self._put_acknowledgement(point, offsets)
         except Refusal:
             point.written = before
             raise
@@ -169,24 +181,43 @@ class PopJournal:
     def _written_again(self, point: CheckPoint, durable: bool) -> None:
         self._ledger.written(point)
 
-    def _put(self, point: CheckPoint, tag: str, body: bytes, place: str, deliver_ms: int) -> Stored:
+    def _put_acknowledgement(self, point: CheckPoint, offsets: list[int], *, timed: bool = False) -> Stored:
+        tag = BATCH_ACK if len(offsets) > 1 else ACK
+        body = dumps(point.acknowledgement(offsets, self._broker_name))
+        what = f"[{', '.join(map(str, offsets))}]" if len(offsets) > 1 else str(offsets[0])
+        return self._put(point, tag, body, point.visible_at, what=what, timed=timed)
+
+    def _put(
+        self,
+        point: CheckPoint,
+        tag: str,
+        body: bytes,
+        deliver_ms: int,
+        *,
+        what: str = "",
+        timed: bool = False,
+    ) -> Stored:
+        key, queue_id = point.key, point.revive_queue
+        name = f"{key.topic}@{key.queue_id}@{what or key.start_offset}@{key.group}@{key.pop_time}"
         properties = {
             p.TIMER_DELIVER_MS: str(deliver_ms),
             p.TAGS: tag,
-            p.UNIQUE_KEY: f"{place}@{self._broker_name}@{tag}" if tag != BATCH_ACK else f"{place}@{tag}",
+            p.UNIQUE_KEY: f"{name}@{tag}" if tag == BATCH_ACK else f"{name}@{self._broker_name}@{tag}",
         }
+        born = self._clock.now_ms()
         stored = self._inlet.put(
-            self.topic,
-            point.revive_queue,
-            body,
-            properties,
-            born_timestamp=self._clock.now_ms(),
-            heed_delay=False,
+            self.topic, queue_id, body, properties, born_timestamp=born, heed_delay=timed
         )
         # Own records need not be read; a foreign one in between shows as a gap, and then all are.
-        if stored.queue_offset == self._read_to[point.revive_queue]:
-            self._read_to[point.revive_queue] += 1
+        if not timed and stored.queue_offset == self._read_to[queue_id]:
+            self._read_to[queue_id] += 1
         return stored
+
+    async def flushed(self) -> None:
+        """Return once all that was written is durable, or the store's patience is over."""
+        over: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._store.when_confirmed(self._store.max_offset, over.set_result)
+        await over
 
     def _read(self, queue_id: int, end: int, grace_ms: int) -> None:
         at = self._read_to[queue_id]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
+from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.part import Part, Periodic
 from mqframe.broker.pop_journal import PopJournal
 from mqframe.broker.pop_revival import PopRevival
@@ -35,13 +36,16 @@ class PopKeeper(Part):
         journal: PopJournal,
         revival: PopRevival,
         offsets: OffsetTable,
+        live: LiveSettings,
         clock: LoopClock,
     ) -> None:
         self.ledger = ledger
         self._journal = journal
         self._revival = revival
         self._offsets = offsets
+        self._live = live
         self._clock = clock
+        self._handed_over_until = 0
         self._timer: Timer | None = None
         self._timer_at = 0
         revival.done = self._revived
@@ -61,6 +65,8 @@ class PopKeeper(Part):
         self._revival.stop()
         for point in self.ledger.in_memory_only():
             self._write(point)
+        self.flush()
+        await self._journal.flushed()
         self.flush()
 
     def abandon(self) -> None:
@@ -83,33 +89,76 @@ class PopKeeper(Part):
     def add(self, point: CheckPoint) -> None:
         """A pop took messages, or passed some that its group does not want (a check point without any)."""
         self.ledger.add(point)
-        if point.offsets:
-            self._arm()
-        else:
+        if not point.offsets:
             self._settle(point.key)
+        elif len(self.ledger) > self._live.current.pop_check_points_max:
+            self._hand_over(point)
+        else:
+            self._arm()
+
+    def _hand_over(self, point: CheckPoint) -> None:
+        """Memory holds enough check points: the timer is to keep this one."""
+
+        def handed_over(durable: bool) -> None:
+            if durable and not point.done:
+                point.confirm(0)
+                self._handed_over_until = max(self._handed_over_until, point.visible_at)
+                self.ledger.hand_over(point)
+                self._settle(point.key)
+            else:
+                self._arm()
+
+        try:
+            self._journal.hand_over(point, handed_over)
+        except Refusal as problem:
+            log.warning("a check point stays in memory", key=tuple(point.key), problem=str(problem))
+            self._arm()
 
     def clear_lane(self, lane: Lane) -> None:
         """An operator set the group's offset; what is out still comes back."""
         self.ledger.clear_lane(lane)
 
-    def acknowledge(self, key: Key, offsets: list[int]) -> int:
-        """Messages of a pop are done; gives how many of them were out until now."""
+    def acknowledge(self, key: Key, offsets: list[int], invisible_ms: int = 0, revive_queue: int = 0) -> int:
+        """Messages of a pop are done; gives how many of them were out until now.
+
+        `invisible_ms`, `revive_queue`: what the handle says. Raises `Refusal` when that has to be written,
+        and the store takes nothing.
+        """
         point = self.ledger.find(key)
         if point is None:
-            return 0
+            return self._acknowledge_handed_over(key, offsets, invisible_ms, revive_queue)
         now = self._clock.now_ms()
         done = self.ledger.finish(point, [offset for offset in offsets if point.is_open(offset, now)])
         if done and point.settled:
             self._settle(key)
         return done
 
-    def hide_anew(self, key: Key, offset: int, anew: CheckPoint, then: Callable[[bool], object]) -> bool:
+    def _acknowledge_handed_over(
+        self, key: Key, offsets: list[int], invisible_ms: int, revive_queue: int
+    ) -> int:
+        # What the timer keeps cannot be looked at: such acknowledgements are all taken, as the reference
+        # takes all, and sorted out when the check point appears.
+        point = CheckPoint(key, invisible_ms, tuple(offsets), revive_queue)
+        if not self._clock.now_ms() < point.visible_at <= self._handed_over_until or not offsets:
+            return 0
+        for offset in offsets:
+            point.finish(offset)
+        self._journal.acknowledge_handed_over(point)
+        return len(offsets)
+
+    def hide_anew(
+        self, key: Key, visible_at: int, offset: int, anew: CheckPoint, then: Callable[[bool], object]
+    ) -> bool:
         """One message of a pop gets a check point of its own, `anew`; gives False when it is not out.
+
+        `visible_at`: when it would be visible, ms, as its handle says.
 
         The key of `anew` must be a new one. `then` is told whether that is durable. Raises `Refusal` when the
         store takes nothing.
         """
         point = self.ledger.find(key)
+        if point is None and self._clock.now_ms() < visible_at <= self._handed_over_until:
+            point = CheckPoint(key, visible_at - key.pop_time, (offset,), anew.revive_queue)
         if point is None or not point.is_open(offset, self._clock.now_ms()):
             return False
         self.ledger.add(anew)
@@ -117,9 +166,11 @@ class PopKeeper(Part):
 
         def written(durable: bool) -> None:
             self.ledger.written(anew)
-            if durable:
+            if durable and self.ledger.find(key) is point:
                 self.ledger.finish(point, [offset])
                 self._settle(key)
+            elif durable:
+                self._acknowledge_handed_over(key, [offset], point.invisible_ms, point.revive_queue)
             else:
                 self.ledger.finish(anew, list(anew.offsets))
             then(durable)

@@ -205,7 +205,6 @@ class Taker:
             taken.count >= fields.max_msg_nums
             or lane in self._locked
             or self._keeper.ledger.out(topic, group, queue_id) >= settings.pop_out_max
-            or len(self._keeper.ledger) >= settings.pop_check_points_max
         ):
             taken.rest += max(end - offset, 0)
             return

@@ -26,7 +26,7 @@ def make_pop_parts(state: BrokerState) -> list[Part]:
     revival = PopRevival(
         store, state.inlet, topics, groups, offsets, live, statistics, state.keeper.save_tables
     )
-    keeper = PopKeeper(ledger, journal, revival, offsets, clock)
+    keeper = PopKeeper(ledger, journal, revival, offsets, live, clock)
     waiting = WaitingPops(clock)
     order = OrderKeeper(state.orders, offsets, waiting, clock)
     admission = PopAdmission(topics, groups, state.filters, live)

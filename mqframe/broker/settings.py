@@ -179,7 +179,7 @@ class BrokerSettings:
     )
     pop_check_points_max: int = setting(
         200_000,
-        doc="most pops of all groups of which messages are out; above that pops wait",
+        doc="most pops kept in memory while messages of them are out; the timer keeps the others",
         check=at_least(1),
         conf="popCkMaxBufferSize",
     )

@@ -103,6 +103,12 @@ class PopLedger:
             self._unwritten[point.key] = point
         self._forget_if_gone(point)
 
+    def hand_over(self, point: CheckPoint) -> None:
+        """Forget a check point that somebody else keeps until it is nearly due; `restore` brings it back."""
+        if self._points.get(point.key) is point:
+            del self._points[point.key]
+            self._count(point.key, -(point.done ^ point.all_bits).bit_count())
+
     def take_unwritten(self) -> list[CheckPoint]:
         """The check points whose acknowledgements are to be written now."""
         found = list(self._unwritten.values())

@@ -346,3 +346,46 @@ def test_a_store_that_takes_nothing_loses_nothing(run, monkeypatch):
         assert [m.body for m in await pop(world.talker)] == [b"0", b"1"]
 
     run(scenario)
+
+
+def test_what_memory_has_no_room_for_is_kept_by_the_timer(run):
+    async def scenario(world):
+        await send(world, 6)
+        messages = [
+            message
+            for _ in range(6)
+            for message in await pop(world.talker, max_msg_nums=1, invisible_time=30_000)
+        ]
+        assert [m.body for m in messages] == [b"%d" % number for number in range(6)]
+        assert journal(world) == []
+        await world.clock.aadvance(1)
+        await world.talker.ok(messages[0].ack())
+        await world.talker.ok(messages[3].ack())
+        await world.talker.ok(messages[4].hide(60_000))
+        await world.clock.aadvance(28.9)
+        assert await pop(world.talker) == []
+        await world.clock.aadvance(5)
+        assert sorted([m.body for _ in range(3) for m in await pop(world.talker)]) == [b"1", b"2", b"5"]
+        assert (await world.talker.invoke(messages[5].ack())).code == 208
+        await world.clock.aadvance(26.2)
+        assert [m.body for m in await pop(world.talker)] == [b"4"]
+
+    run(scenario, broker={"pop_check_points_max": 2})
+
+
+def test_what_the_timer_keeps_survives_a_kill(run):
+    async def scenario(world):
+        await send(world, 3)
+        for _ in range(3):
+            await pop(world.talker, max_msg_nums=1, invisible_time=40_000)
+        for _ in range(4):
+            await world.clock.aadvance(5)
+            await asyncio.sleep(0.02)
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        talker = world.join()
+        assert await pop(talker) == []
+        await world.clock.aadvance(24)
+        assert sorted(m.body for m in await pop(talker)) == [b"0", b"1", b"2"]
+
+    run(scenario, broker={"pop_check_points_max": 1})
