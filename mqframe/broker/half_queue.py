@@ -63,10 +63,14 @@ class HalfQueue:
     # Reading
 
     def at(self, commit_log_offset: int) -> ReceivedMessage | None:
-        """The message that begins at this log offset, whatever its topic; `None` when none does."""
+        """The message that begins at this log offset, whatever its topic; `None` when none does.
+
+        Also one that is not confirmed yet: what is decided about it lies behind it in the log, and would be
+        lost with it.
+        """
         if commit_log_offset < self._store.min_offset:
             return None
-        record = self._store.record_at(commit_log_offset)
+        record = self._store.record_at(commit_log_offset, unconfirmed=True)
         return None if record is None else decode_record(record)
 
     async def read(self, offset: int) -> list[ReceivedMessage]:

@@ -130,6 +130,7 @@ class TransactionProcessor(Part):
             )  # fmt: skip
             raise
         if call.oneway:
+            self._halves.when_durable(lambda durable: None)  # consumers must not wait for the next flush
             return Reply()
         self._halves.when_durable(lambda durable: call.reply(Reply()))
         return None

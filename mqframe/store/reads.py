@@ -158,9 +158,12 @@ class StoreReads:
         queue = self._queues.get((topic, queue_id))
         return None if queue is None else self._lookup.store_time(queue, offset)
 
-    def record_at(self, commit_log_offset: int) -> bytes | None:
-        """The record that starts at this log offset; `None` when none does."""
-        if commit_log_offset >= self.confirmed():
+    def record_at(self, commit_log_offset: int, *, unconfirmed: bool = False) -> bytes | None:
+        """The record that starts at this log offset; `None` when none does.
+
+        `unconfirmed`: also one that consumers may not see yet.
+        """
+        if not unconfirmed and commit_log_offset >= self.confirmed():
             return None
         found = self._lookup.record(commit_log_offset)
         return None if found is None else bytes(found[1])
