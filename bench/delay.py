@@ -125,12 +125,13 @@ def times(work: pathlib.Path, options: argparse.Namespace) -> None:
 def waiting(work: pathlib.Path, options: argparse.Namespace) -> None:
     data = work / "waiting"
     with server(data) as (pid, nameserver):
-        asyncio.run(_fill(nameserver, 1000))  # what a broker needs in any case is there then
-        memory, files = private_mebibytes(pid), used_mebibytes(data)
+        # Caches of bounded size, those of key hashes above all, are full then.
+        asyncio.run(_fill(nameserver, max(1000, options.waiting // 5)))
+        memory, files = own_mebibytes(pid), used_mebibytes(data)
         log = log_mebibytes(data)
         asyncio.run(_fill(nameserver, options.waiting))
         time.sleep(3)
-        more, space = private_mebibytes(pid) - memory, used_mebibytes(data) - files
+        more, space = own_mebibytes(pid) - memory, used_mebibytes(data) - files
         print(
             f"waiting: {options.waiting} more messages take {more:.1f} MiB of memory and"
             f" {space + log_mebibytes(data) - log:.1f} MiB of files beside unused room of the commit log",
@@ -149,9 +150,10 @@ async def _fill(nameserver: str, count: int) -> None:
         await asyncio.gather(*map(worker, range(32)))
 
 
-def private_mebibytes(pid: int) -> float:
-    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return sum(int(n) for n in re.findall(r"Private_\w+:\s+(\d+)", text)) / 1024
+def own_mebibytes(pid: int) -> float:
+    """Memory that is not a page of a mapped file."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(r"RssAnon:\s+(\d+)", text)[0]) / 1024
 
 
 def used_mebibytes(data: pathlib.Path) -> float:
