@@ -4,6 +4,7 @@ ExpressionForRetryMessageFilter.java).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError, PluginError, Refusal
 from mqframe.core.filter_table import FilterTable
 from mqframe.core.properties import RETRY_TOPIC
-from mqframe.core.record_filter import RecordFilter, RecordProperties, properties_text, record_filter
+from mqframe.core.record_filter import RecordFilter, record_filter
 from mqframe.core.subscription import Subscription, is_tag_type, tag_codes
 from mqframe.core.topics import RETRY_PREFIX
 from mqframe.hooks.interfaces import MessageFilter
@@ -34,6 +35,23 @@ class Wanted(NamedTuple):
 
     codes: frozenset[int] | None = None
     records: RecordFilter | None = None
+
+
+class _Failures:
+    """Logs the first time that the filter `what` raises; it does so for any number of messages."""
+
+    __slots__ = ("_seen", "_what")
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._seen = False
+
+    def __call__(self, problem: Exception) -> None:
+        if not self._seen:
+            self._seen = True
+            log.error(
+                "message filter failed; such messages are left out", filter=self._what, exc_info=problem
+            )
 
 
 class Filters:
@@ -136,12 +154,11 @@ class Filters:
     def _retried(self, group: str) -> RecordFilter:
         """Retried messages are chosen by what the group wants of the topic that they came from."""
 
-        def wanted(record: bytes | bytearray | memoryview) -> bool:
-            properties = RecordProperties(properties_text(record))
+        def matches(properties: Mapping[str, str]) -> bool:
             data = self.table.get(properties.get(RETRY_TOPIC) or "", group)
             return data is None or self._matches(data.expression_type, data.expression)(properties)
 
-        return wanted
+        return record_filter(matches, _Failures(f"retried messages of {group}"))
 
     def _compiles(self, kind: str, expression: str) -> bool:
         try:
@@ -152,7 +169,7 @@ class Filters:
         return True
 
     def _compile_for_records(self, kind: str, expression: str) -> RecordFilter:
-        return record_filter(self._matches(kind, expression))
+        return record_filter(self._matches(kind, expression), _Failures(f"{kind} {expression[:200]}"))
 
     def _compile(self, kind: str, expression: str) -> Matches:
         found = self._kinds.get(kind)

@@ -35,7 +35,7 @@ def message_properties(message: Message, unique_id: str) -> str:
         text += _own_properties(message)
         check_properties_size(text, message.topic)
     if message.__class__ is ReplyMessage:
-        text += message.system_properties()  # type: ignore[attr-defined]
+        text += message.system_properties()
     return text
 
 

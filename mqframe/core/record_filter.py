@@ -70,16 +70,27 @@ def properties_text(record: bytes | bytearray | memoryview) -> str:
     return str(record[at + 2 :], "utf-8", "replace")
 
 
-def record_filter(matches: Callable[[Mapping[str, str]], bool]) -> RecordFilter:
-    """A filter of records by a condition on their properties."""
+def record_filter(
+    matches: Callable[[Mapping[str, str]], bool], failed: Callable[[Exception], object] | None = None
+) -> RecordFilter:
+    """A filter of records by a condition on their properties.
 
+    `failed`: told when the condition raises, or the record cannot be read; such a record is not wanted.
+    Without it the error goes on.
+    """
     unpack, make = _HEAD.unpack_from, RecordProperties
 
     def wanted(record: bytes | bytearray | memoryview) -> bool:
-        magic, sys_flag, body_length = unpack(record)
-        if magic != MAGIC_V1 or sys_flag & _V6:
-            return matches(make(properties_text(record)))
-        at = 88 + body_length
-        return matches(make(str(record[at + 3 + record[at] :], "utf-8", "replace")))
+        try:
+            magic, sys_flag, body_length = unpack(record)
+            if magic != MAGIC_V1 or sys_flag & _V6:
+                return matches(make(properties_text(record)))
+            at = 88 + body_length
+            return matches(make(str(record[at + 3 + record[at] :], "utf-8", "replace")))
+        except Exception as problem:  # isolation boundary: the condition is a plugin's
+            if failed is None:
+                raise
+            failed(problem)
+            return False
 
     return wanted

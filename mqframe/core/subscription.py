@@ -27,9 +27,9 @@ class Subscription:
         self.data = data
         self.version = data.sub_version
         self.is_tag = is_tag_type(data.expression_type)
-        self.codes = frozenset(data.code_set) if data.code_set else tag_codes(data.sub_string)
-        if data.sub_string in (None, "", "*") or data.class_filter_mode:
-            self.codes = None
+        self.codes: frozenset[int] | None = None
+        if self.is_tag and data.sub_string not in (None, "", "*") and not data.class_filter_mode:
+            self.codes = frozenset(data.code_set) if data.code_set else tag_codes(data.sub_string)
 
 
 def is_tag_type(expression_type: str | None) -> bool:

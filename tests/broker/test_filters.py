@@ -319,6 +319,26 @@ def test_an_expression_is_compiled_once():
     assert compiled == ["n > 0"]
 
 
+def test_a_filter_that_raises_leaves_messages_out_and_stops_nothing(run, caplog):
+    class Raising(MessageFilter):
+        def compile(self, expression):
+            return lambda properties: 1 / int(properties["n"]) > 0
+
+    plugins = PluginManager(list)
+    plugins.register(Plugin({"SQL92": Raising}), "raising")
+
+    async def scenario(world):
+        waiting = world.talker.pull("t", sys_flag=WAIT, expression_type="SQL92", subscription="x")
+        await world.settle()
+        other = world.join()
+        for number in (0, 0, 4):
+            await other.ok_send("t", f"{KEY}n\x01{number}\x02")
+        assert numbers(await waiting) == [4]
+
+    run(scenario, plugins=plugins)
+    assert [r.getMessage() for r in caplog.records if "message filter failed" in r.getMessage()]
+
+
 class Plugin:
     """A plugin that is no distribution."""
 

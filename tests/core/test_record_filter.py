@@ -55,3 +55,15 @@ def test_a_filter_asks_the_condition():
     wanted = record_filter(lambda properties: bool(seen.append(properties.get("a"))) or True)
     assert wanted(record("a\x015\x02"))
     assert seen == ["5"]
+
+
+def test_a_condition_that_raises():
+    def raising(properties):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        record_filter(raising)(record("a\x015\x02"))
+    problems = []
+    assert record_filter(raising, problems.append)(record("a\x015\x02")) is False
+    assert record_filter(raising, problems.append)(b"no record") is False
+    assert len(problems) == 2

@@ -33,6 +33,12 @@ def test_only_tags_can_be_decided_by_hash():
     assert [is_tag_type(kind) for kind in (None, "", "TAG", "SQL92")] == [True, True, True, False]
 
 
+@pytest.mark.parametrize("text", ["a > 1", " ", "||", None])
+def test_an_expression_is_no_tag(text):
+    data = SubscriptionData(topic="t", expression_type="SQL92", sub_string=text)
+    assert (Subscription(data).codes, Subscription(data).is_tag) == (None, False)
+
+
 def test_one_wanted_code_among_the_arrived_is_enough():
     assert wanted(None, []) is True
     assert wanted({1}, [0, 1]) is True
