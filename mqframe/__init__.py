@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         Forbidden,
         ForbiddenContext,
         ForbiddenHook,
+        HookPort,
         LogRange,
         MessageFilter,
         OffsetStore,
@@ -93,8 +94,8 @@ _ERRORS = (
 )
 _INTERFACES = (
     "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
-    " LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom RpcHook SendContext"
-    " SendHook"
+    " HookPort LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom RpcHook"
+    " SendContext SendHook"
 )
 _HOME = {
     name: f"mqframe.{module}"
@@ -174,6 +175,7 @@ __all__ = [
     "ForbiddenHook",
     "GiveUpError",
     "HalfMessage",
+    "HookPort",
     "LitePullConsumer",
     "LitePullSettings",
     "LogRange",
