@@ -47,7 +47,7 @@ from mqframe.core.requests.consumers import (
     UpdateConsumerOffset,
 )
 from mqframe.core.requests.fields import Header, Request, encode_fields
-from mqframe.core.requests.messages import PullAnswer, PullMessage
+from mqframe.core.requests.messages import PullAnswer, PullFields
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.tag_filter import TagFilter
 from mqframe.net.call import Handler
@@ -80,12 +80,12 @@ class ScriptedBroker:
         self._clock = clock
         self._log: dict[MessageQueue, list[tuple[str, bytes]]] = defaultdict(list)
         self._scripts: dict[int, deque[Scripted]] = defaultdict(deque)
-        self._waiting: list[tuple[PullMessage, asyncio.Future[Frame]]] = []
+        self._waiting: list[tuple[PullFields, asyncio.Future[Frame]]] = []
         self.handlers: dict[int, Handler] = {}
         """What the client serves, by request code."""
 
     @property
-    def held_back(self) -> list[PullMessage]:
+    def held_back(self) -> list[PullFields]:
         """The pulls that wait for messages."""
         return [request for request, answer in self._waiting if not answer.done()]
 
@@ -156,7 +156,7 @@ class ScriptedBroker:
                 raise step
             answer = step(request)
             return await answer if isinstance(answer, Awaitable) else answer
-        if isinstance(request, PullMessage):
+        if isinstance(request, PullFields):
             return await self._pull_or_wait(request)
         return self._answer(request, body)
 
@@ -227,7 +227,7 @@ class ScriptedBroker:
             if data.client_id not in ids:
                 ids.append(data.client_id)
 
-    async def _pull_or_wait(self, request: PullMessage) -> Frame:
+    async def _pull_or_wait(self, request: PullFields) -> Frame:
         if request.sys_flag & PullFlag.COMMIT_OFFSET:
             queue = self.queue(request.topic, request.queue_id)
             self.offsets[request.consumer_group, queue] = request.commit_offset
@@ -250,7 +250,7 @@ class ScriptedBroker:
             timer.cancel()
             self._waiting = [pair for pair in self._waiting if pair[1] is not answer]
 
-    def _pull(self, request: PullMessage) -> Frame | None:
+    def _pull(self, request: PullFields) -> Frame | None:
         queue = self.queue(request.topic, request.queue_id)
         first, end, offset = self.first[queue], self._max(queue), request.queue_offset
         if offset < first:
@@ -267,7 +267,7 @@ class ScriptedBroker:
             return self._nothing(request, ResponseCode.PULL_RETRY_IMMEDIATELY, after)
         return _frame(self._header(queue, after), body=b"".join(records))
 
-    def _codes(self, request: PullMessage) -> list[int]:
+    def _codes(self, request: PullFields) -> list[int]:
         if request.sys_flag & PullFlag.SUBSCRIPTION:
             return TagFilter(request.subscription).codes
         for heartbeat in reversed(self.heartbeats):
@@ -277,7 +277,7 @@ class ScriptedBroker:
                         return wanted.code_set
         return []
 
-    def _nothing(self, request: PullMessage, code: int, after: int) -> Frame:
+    def _nothing(self, request: PullFields, code: int, after: int) -> Frame:
         queue = self.queue(request.topic, request.queue_id)
         return msgspec.structs.replace(_frame(self._header(queue, after)), code=int(code))
 
