@@ -173,7 +173,7 @@ class Membership:
     def _order(self) -> OrderedService:
         plan, instance = self._plan, self.instance
         if plan.model is MessageModel.CLUSTERING:
-            locker = QueueLocker(plan.group, instance.client_id, instance)
+            locker = QueueLocker(plan.group, instance.client_id, instance, self._tell_soon)
             self._locks = LockKeeper(plan.group, locker, plan.clock, self.lock_lost)
         return OrderedService(
             plan.group,

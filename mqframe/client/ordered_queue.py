@@ -61,6 +61,11 @@ class OrderedCall(ConsumeCall):
             if not self.messages:
                 self.why = queue.turn.why
 
+    def abandon(self) -> None:
+        """The listener was broken off."""
+        with self.queue.lock:
+            self.queue.turn.end(False)
+
     def next(self, subscription: Subscription, now: float) -> OrderedCall:
         """What comes after this batch, whose listener has answered: another one, or the end of the turn."""
         queue = self.queue

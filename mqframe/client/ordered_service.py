@@ -76,7 +76,6 @@ class OrderedService:
         self._progress = progress
         self._locks = locks
         self._dead_letters = dead_letters
-        self._statistics = statistics
         self._limit = settings.max_reconsume_times
         self._suspend_millis = settings.suspend_current_queue_time_millis
         self._caller = Caller(group, client_id, hooks, clock.monotonic, settings.consume_timeout_seconds)

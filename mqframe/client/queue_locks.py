@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mqframe.client.offsets import Broker, master_address
 from mqframe.core import loosejson
 from mqframe.core.bodies import LockAnswerBody, LockBody, QueueBody
-from mqframe.core.errors import MqframeError
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerError, MqframeError
 from mqframe.core.message import MessageQueue
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq
 from mqframe.log import get_logger
@@ -17,12 +18,17 @@ log = get_logger("client")
 
 LOCK_TIMEOUT_SECONDS = 1.0
 """Longest wait for a broker's answer to a lock request."""
+_UNKNOWN = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
 
 
 class QueueLocker:
-    """The locks that `client_id` has for `group`. One request a broker, all brokers at once."""
+    """The locks that `client_id` has for `group`. One request a broker, all brokers at once.
 
-    def __init__(self, group: str, client_id: str, instance: Broker) -> None:
+    `unknown`: told when a broker does not know this member (any more), which a heartbeat cures.
+    """
+
+    def __init__(self, group: str, client_id: str, instance: Broker, unknown: Callable[[], object]) -> None:
+        self._unknown = unknown
         self._group = group
         self._client_id = client_id
         self._instance = instance
@@ -48,6 +54,8 @@ class QueueLocker:
             )
         except MqframeError as problem:
             self._log("locks could not be asked for", queues, problem)
+            if isinstance(problem, AnswerError) and problem.code in _UNKNOWN:
+                self._unknown()
             return {}
         body = loosejson.decode(bytes(answer.body), LockAnswerBody)
         ours = {each.queue for each in body.lock_ok_mq_set}

@@ -173,6 +173,24 @@ def test_sent_lines_keep_their_order_in_a_queue(at: str) -> None:
         assert sum(each.max_offset for each in admin.topic_stats("cli-order").values()) == 40
 
 
+def test_an_ordered_topic_grows(at: str) -> None:
+    run("topic", "create", "cli-fifo", "--queues", "2", "--type", "fifo")
+    with Admin(nameserver=at) as admin:
+        assert admin.topic_route("cli-fifo").order_topic_conf == "broker-a:2"
+    grown = read("topic", "grow", "cli-fifo", "--queues", "3", "--settle", "0")
+    assert grown == {"topic": "cli-fifo", "queues": 3, "grown": True}
+    (row,) = read("topic", "show", "cli-fifo")
+    assert (row["read_queues"], row["write_queues"]) == (3, 3)
+    assert read("topic", "grow", "cli-fifo", "--queues", "3")["grown"] is False
+    run("topic", "grow", "cli-fifo", "--queues", "1", code=2)
+    run("message", "send", "cli-fifo", "x")
+    waiting = ("topic", "grow", "cli-fifo", "--queues", "4", "--settle", "0", "--timeout", "0")
+    run("group", "create", "cli-fifo-group")
+    run(*waiting, "--group", "cli-fifo-group", code=2)
+    (row,) = read("topic", "show", "cli-fifo")
+    assert (row["read_queues"], row["write_queues"]) == (3, 4)
+
+
 def test_a_group_is_switched_to_pop(at: str) -> None:
     run("topic", "create", "cli-popped")
     run("group", "create", "cli-poppers")

@@ -12,7 +12,7 @@ from mqframe.client.instance import ClientInstance
 from mqframe.client.push_consumer import AsyncPushConsumer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consume_result import ConsumeResult
-from mqframe.core.errors import CallTimeout, ConnectionLost
+from mqframe.core.errors import CallTimeout, ConnectionLost, answer_error
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook
@@ -240,6 +240,18 @@ class TestLocks:
 
         play(story)
 
+    def test_broker_that_does_not_know_the_member_is_told_at_once(self) -> None:
+        async def story(scene):
+            await scene.start(Listener())
+            await scene.pass_time(19.0)
+            told = len(scene.broker.heartbeats)
+            scene.broker.script(LockBatchMq, answer_error(206, "no member", scene.broker.address))
+            await scene.pass_time(1.5)
+            assert len(scene.broker.heartbeats) == told + 1
+            assert scene.queues == [0]
+
+        play(story)
+
     def test_dropped_queue_keeps_its_lock_until_the_listener_ends(self) -> None:
         async def story(scene):
             gate = asyncio.Event()
@@ -305,6 +317,19 @@ class TestLocks:
             await scene.end(scene.consumer.stop())
             release.set()
             assert scene.owner() == me
+
+        play(story, settings=ConsumerSettings(stop_seconds=1.0))
+
+    def test_stop_breaks_a_task_off_and_gives_its_lock_back(self) -> None:
+        async def story(scene):
+            async def hang(messages, context):
+                await asyncio.Event().wait()
+
+            scene.broker.put("orders", 0, b"a")
+            await scene.start(Listener(hang))
+            await scene.end(scene.consumer.stop())
+            assert scene.owner() is None
+            assert scene.stored() in (None, 0)
 
         play(story, settings=ConsumerSettings(stop_seconds=1.0))
 

@@ -59,17 +59,22 @@ class Place:
     ) -> Frame:
         name, broker_id = more.pop("name", "broker-a"), more.pop("broker_id", 0)
         version = DataVersion(more.pop("counter", 1), 0, 7)
+        kinds = more.pop("kinds", {})
+        host = more.pop("host", broker_id)
         table = {
-            topic: TopicConfig(topic_name=topic, read_queue_nums=4, write_queue_nums=4) for topic in topics
+            topic: TopicConfig(
+                topic_name=topic, read_queue_nums=4, write_queue_nums=4, **kinds.get(topic, {})
+            )
+            for topic in topics
         }
         body = encode_register_body(
             RegisterBrokerBody([], TopicConfigTable(version, None, table)), compressed
         )
         request = ns.RegisterBroker(
             name,
-            f"127.0.0.{broker_id + 1}:10911",
+            f"127.0.0.{host + 1}:10911",
             "C",
-            f"127.0.0.{broker_id + 1}:10912",
+            f"127.0.0.{host + 1}:10912",
             broker_id,
             compressed=compressed,
             body_crc32=body_crc(body) if crc is None else crc,
@@ -272,6 +277,36 @@ def test_the_order_of_a_topic_is_told_where_configured() -> None:
                 assert json.loads(bytes(answer.body)) == {"table": {"x": "broker-a:4"}}
                 route = await place.json(ns.GetRouteinfoByTopic("x"))
                 assert route.get("orderTopicConf") == ("broker-a:4" if enabled else None)
+
+    run(scenario)
+
+
+def test_the_queues_of_ordered_topics_outlive_their_brokers(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        order = ns.GetRouteinfoByTopic
+        kinds = {"fifo": {"attributes": {"message.type": "FIFO"}}, "marked": {"order": True}, "plain": {}}
+        async with Place(directory=tmp_path) as place:
+            for number, name in enumerate(("broker-a", "broker-b")):
+                await place.register("fifo", "marked", "plain", name=name, host=number, kinds=kinds)
+            gone = ns.UnregisterBroker("broker-b", "127.0.0.2:10911", "C", 0)
+            assert (await place.call(gone)).code == 0
+        async with Place(directory=tmp_path, order_message_enable=True) as place:
+            await place.register("fifo", "marked", "plain", kinds=kinds)
+            found = {topic: (await place.json(order(topic))).get("orderTopicConf") for topic in kinds}
+            assert found == {
+                "fifo": "broker-a:4;broker-b:4",
+                "marked": "broker-a:4;broker-b:4",
+                "plain": None,
+            }
+            await place.call(ns.UpdateNamesrvConfig(), b"orderMessageEnable=false")
+            found = {topic: (await place.json(order(topic))).get("orderTopicConf") for topic in kinds}
+            assert found == {"fifo": "broker-a:4;broker-b:4", "marked": None, "plain": None}
+            await place.register("fifo", "marked", "plain", counter=2)
+            assert (await place.json(order("fifo"))).get("orderTopicConf") is None
+            await place.register("fifo", "marked", "plain", counter=3, kinds=kinds)
+            await place.call(ns.DeleteTopicInNamesrv("fifo"))
+            await place.register("fifo", "marked", "plain", counter=4)
+            assert (await place.json(order("fifo"))).get("orderTopicConf") is None
 
     run(scenario)
 
