@@ -27,7 +27,7 @@ class AsyncAdmin(DeadLetterAdmin, GrowthAdmin, TopicAdmin, MemberAdmin, OffsetAd
             await admin.create_topic("orders", queues=4)
 
     `nameserver`: "host:port;host:port", by default what the variable NAMESRV_ADDR holds. Must be made on the
-    loop that uses it. Methods raise `AnswerError` with the code of a broker that refused, and `RetryError`s
+    loop that uses it. Methods raise `AnswerError` with the code of a broker that refused, and a `RetryError`
     when one could not be reached.
     """
 

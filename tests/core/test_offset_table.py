@@ -1,4 +1,7 @@
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mqframe.core.bodies import ConsumerOffsetTable
 from mqframe.core.loosejson import decode, dumps
@@ -72,3 +75,61 @@ def test_a_real_brokers_file_is_read():
     assert table.query("g", "t", 1) == 7
     assert table.version.timestamp == 5
     assert table.dump().offset_table == {"t@g": {0: 12, 1: 7}}
+
+
+GROUPS, QUEUES = st.sampled_from("gh"), st.integers(0, 1)
+OFFSETS = st.integers(0, 9)
+
+
+class Operators(RuleBasedStateMachine):
+    """Members that commit and pull, and operators that reset, against two plain dictionaries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = OffsetTable(ManualClock())
+        self.stored: dict[tuple[str, int], int] = {}
+        self.pending: dict[tuple[str, int], int] = {}
+
+    @rule(group=GROUPS, queue=QUEUES, offset=OFFSETS)
+    def commit(self, group: str, queue: int, offset: int) -> None:
+        # As the broker does: what members commit does not count while a reset waits for them.
+        assert self.table.reset_pending(group, "t", queue) == ((group, queue) in self.pending)
+        if (group, queue) not in self.pending:
+            self.table.commit(group, "t", queue, offset)
+            self.stored[group, queue] = offset
+
+    @rule(group=GROUPS, queue=QUEUES, offset=OFFSETS)
+    def reset(self, group: str, queue: int, offset: int) -> None:
+        self.table.reset(group, "t", queue, offset)
+        self.stored[group, queue] = self.pending[group, queue] = offset
+
+    @rule(group=GROUPS, queue=QUEUES)
+    def pull(self, group: str, queue: int) -> None:
+        assert self.table.take_reset(group, "t", queue) == self.pending.pop((group, queue), None)
+
+    @rule(group=GROUPS)
+    def remove(self, group: str) -> None:
+        self.table.remove_group(group)
+        for kept in (self.stored, self.pending):
+            for key in [key for key in kept if key[0] == group]:
+                del kept[key]
+
+    @rule()
+    def restart(self) -> None:
+        saved = decode(dumps(self.table.dump()), ConsumerOffsetTable)
+        self.table = OffsetTable(ManualClock())
+        self.table.load(saved)
+        self.pending.clear()  # a reset that nobody took is an ordinary offset after a restart
+
+    @invariant()
+    def the_table_says_what_the_model_says(self) -> None:
+        for group in "gh":
+            for queue in (0, 1):
+                assert self.table.query(group, "t", queue) == self.stored.get((group, queue))
+            offsets = {queue: offset for (name, queue), offset in self.stored.items() if name == group}
+            assert self.table.offsets_of(group, "t") == offsets
+            assert self.table.by_group("t").get(group, {}) == offsets
+
+
+TestOperators = Operators.TestCase
+TestOperators.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
