@@ -65,7 +65,12 @@ class TransactionSends:
         check_message(message, self._body_bytes_max)
         load = self._sends.sender.loader.one(message)
         [transaction_id] = load.ids
-        load.properties += _own_properties(self._group, where)
+        own = _own_properties(self._group, where)
+        fields = {name: getattr(message, name) for name in Message.__struct_fields__}
+        half = HalfMessage(**fields, transaction_id=transaction_id)
+        # What hooks see tells them that it is a half.
+        load.messages = (msgspec.structs.replace(half, properties={**message.properties, **own}),)
+        load.properties += p.encode_properties(own)
         check_properties_size(load.properties, message.topic)
         load.sys_flag |= SysFlag.TRANSACTION_PREPARED
         self._known.begin(transaction_id)
@@ -78,8 +83,7 @@ class TransactionSends:
         ):  # re-raised: nothing was done in this transaction, so nothing is to be delivered
             self._known.end(transaction_id, TransactionOutcome.ROLLBACK)
             raise
-        fields = {name: getattr(message, name) for name in Message.__struct_fields__}
-        return Begun(HalfMessage(**fields, transaction_id=transaction_id), sent)
+        return Begun(half, sent)
 
     async def end(self, begun: Begun, outcome: TransactionOutcome) -> None:
         """Tell the broker, without wanting an answer. What fails is logged: the broker asks later."""
@@ -186,10 +190,10 @@ class OpenTransaction:
         return self._begun
 
 
-def _own_properties(group: str, where: Where) -> str:
+def _own_properties(group: str, where: Where) -> dict[str, str]:
     own = {p.TRANSACTION_PREPARED: "true", p.PRODUCER_GROUP: group}
     if where.check_after is not None:
         if not 0 <= where.check_after < math.inf:
             raise MessageError(f"check_after is {where.check_after}, not a number of seconds from 0 on")
         own[p.CHECK_IMMUNITY_SECONDS] = str(math.ceil(where.check_after))
-    return p.encode_properties(own)
+    return own

@@ -317,10 +317,11 @@ class TestSends:
     def test_a_half_is_sent_once_and_hooks_see_it(self, play: Any) -> None:
         class Watching(SendHook):
             def __init__(self) -> None:
-                self.seen: list[tuple[bytes, Any]] = []
+                self.seen: list[tuple[bytes, Any, Any]] = []
 
             def after(self, context: Any) -> None:
-                self.seen.append((context.messages[0].body, type(context.error)))
+                [half] = context.messages
+                self.seen.append((half.body, half.properties["TRAN_MSG"], type(context.error)))
 
         class Forbids(ForbiddenHook):
             def check(self, context: Any) -> None:
@@ -335,7 +336,7 @@ class TestSends:
             with pytest.raises(AnswerError) as caught:
                 await producer.send_in_transaction(Message("orders", b"x"))
             assert caught.value.code == 16
-            assert watching.seen == [(b"x", type(caught.value))], "16 is tried again for other sends"
+            assert watching.seen == [(b"x", "true", type(caught.value))], "16 is tried again for other sends"
             assert listener.executed == []
 
         play(scenario, broker={"reject_transactions": True})

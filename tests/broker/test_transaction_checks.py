@@ -1,0 +1,288 @@
+"""Checks of halves that stay open, restarts, and an operator who has one checked again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from broker.halves import (
+    COMMIT,
+    INTERVAL,
+    ROLLBACK,
+    Asked,
+    bodies,
+    cursors,
+    end,
+    half,
+    producer,
+    rounds,
+    stored,
+)
+
+from mqframe.core import properties as p
+from mqframe.core.errors import Refusal
+from mqframe.core.host import encode_host
+from mqframe.core.requests.admin import ResumeCheckHalfMessage
+from mqframe.core.requests.messages import CheckTransactionState, EndTransaction
+from mqframe.core.topics import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
+from mqframe.store.incoming import Incoming
+
+
+class TestChecks:
+    def test_a_producer_is_asked_and_its_word_counts(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world, COMMIT)
+            answer = await half(world, queue_id=1)
+            await rounds(world, 1)
+            [request] = asked.requests
+            [copy] = [m for m in stored(world, HALF_TOPIC) if m.queue_offset == 1]
+            assert request == CheckTransactionState(
+                tran_state_table_offset=1, commit_log_offset=copy.commit_log_offset, topic=HALF_TOPIC,
+                msg_id="U1", transaction_id="U1", offset_msg_id=copy.offset_message_id, bname="broker-a",
+            )  # fmt: skip
+            [shown] = asked.halves
+            assert (shown.topic, shown.queue_id, shown.body) == ("t", 1, b"body")
+            assert (shown.queue_offset, shown.commit_log_offset) == (1, copy.commit_log_offset)
+            assert shown.properties[p.CHECK_TIMES] == copy.properties[p.CHECK_TIMES] == "1"
+            assert (shown.born_timestamp, shown.sys_flag) == (1_700_000_000_000, 0)
+            assert bodies(world, "t", 1) == [b"body"]
+            [delivered] = stored(world, "t", 1)
+            assert p.PREPARED_QUEUE_OFFSET not in delivered.properties
+            await rounds(world, 2)
+            assert len(asked.requests) == 1
+            assert (await end(world, answer, COMMIT)).code == 604, "the sender's own end came after it"
+            assert await cursors(world) == (2, 1)
+
+        run(scenario)
+
+    def test_nobody_is_asked_about_what_ended_or_is_young(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world, COMMIT)
+            answer = await half(world, b"done")
+            await end(world, answer, ROLLBACK)
+            await world.clock.aadvance(INTERVAL - 5)
+            await half(world, b"young")
+            await world.clock.aadvance(5)
+            assert (asked.requests, await cursors(world)) == ([], (1, 1))
+            await rounds(world, 1)
+            assert [half.body for half in asked.halves] == [b"young"]
+
+        run(scenario)
+
+    def test_late_ends_of_any_copy_end_the_transaction_once(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            answer = await half(world)
+            await rounds(world, 3)
+            assert [half.properties[p.CHECK_TIMES] for half in asked.halves] == ["1", "2", "3"]
+            assert (await end(world, answer, COMMIT)).code == 0, "the sender itself, after three checks"
+            asked.outcome = COMMIT
+            for request in asked.requests:
+                refused = await world.talker.invoke(
+                    EndTransaction(
+                        "p", request.tran_state_table_offset, request.commit_log_offset, COMMIT, "U1"
+                    )
+                )
+                assert refused.code == 604
+            await rounds(world, 3)
+            assert bodies(world) == [b"body"]
+            assert len(asked.requests) == 3
+            assert bodies(world, OP_HALF_TOPIC) == [b"3"]
+
+        run(scenario)
+
+    def test_fifteen_checks_then_it_is_discarded(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            answer = await half(world)
+            await rounds(world, 15)
+            assert [half.properties[p.CHECK_TIMES] for half in asked.halves] == [str(n) for n in range(1, 16)]
+            assert bodies(world, CHECK_MAX_TIME_TOPIC) == []
+            await rounds(world, 3)
+            assert len(asked.requests) == 15
+            [discarded] = stored(world, CHECK_MAX_TIME_TOPIC)
+            assert (discarded.body, discarded.properties["REAL_TOPIC"]) == (b"body", "t")
+            assert (await end(world, answer, COMMIT)).code == 604
+            assert (bodies(world), await cursors(world)) == ([], (16, 1))
+
+        run(scenario, broker={"client_silent_ms": 100_000_000})
+
+    def test_past_the_time_that_files_are_kept_nobody_is_asked(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            patient = f"CHECK_IMMUNITY_TIME_IN_SECONDS\x01{80 * 3600}\x02"
+            then = world.clock.now_ms() - 72 * 3_600_000
+            await half(world, b"old", patient, born_timestamp=then)
+            await half(world, b"nearly", patient, born_timestamp=then + 40_000)
+            await rounds(world, 1)
+            assert bodies(world, CHECK_MAX_TIME_TOPIC) == [b"old"]
+            await rounds(world, 1)
+            assert bodies(world, CHECK_MAX_TIME_TOPIC) == [b"old", b"nearly"]
+            assert (asked.requests, len(bodies(world, HALF_TOPIC))) == ([], 2)
+
+        run(scenario)
+
+    def test_immunity_is_kept_and_holds_nobody_up(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            await half(world, b"patient", "CHECK_IMMUNITY_TIME_IN_SECONDS\x01100\x02")
+            await half(world, b"plain")
+            await half(world, b"odd", "CHECK_IMMUNITY_TIME_IN_SECONDS\x01soon\x02")
+            await rounds(world, 3)
+            assert [half.body for half in asked.halves] == [b"plain", b"odd"] * 3
+            await rounds(world, 1)
+            assert sorted(half.body for half in asked.halves[6:]) == [b"odd", b"patient", b"plain"]
+            patient = [half for half in asked.halves if half.body == b"patient"]
+            assert [half.properties[p.CHECK_TIMES] for half in patient] == ["1"]
+
+        run(scenario)
+
+    def test_immunity_does_not_hold_the_offsets_up_for_ever(self, run: Any, monkeypatch: Any) -> None:
+        monkeypatch.setattr("mqframe.broker.transactions.BEHIND_MAX", 4)
+
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            patient = await half(world, b"patient", "CHECK_IMMUNITY_TIME_IN_SECONDS\x01100\x02")
+            for number in range(3):
+                await end(world, await half(world, b"%d" % number), COMMIT)
+            await rounds(world, 1)
+            assert await cursors(world) == (0, 0), "not too many"
+            await end(world, await half(world, b"3"), COMMIT)
+            await rounds(world, 1)
+            assert await cursors(world) == (5, 4)
+            copy = stored(world, HALF_TOPIC)[5]
+            assert (copy.body, copy.properties[p.PREPARED_QUEUE_OFFSET]) == (b"patient", "0")
+            assert p.CHECK_TIMES not in copy.properties, "nobody was asked"
+            await world.cluster.restart_broker()
+            assert (await end(world, patient, COMMIT)).code == 0
+            assert (await end(world, patient, COMMIT)).code == 604
+            await rounds(world, 3)
+            assert bodies(world) == [b"0", b"1", b"2", b"3", b"patient"]
+            assert (asked.requests, await cursors(world)) == ([], (6, 5))
+
+        run(scenario)
+
+    def test_any_member_of_the_group_may_answer(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            other = await producer(world, COMMIT, client_id="c2")
+            first = await producer(world)
+            await half(world)
+            await world.talker.client.close()
+            await world.settle()
+            await rounds(world, 1)
+            assert (len(other.requests), first.requests) == (1, [])
+            assert bodies(world) == [b"body"]
+
+        run(scenario)
+
+    def test_producers_are_asked_in_turn(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            one, two = await producer(world), await producer(world, client_id="c2")
+            for _ in range(4):
+                await half(world)
+            await rounds(world, 1)
+            assert (len(one.requests), len(two.requests)) == (2, 2)
+
+        run(scenario)
+
+    def test_a_check_goes_on_after_the_disk_was_full(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world, COMMIT)
+            answer = await half(world)
+            real = world.store.put
+
+            def full(incoming: Incoming) -> Any:
+                raise Refusal(14, "the disk is full")
+
+            world.store.put = full
+            assert (await end(world, answer, COMMIT)).code == 14
+            await rounds(world, 1)
+            assert asked.requests == []
+            world.store.put = real
+            await rounds(world, 1)
+            assert bodies(world) == [b"body"]
+
+        run(scenario)
+
+
+class TestRestarts:
+    @pytest.mark.parametrize("killed", [True, False])
+    def test_what_was_open_is_open_and_what_ended_has_ended(self, run: Any, killed: bool) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            answers = [await half(world, body) for body in (b"committed", b"rolled back", b"open", b"late")]
+            await rounds(world, 1)
+            assert len(asked.requests) == 4
+            await end(world, answers[0], COMMIT)
+            await end(world, answers[1], ROLLBACK)
+            await (world.cluster.kill_broker() if killed else world.cluster.stop_broker())
+            await world.cluster.start_broker()
+            asked.requests.clear()
+            asked.halves.clear()
+            await producer(world, None)
+            assert (await end(world, answers[0], COMMIT)).code == 604
+            assert (await end(world, answers[1], COMMIT)).code == 604
+            assert (await end(world, answers[3], COMMIT)).code == 0
+            asked = Asked(world.talker, COMMIT)
+            await rounds(world, 2)
+            assert [half.body for half in asked.halves] == [b"open"]
+            assert bodies(world) == [b"committed", b"late", b"open"]
+
+        run(scenario)
+
+    def test_ops_of_newer_brokers_are_read(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            await producer(world)
+            for number in range(5):
+                await half(world, b"%d" % number)
+            host = encode_host("127.0.0.1:1")
+            for body, tags in ((b"0,2,", "d"), (b"3", "d"), (b"4", "x"), (b"", "d"), (b"x,99,", "d")):
+                text = p.encode_properties({"TAGS": tags})
+                world.store.put(Incoming(OP_HALF_TOPIC, 0, body, text, 0, host, host))
+            world.store.dispatch()
+            await world.cluster.restart_broker()
+            asked = await producer(world)
+            await rounds(world, 1)
+            assert [half.body for half in asked.halves] == [b"1", b"4"]
+            assert await cursors(world) == (5, 5)
+
+        run(scenario)
+
+
+class TestResume:
+    def test_a_discarded_half_is_checked_again(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            await half(world)
+            await rounds(world, 3)
+            [discarded] = stored(world, CHECK_MAX_TIME_TOPIC)
+            await world.talker.ok(ResumeCheckHalfMessage(discarded.offset_message_id))
+            asked.outcome = COMMIT
+            await rounds(world, 1)
+            assert [half.properties[p.CHECK_TIMES] for half in asked.halves] == ["1", "2", "1"]
+            assert bodies(world) == [b"body"]
+
+        run(scenario, broker={"transaction_check_max": 2})
+
+    def test_an_open_half_begins_anew(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            answer = await half(world)
+            await rounds(world, 2)
+            await world.talker.ok(ResumeCheckHalfMessage(answer.ext["msgId"]))
+            await rounds(world, 1)
+            assert [half.properties[p.CHECK_TIMES] for half in asked.halves] == ["1", "2", "1"]
+            await end(world, answer, COMMIT)
+            refused = await world.talker.invoke(ResumeCheckHalfMessage(answer.ext["msgId"]))
+            assert (refused.code, bodies(world)) == (604, [b"body"])
+
+        run(scenario)
+
+    @pytest.mark.parametrize("message_id", ["", "xyz", "F" * 32, "7F0000010000000000000000000000AA"])
+    def test_what_is_no_half_is_refused(self, run: Any, message_id: str) -> None:
+        async def scenario(world: Any) -> None:
+            plain = await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
+            for wrong in (message_id, plain.ext["msgId"]):
+                assert (await world.talker.invoke(ResumeCheckHalfMessage(wrong))).code == 1
+
+        run(scenario)
