@@ -138,6 +138,41 @@ def test_java_and_python_lite_members_share_a_group(java, cluster: Cluster) -> N
         )
 
 
+def test_java_that_pops_and_a_simple_consumer_share_a_group(newest_java, cluster: Cluster) -> None:
+    cluster.create_topic("popped", queues=4)
+    with Admin(nameserver=cluster.nameserver) as admin:
+        admin.create_group("popping")
+        admin.set_request_mode("popping", "popped", "POP")
+    options = {"nameserver": cluster.nameserver, "consume_from": "first", "await_duration": 0.2}
+    with (
+        Producer("shop", nameserver=cluster.nameserver) as producer,
+        SimpleConsumer("popping", **options) as ours,
+    ):
+        ours.subscribe("popped")
+        theirs = newest_java("Pop", "consume", cluster.nameserver, "popped", "popping")
+        theirs.take("started", 1)
+        mine: list[str] = []
+        other: list[str] = []
+        sent = 0
+
+        def complete() -> bool:
+            nonlocal sent
+            if sent < 400:
+                for _ in range(8):
+                    producer.send(Message("popped", b"%d" % sent))
+                    sent += 1
+            messages = ours.receive(4, 60.0)
+            ours.ack_batch(messages)
+            mine.extend(bodies(messages))
+            other.extend(line[2] for line in theirs.waiting("got"))
+            return len(mine) + len(other) >= 400 and sent == 400
+
+        until(complete)
+        assert Counter(mine + other) == Counter(str(n) for n in range(400))
+        assert mine
+        assert other
+
+
 # Ours on Apache's broker and on our own
 
 
