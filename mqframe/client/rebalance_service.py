@@ -205,6 +205,8 @@ class RebalanceService:
         if not todo:
             return True
         complete = await self._carry_out(todo)
+        if not todo.dropped and owned == [queue for queue in self._pulls.queues if queue.topic == topic]:
+            return complete  # nothing could be taken yet
         self._pulls.share_limits()
         log.info(
             "queues changed",

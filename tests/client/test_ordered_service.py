@@ -144,8 +144,11 @@ class TestLocks:
             scene.give_lock_to("somebody")
             listener = Listener()
             await scene.start(listener)
+            await scene.pass_time(1.0)
+            told = len(scene.broker.heartbeats)
             await scene.pass_time(5.0)
             assert (scene.queues, scene.pulls) == ([], [])
+            assert len(scene.broker.heartbeats) == told
             scene.free_lock()
             await scene.pass_time(0.5)
             assert listener.offsets() == [0]
