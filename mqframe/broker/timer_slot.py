@@ -61,12 +61,14 @@ class SlotDelivery:
             self._listed = True
         positions = self._positions
         while self._at < len(positions):
-            units = self._timer.units(positions[self._at : self._at + _SLICE_MESSAGES])
+            end = min(self._at + _SLICE_MESSAGES, len(positions))
+            units = self._timer.units(positions[self._at : end])
             records = await self._store.records_at([(unit.log_offset, unit.size) for unit in units])
             for unit, record in zip(units, records, strict=True):
                 if record is not None:
                     self._release_one(unit, record)
-                self._at += 1
+                self._at += 1  # so that a message is not stored again when a later one is refused
+            self._at = end
             await asyncio.sleep(0)
 
     async def _list(self) -> None:

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from mqframe.core.errors import Refusal
 from mqframe.core.properties import decode_properties
 from mqframe.core.record import decode_records
+from mqframe.store.incoming import Incoming
 
 LEVELS = [1, 5, 10, 30, *(60 * minutes for minutes in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30)), 3600, 7200]
 
@@ -88,7 +90,7 @@ def test_a_restart_in_the_middle_delivers_what_is_left(run, kill):
         await world.talker.send("t", b"one", "DELAY\x012\x02")
         await world.clock.aadvance(3)
         await world.talker.send("t", b"two", "DELAY\x012\x02")
-        await world.talker.send("t", b"far", "DELAY\x0118\x02")
+        await world.talker.send("t", b"far", "DELAY\x019\x02")
         await world.clock.aadvance(2.5)
         assert bodies(world) == ["one"]
         await restart(world, kill)
@@ -99,7 +101,7 @@ def test_a_restart_in_the_middle_delivers_what_is_left(run, kill):
             assert set(bodies(world)) == {"one", "two"}
         else:
             assert bodies(world) == ["one", "two"]
-        await world.clock.aadvance(7200)
+        await world.clock.aadvance(300)
         assert bodies(world)[-1] == "far"
         assert bodies(world).count("far") == 1
 
@@ -143,3 +145,66 @@ def test_how_far_each_level_is_lies_in_the_file(run):
         await world.cluster.start_broker()
 
     run(scenario)
+
+
+@pytest.mark.parametrize("wish", ["DELAY\x011\x02", "TIMER_DELAY_SEC\x011\x02"])
+def test_what_the_store_refuses_waits_until_it_does_not(run, wish):
+    async def scenario(world):
+        for number in range(5):
+            await world.talker.send("t", str(number).encode(), wish)
+        put, taken = world.store.put, []
+
+        def take_two(incoming):
+            if incoming.topic == "t" and len(taken) >= 2:
+                raise Refusal(14, "disk full")
+            taken.append(incoming.topic)
+            return put(incoming)
+
+        world.store.put = take_two
+        await world.clock.aadvance(5)
+        assert bodies(world) == ["0", "1"]
+        world.store.put = put
+        await world.clock.aadvance(0.5)
+        assert bodies(world) == ["0", "1", "2", "3", "4"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("wish", ["DELAY\x011\x02", "TIMER_DELAY_SEC\x011\x02"])
+def test_what_the_store_will_never_take_holds_nobody_up(run, wish):
+    async def scenario(world):
+        for number in range(3):
+            await world.talker.send("t", str(number).encode(), wish)
+        put = world.store.put
+
+        def refuse_one(incoming):
+            if incoming.topic == "t" and bytes(incoming.body) == b"1":
+                raise Refusal(13, "too large")
+            return put(incoming)
+
+        world.store.put = refuse_one
+        await world.clock.aadvance(2)
+        assert bodies(world) == ["0", "2"]
+
+    run(scenario)
+
+
+def test_strangers_in_the_delay_topic_hold_nobody_up(run):
+    async def scenario(world):
+        for properties in (
+            "",
+            "REAL_TOPIC\x01t\x02",
+            "REAL_TOPIC\x01RMQ_SYS_TRANS_HALF_TOPIC\x02REAL_QID\x010\x02",
+        ):
+            put_stranger(world, properties)
+        await world.talker.send("t", b"mine", "DELAY\x011\x02")
+        await world.clock.aadvance(1)
+        assert bodies(world) == ["mine"]
+
+    run(scenario)
+
+
+def put_stranger(world, properties):
+    host = bytes(8)
+    world.store.put(Incoming("SCHEDULE_TOPIC_XXXX", 0, b"stranger", properties, 0, host, host))
+    world.store.dispatch()

@@ -114,7 +114,7 @@ class TimerStore:
             position = unit.previous
 
     def units(self, positions: array[int]) -> list[Unit]:
-        """The units at these positions."""
+        """The units at these positions, those that are still there."""
         return [unit for position in positions if (unit := self._log.unit(position)) is not None]
 
     def delivered(self, slot: Slot) -> None:
