@@ -461,8 +461,18 @@ def test_broadcasting_drops_what_failed_and_subscribes_no_retry_topic(tmp_path) 
     play(story)
 
 
-@pytest.mark.parametrize("limits", [{"queue_messages_max": 50}, {"topic_messages_max": 100}])
-def test_slow_listener_keeps_its_queues_and_its_limits(limits) -> None:
+@pytest.mark.parametrize(
+    ("limits", "least", "all_of_them"),
+    [
+        ({"queue_messages_max": 50}, 51, 1000),
+        ({"topic_messages_max": 100}, 51, 1000),
+        # Records of these messages have about 300 bytes.
+        ({"queue_bytes_max": 15_000}, 40, 1000),
+        ({"topic_bytes_max": 30_000}, 40, 1000),
+        ({"held_bytes_max": 15_000}, 1, 110),
+    ],
+)
+def test_slow_listener_keeps_its_queues_and_its_limits(limits, least, all_of_them) -> None:
     async def story(scene):
         gate = asyncio.Event()
         settings = ConsumerSettings(consume_timeout_seconds=7200.0, consume_tasks=4, **limits)
@@ -480,13 +490,14 @@ def test_slow_listener_keeps_its_queues_and_its_limits(limits) -> None:
         for _ in range(40):
             await scene.producer.send_batch([Message("orders", b"x" * 100)] * 25)
         before = consumer.queues
-        for _ in range(10):
-            await scene.clock.aadvance(60.0)
+        for _ in range(2):
+            await scene.clock.aadvance(130.0)  # longer than a queue may go without a pull
             info = await scene.admin.running_info(GROUP, consumer.client_id)
             held = {q: each.cached_msg_count for q, each in info.mq_table.items() if q.topic == "orders"}
             assert set(held) == set(before)
             # One pull may pass the limit, which is looked at before it.
-            assert all(50 < count <= 50 + 32 for count in held.values())
+            assert all(least <= count <= 51 + 32 for count in held.values())
+            assert sum(held.values()) <= all_of_them
             assert not any(each.dropped for each in info.mq_table.values())
         assert consumer.queues == before
         gate.set()
