@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from mqframe.client.instance import ClientInstance
 from mqframe.client.sends import Sends
 from mqframe.client.settings import ProducerSettings
-from mqframe.core.clock import Clock
-from mqframe.core.errors import MqframeError, RouteError
+from mqframe.core.errors import CallTimeout, MqframeError, RouteError
 from mqframe.core.message import Message, MessageQueue, ReceivedMessage
 from mqframe.core.message_checks import check_message, check_properties_size
 from mqframe.core.request_reply import request_properties
 from mqframe.core.topics import reply_topic
 from mqframe.log import get_logger
+from mqframe.net.clock import LoopClock, within
 
 log = get_logger("client")
 
@@ -20,14 +22,14 @@ class Requests:
     """Sends requests by `sends`, on the loop of `instance`."""
 
     def __init__(
-        self, instance: ClientInstance, sends: Sends, clock: Clock, settings: ProducerSettings
+        self, instance: ClientInstance, sends: Sends, clock: LoopClock, settings: ProducerSettings
     ) -> None:
         self._instance = instance
         self._sends = sends
         self._clock = clock
         self._body_bytes_max = settings.body_bytes_max
         self._seconds = settings.reply_timeout_seconds
-        self._ready: set[str] = set()
+        self._known: dict[str, asyncio.Future[None]] = {}
 
     async def request(
         self,
@@ -41,8 +43,9 @@ class Requests:
         seconds = self._seconds if timeout is None else timeout
         deadline = self._clock.monotonic() + seconds
         check_message(message, self._body_bytes_max)
-        if message.topic not in self._ready:
-            await self._become_known(message.topic)
+        known = self._known.get(message.topic)
+        if known is None or not known.done() or known.cancelled() or known.exception() is not None:
+            await self._make_known(message.topic, seconds)
         replies = self._instance.replies
         correlation_id, reply = replies.expect(deadline)
         try:
@@ -62,6 +65,23 @@ class Requests:
             if reply.done() and not reply.cancelled():
                 reply.exception()  # whoever gave up will not ask for it
 
+    async def _make_known(self, topic: str, seconds: float) -> None:
+        """Wait until brokers know this client; the first requests of a topic share the way there.
+
+        Raises `RouteError`, also when it takes longer than `seconds`.
+        """
+        known = self._known.get(topic)
+        if known is None or known.done():
+            known = self._known[topic] = asyncio.ensure_future(self._become_known(topic))
+            known.add_done_callback(_look_at)
+        try:
+            await within(self._clock, seconds, asyncio.shield(known))
+        except CallTimeout:
+            raise RouteError(
+                f"brokers of topic {topic} did not get to know this client within {seconds:g} s; "
+                "nothing was sent"
+            ) from None
+
     async def _become_known(self, topic: str) -> None:
         """Have the brokers that may get the reply know this client before the request leaves.
 
@@ -75,4 +95,9 @@ class Requests:
             except RouteError as problem:
                 log.info("reply topic has no route", cluster=cluster, reason=str(problem))
         await instance.heartbeat_now()
-        self._ready.add(topic)
+
+
+def _look_at(known: asyncio.Future[None]) -> None:
+    # Whoever waited for it may be gone; an error that nobody looks at would be logged as a fault.
+    if not known.cancelled():
+        known.exception()

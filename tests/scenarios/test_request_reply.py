@@ -20,6 +20,7 @@ from mqframe import (
     Producer,
     PushConsumer,
     RequestTimeout,
+    RouteError,
     reply_to,
 )
 from mqframe.client.settings import ClientSettings, ProducerSettings
@@ -140,6 +141,25 @@ def test_a_request_to_a_queue_and_by_key() -> None:
     play(story)
 
 
+def test_a_reply_may_be_sent_without_waiting_but_not_packed_with_others() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        await scene.responder("b", answering, answer=None)
+        waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=30))
+        while not scene.asked:
+            await scene.clock.aadvance(0.1)
+        reply = reply_to(scene.asked[0], b"answer")
+        with pytest.raises(MessageError, match="cannot be packed"):
+            await answering.submit(reply)
+        with pytest.raises(MessageError, match="cannot be packed"):
+            await answering.send_batch([reply])
+        assert not waiting.done()
+        await answering.send_oneway(reply)
+        assert (await waiting).body == b"answer"
+
+    play(story)
+
+
 def test_large_bodies_are_packed_both_ways() -> None:
     async def story(scene):
         asking, answering = await scene.producer("a"), await scene.producer("b")
@@ -227,6 +247,20 @@ def test_requests_that_cannot_be_sent() -> None:
         assert len(asking.instance.replies) == 0
 
     play(story)
+
+
+def test_a_topic_that_does_not_exist_yet() -> None:
+    async def story(scene):
+        asking, answering = await scene.producer("a"), await scene.producer("b")
+        with pytest.raises(RouteError):
+            await scene.end(asking.request(Message("later", b"x"), timeout=5))
+        assert len(asking.instance.replies) == 0
+        await scene.cluster.create_topic("later", 1)
+        await scene.responder("b", answering, "later")
+        reply = await scene.end(asking.request(Message("later", b"x"), timeout=30))
+        assert reply.body == b"X"
+
+    play(story, broker={"auto_create_topics": False})
 
 
 def test_a_reply_to_a_client_that_left_fails_at_the_replier() -> None:
