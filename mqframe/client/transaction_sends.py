@@ -89,19 +89,19 @@ class TransactionSends:
         """Tell the broker, without wanting an answer. What fails is logged: the broker asks later."""
         sent, half = begun.sent, begun.half
         self._known.end(half.transaction_id, outcome)
-        request = EndTransaction(
-            producer_group=self._group,
-            tran_state_table_offset=sent.queue_offset,
-            commit_log_offset=parse_offset_id(sent.offset_message_id)[1],
-            commit_or_rollback=int(outcome),
-            msg_id=sent.message_id,
-            topic=half.topic,
-            from_transaction_check=False,
-            transaction_id=sent.transaction_id or half.transaction_id,
-            bname=sent.queue.broker_name,
-        )
         sender = self._sends.sender
         try:
+            request = EndTransaction(
+                producer_group=self._group,
+                tran_state_table_offset=sent.queue_offset,
+                commit_log_offset=parse_offset_id(sent.offset_message_id)[1],
+                commit_or_rollback=int(outcome),
+                msg_id=sent.message_id,
+                topic=half.topic,
+                from_transaction_check=False,
+                transaction_id=sent.transaction_id or half.transaction_id,
+                bname=sent.queue.broker_name,
+            )
             route = await sender.route(half.topic, self._seconds)
             address = await sender.address(route, sent.queue, self._seconds)
             await sender.port.oneway(address, request, timeout=self._seconds)
@@ -167,6 +167,8 @@ class OpenTransaction:
 
     async def begin(self) -> None:
         """Send the half message. Raises as `send`, and `AnswerError` unless the status is SEND_OK."""
+        if self._begun is not None:
+            raise ClosedError("the transaction has begun before; make a new one for each block")
         begun = await self._sends.begin(self._message, self._where)
         if not begun.stored_ok:
             await self._sends.end(begun, TransactionOutcome.ROLLBACK)

@@ -304,6 +304,19 @@ class TestBlocks:
 
         play(scenario)
 
+    def test_a_block_is_for_one_transaction(self, play: Any) -> None:
+        async def scenario(scene: Scene) -> None:
+            transaction = (await scene.producer()).transaction(Message("orders", b"x"))
+            async with transaction:
+                pass
+            with pytest.raises(ClosedError, match="has begun before"):
+                async with transaction:
+                    raise AssertionError("the block must not begin")
+            await scene.until(scene.bodies)
+            assert scene.bodies(HALF_TOPIC) == [b"x"]
+
+        play(scenario)
+
     def test_a_block_that_did_not_begin_has_nothing_to_tell(self, play: Any) -> None:
         async def scenario(scene: Scene) -> None:
             transaction = (await scene.producer()).transaction(Message("orders", b"x"))
