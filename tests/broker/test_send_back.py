@@ -1,6 +1,7 @@
 """Failed messages that consumers hand back: 36."""
 
 import pytest
+from recorded import FRAMES, Recorded
 
 from mqframe.core.bodies import SubscriptionData
 from mqframe.core.codes import SysFlag
@@ -14,6 +15,7 @@ from mqframe.core.requests.admin import (
     UpdateAndCreateTopic,
     UpdateBrokerConfig,
 )
+from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
@@ -315,3 +317,24 @@ def test_with_synchronous_flush_the_answer_waits_for_the_disk(run):
         assert world.store.flushed_offset >= lying(world, "%DLQ%g")[0].commit_log_offset
 
     run(scenario, store={"flush": "SYNC_FLUSH"})
+
+
+RECORDED = [frame for frame in FRAMES if frame.side == "request" and frame.request_code == 36]
+
+
+@pytest.mark.parametrize("frame", RECORDED, ids=lambda frame: frame.name)
+def test_recorded_requests_get_the_recorded_answer(run, frame: Recorded):
+    (answer,) = [each for each in FRAMES if each.name == frame.name and each.side == "response"]
+
+    async def scenario(world):
+        # The recorded offset is one of another log.
+        ext = {**frame.facts["extFields"], "offset": str(await sent(world))}
+        got = await world.talker.invoke(decode_fields(ext, ConsumerSendMsgBack))
+        facts = answer.facts
+        assert (got.code, got.remark, got.ext) == (facts["code"], facts["remark"], facts["extFields"])
+        level = int(ext["delayLevel"]) or 3
+        (waiting,) = lying(world, "SCHEDULE_TOPIC_XXXX", level - 1)
+        assert waiting.properties["REAL_TOPIC"] == f"%RETRY%{ext['group']}"
+
+    assert len(RECORDED) == 8
+    run(scenario)
