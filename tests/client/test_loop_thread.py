@@ -1,4 +1,6 @@
 import asyncio
+import os
+import signal
 import threading
 
 import pytest
@@ -51,3 +53,25 @@ def test_after_the_end():
     thread.stop()
     with pytest.raises(ClosedError):
         thread.call(name())
+
+
+def test_an_interrupt_of_the_caller_cancels_the_work(thread):
+    begun, cancelled = threading.Event(), threading.Event()
+
+    async def work():
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cancelled.set()
+
+    def interrupt():
+        assert begun.wait(20)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        thread.call(work())
+    assert cancelled.wait(20)
+    interrupter.join()
