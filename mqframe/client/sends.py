@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from mqframe.client.load import Load
 from mqframe.client.producer_parts import ProducerParts
 from mqframe.client.room import Room
@@ -14,6 +16,7 @@ from mqframe.client.send import Sender
 from mqframe.core.errors import MessageError, answer_error
 from mqframe.core.message import Message, MessageQueue, SendResult
 from mqframe.core.message_checks import check_batch, check_message, check_properties_size
+from mqframe.core.properties import decode_properties
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.route import TopicRoute
 from mqframe.core.send_rules import NEVER, RetryRules
@@ -84,6 +87,9 @@ class Sends:
         check_message(message, self._body_bytes_max)
         load = self.sender.loader.one(message)
         load.properties += wish
+        # Hooks see what is asked of the broker.
+        asked = {**message.properties, **decode_properties(wish)}
+        load.messages = (msgspec.structs.replace(message, properties=asked),)
         check_properties_size(load.properties, message.topic)
         return load
 

@@ -124,18 +124,14 @@ def test_our_tools_look_into_javas_members(java: StartJava, cluster: Cluster, ad
     running.finish()
 
 
-@pytest.mark.parametrize("server_side", [True, False], ids=["kept", "told"])
-def test_our_tools_reset_javas_members(newest_java: StartJava, server_side: bool) -> None:
-    with Cluster(broker={"server_side_reset": server_side}) as cluster:
-        cluster.create_topic(TOPIC, 2)
-        send(cluster, b"0", b"1")
-        running = newest_java("Sight", "consume", cluster.nameserver, "theirs", TOPIC)
-        running.take("got", 2)
-        with Admin(nameserver=cluster.nameserver) as admin:
-            until(lambda: admin.lag("theirs", TOPIC) == 0)
-            assert admin.reset_queue_offset("theirs", QUEUE, 1) == 1
-            assert running.take("got", 1) == [["got", "1", "1"]]
-        running.finish()
+def test_our_tools_reset_javas_members(newest_java: StartJava, cluster: Cluster, admin: Admin) -> None:
+    send(cluster, b"0", b"1")
+    running = newest_java("Sight", "consume", cluster.nameserver, "theirs", TOPIC)
+    running.take("got", 2)
+    until(lambda: admin.lag("theirs", TOPIC) == 0)
+    assert admin.reset_queue_offset("theirs", QUEUE, 1) == 1
+    assert running.take("got", 1) == [["got", "1", "1"]]
+    running.finish()
 
 
 def test_java_reads_our_traces(java: StartJava, cluster: Cluster, admin: Admin) -> None:

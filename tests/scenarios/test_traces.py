@@ -11,6 +11,7 @@ from mqframe import (
     AsyncAdmin,
     AsyncProducer,
     AsyncPushConsumer,
+    AsyncTransactionProducer,
     ClientSettings,
     ConsumeResult,
     Message,
@@ -20,7 +21,7 @@ from mqframe import (
 )
 from mqframe.core.requests.admin import GetTopicConfig
 from mqframe.core.topics import TRACE_TOPIC
-from mqframe.core.trace import TraceKind
+from mqframe.core.trace import TraceKind, TraceMessageType
 from mqframe.testing.cluster import AsyncCluster, Cluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -105,6 +106,28 @@ def test_what_is_left_is_sent_at_the_stop():
         sent = await producer.send(Message("orders", b"one"))
         await end(clock, producer.stop())
         assert [each.kind for each in await admin.message_trace(sent.message_id)] == [TraceKind.PUB]
+
+    play(story, broker={"trace_topic": True})
+
+
+def test_delayed_messages_and_halves_are_told_apart():
+    async def story(cluster, clock, admin):
+        producer = AsyncTransactionProducer(
+            "shop", nameserver=cluster.nameserver, clock=clock, send_hooks=["trace"]
+        )
+        await producer.start()
+        sent = [
+            await producer.send(Message("orders", b"plain")),
+            await producer.send(Message("orders", b"level"), delay_level=2),
+            await producer.send(Message("orders", b"time"), delay=60),
+        ]
+        async with producer.transaction(Message("orders", b"half")) as transaction:
+            transaction.commit()
+        await end(clock, producer.stop())
+        kinds = [(await admin.message_trace(each.message_id))[0].message_type for each in sent]
+        assert kinds == [TraceMessageType.NORMAL, TraceMessageType.DELAY, TraceMessageType.DELAY]
+        half = await admin.message_trace(transaction.sent.message_id)
+        assert [each.message_type for each in half] == [TraceMessageType.TRANSACTION_HALF]
 
     play(story, broker={"trace_topic": True})
 
