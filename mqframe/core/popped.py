@@ -52,6 +52,12 @@ class PoppedMessage(ReceivedMessage):
         """How often the message was handed out, this time included."""
         return self.reconsume_times + 1
 
+    def __repr__(self) -> str:
+        return (
+            f"<PoppedMessage {self.topic}/{self.queue_id}@{self.queue_offset} id={self.message_id}"
+            f" attempt={self.delivery_attempt} {self.store_size} bytes>"
+        )
+
     def hidden_anew(self, receipt_handle: str, deadline: float) -> None:
         """Its time was changed."""
         self.receipt_handle = receipt_handle

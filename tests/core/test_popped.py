@@ -56,6 +56,8 @@ def test_handles_come_from_the_offsets_of_the_answer() -> None:
     assert message.properties["1ST_POP_TIME"] == "1000"
     assert (message.broker_name, message.body, message.delivery_attempt) == ("broker-a", b"body 5", 1)
     assert (message.deadline, message.acknowledged) == (9.0, False)
+    assert repr(message).startswith("<PoppedMessage orders/1@5 id=")
+    assert " attempt=1 " in repr(message)
 
 
 def test_an_answer_without_offsets_stands_for_itself() -> None:
