@@ -89,7 +89,9 @@ class SendBack:
             self._max,
             name,
         )
-        await self._instance.call(address, request, timeout=ANSWER_SECONDS)
+        answer = await self._instance.remoting.invoke(address, request, timeout=ANSWER_SECONDS)
+        if answer.code not in STORED_CODES:
+            raise answer_error(answer.code, answer.remark, address)
         await self._know_retry_route(name)
 
     async def _know_retry_route(self, broker_name: str) -> None:

@@ -175,6 +175,15 @@ def test_a_copy_is_tried_three_times():
     play(story)
 
 
+def test_what_was_taken_back_with_a_late_flush_is_not_sent_again():
+    async def story(broker, back):
+        broker.script(ConsumerSendMsgBack, refused(broker, 10))
+        await back.hand_back(message())
+        assert sent(broker) == []
+
+    play(story)
+
+
 @pytest.mark.parametrize("code", [10, 11, 12])
 def test_a_copy_whose_flush_was_late_is_stored(code):
     async def story(broker, back):
