@@ -366,7 +366,12 @@ class OrderedService:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a queue stands still", group=self._group, exc_info=task.exception())
 
     def _log_failure(self, call: OrderedCall) -> None:
         queue = call.held.queue

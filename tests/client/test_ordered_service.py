@@ -306,6 +306,33 @@ class TestLocks:
 
         play(story)
 
+    def test_queue_that_begins_anew_waits_for_the_listener_that_still_runs(self) -> None:
+        """Its offset did not exist any more; what was held of it is given up, its lock is kept."""
+
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def hang(messages, context):
+                await gate.wait()
+                return OK
+
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = Listener(hang, OK)
+            await scene.start(listener)
+            scene.broker.put("orders", 0, *[b"x"] * 8)
+            scene.broker.cut("orders", 0, 8)
+            await scene.pass_time(20.0)
+            assert max(scene.pulls) > 8
+            assert listener.offsets() == [0]
+            gate.set()
+            await scene.pass_time(0.2)
+            assert listener.offsets() == [0, 8, 9]
+            assert listener.most == 1
+            await scene.pass_time(5.0)
+            assert scene.stored() == 10
+
+        play(story, settings=ConsumerSettings(pull_messages_max=2))
+
     def test_stop_leaves_the_lock_of_a_listener_that_does_not_end(self) -> None:
         async def story(scene):
             def hang(messages, context):
