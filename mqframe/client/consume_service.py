@@ -206,8 +206,14 @@ class ConsumeService:
         # They stay held meanwhile, so nothing past them is committed, and they count in flow control.
         task = asyncio.ensure_future(self._go_back(held, messages, level))
         self._going_back.add(task)
-        task.add_done_callback(self._going_back.discard)
+        task.add_done_callback(self._gone_back)
         return []
+
+    def _gone_back(self, task: asyncio.Task[None]) -> None:
+        self._going_back.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            # They stay held, so that they are not committed, and come again to the queue's next owner.
+            log.error("handing messages back failed", group=self._group, exc_info=task.exception())
 
     async def _go_back(self, held: ProcessQueue, messages: list[ReceivedMessage], level: int) -> None:
         gone = await asyncio.gather(*[self._went_back(held, message, level) for message in messages])
