@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -40,6 +40,32 @@ def received_message(offset: int = 42) -> ReceivedMessage:
         "orders", 1, offset, offset * 200, 200, TIME_MS, TIME_MS + 1, host, host, 0, 0, 0, 0, 0,
         b"body", b"TAGS\x01paid\x02KEYS\x01o-1\x02UNIQ_KEY\x017F00000100\x02", "broker-a",
     )  # fmt: skip
+
+
+class ConformancePort:
+    """A port that keeps what a hook hands over. `taken`: whether messages are accepted."""
+
+    client_id = "10.0.0.1@42"
+
+    def __init__(self, *, taken: bool = True) -> None:
+        self.messages: list[Message] = []
+        self.actions: list[Callable[[], None]] = []
+        self._taken = taken
+
+    def now_ms(self) -> int:
+        """Always the same moment."""
+        return TIME_MS
+
+    def send(self, message: Message) -> bool:
+        """Keep `message`, unless nothing is accepted."""
+        if self._taken:
+            self.messages.append(message)
+        return self._taken
+
+    def every(self, seconds: float, action: Callable[[], None]) -> None:
+        """Keep `action`."""
+        assert seconds > 0
+        self.actions.append(action)
 
 
 class SendHookConformance:
@@ -92,6 +118,23 @@ class SendHookConformance:
             context.error = CallTimeout("3 s")
             self.make().after(context)
 
+    @pytest.mark.parametrize("taken", [True, False])
+    def test_it_works_between_the_start_and_the_stop_of_a_client(self, taken: bool) -> None:
+        """Whether or not the client takes messages of the hook, and after the stop."""
+        hook, port = self.make(), ConformancePort(taken=taken)
+        hook.detach()
+        hook.attach(port)
+        for context in self.contexts():
+            hook.before(context)
+            context.result = sent_result()
+            hook.after(context)
+        for action in port.actions:
+            action()
+        hook.detach()
+        for context in self.contexts():
+            hook.before(context)
+            hook.after(context)
+
 
 class ConsumeHookConformance:
     """A consume hook takes every outcome of a listener, and leaves the messages alone."""
@@ -131,6 +174,21 @@ class ConsumeHookConformance:
         context = self.context()
         context.outcome, context.success = "success", True
         self.make().after(context)
+
+    @pytest.mark.parametrize("taken", [True, False])
+    def test_it_works_between_the_start_and_the_stop_of_a_client(self, taken: bool) -> None:
+        """Whether or not the client takes messages of the hook, and after the stop."""
+        hook, port = self.make(), ConformancePort(taken=taken)
+        hook.detach()
+        hook.attach(port)
+        for _ in range(2):
+            context = self.context()
+            hook.before(context)
+            context.outcome, context.success = "success", True
+            hook.after(context)
+            for action in port.actions:
+                action()
+            hook.detach()
 
 
 class ForbiddenHookConformance:
