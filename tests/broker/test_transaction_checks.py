@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -182,6 +184,24 @@ class TestChecks:
                 await half(world)
             await rounds(world, 1)
             assert (len(one.requests), len(two.requests)) == (2, 2)
+
+        run(scenario)
+
+    def test_many_are_checked_in_slices(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            for _ in range(100):
+                await half(world)
+            world.clock.advance(INTERVAL)
+            seen = [100]
+            while seen[-1] < 200:
+                await asyncio.sleep(0)
+                world.store.dispatch()
+                seen.append(world.store.queue_max(HALF_TOPIC, 0))
+            steps = {after - before for before, after in pairwise(seen)} - {0}
+            assert steps == {32, 4}, "others have their turn after every 32"
+            await world.settle()
+            assert len(asked.requests) == 100
 
         run(scenario)
 
