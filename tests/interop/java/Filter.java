@@ -60,11 +60,10 @@ public class Filter {
         consumer.setHeartbeatBrokerInterval(1000);
         consumer.start();
         java.util.Set<MessageQueue> queues = consumer.fetchSubscribeMessageQueues(topic);
-        Thread.sleep(2500);  // the client filters only once a heartbeat told it the broker's version
         for (MessageQueue queue : queues) {
             long offset = consumer.minOffset(queue), max = consumer.maxOffset(queue);
             while (offset < max) {
-                PullResult result = consumer.pull(queue, MessageSelector.bySql(sql), offset, 32);
+                PullResult result = pull(consumer, queue, sql, offset);
                 Interop.say("pull", result.getPullStatus(), result.getNextBeginOffset());
                 if (result.getMsgFoundList() != null)
                     for (MessageExt m : result.getMsgFoundList())
@@ -73,6 +72,18 @@ public class Filter {
             }
         }
         consumer.shutdown();
+    }
+
+    /** The client filters only once a heartbeat told it the broker's version; until then it refuses to pull. */
+    static PullResult pull(DefaultMQPullConsumer consumer, MessageQueue queue, String sql, long offset) throws Exception {
+        for (int tries = 1; ; tries++) {
+            try {
+                return consumer.pull(queue, MessageSelector.bySql(sql), offset, 32);
+            } catch (MQClientException problem) {
+                if (tries == 100 || !String.valueOf(problem.getErrorMessage()).contains("not upgrade")) throw problem;
+                Thread.sleep(100);
+            }
+        }
     }
 
     /** What the client is told of an expression that is none. */
