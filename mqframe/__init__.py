@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from mqframe.core.popped import PoppedMessage
     from mqframe.core.pull import PullResult, PullStatus
     from mqframe.core.request_reply import ReplyMessage, reply_to
+    from mqframe.core.topic_growth import TopicGrowth
     from mqframe.core.transaction_outcome import TransactionOutcome
     from mqframe.hooks.interfaces import (
         AllocationStrategy,
@@ -115,6 +116,7 @@ _HOME = {
         "client.transaction_listener": "HalfMessage TransactionListener TransactionSendResult",
         "client.transaction_producer": "AsyncTransaction AsyncTransactionProducer",
         "client.transaction_record": "DatabaseOutcome",
+        "core.topic_growth": "TopicGrowth",
         "core.transaction_outcome": "TransactionOutcome",
         "client.producer": "AsyncProducer",
         "client.pull": "AsyncPuller",
@@ -220,6 +222,7 @@ __all__ = [
     "StoreSettings",
     "TooMuchInFlight",
     "Transaction",
+    "TopicGrowth",
     "TransactionListener",
     "TransactionOutcome",
     "TransactionProducer",
