@@ -12,7 +12,7 @@ from mqframe.core.broker_info import (
     GroupForbidden,
     QueueEntries,
 )
-from mqframe.core.loosejson import decode
+from mqframe.core.loosejson import decode, dumps, loads
 from mqframe.core.message import MessageQueue
 from mqframe.core.requests.admin import DeleteSubscriptionGroup, DeleteTopicInBroker
 from mqframe.core.requests.consumers import UpdateConsumerOffset
@@ -210,5 +210,25 @@ def test_cleaning_up_now_leaves_what_is_used(run):
         for request in (CleanExpiredConsumeQueue(), CleanUnusedTopic(), DeleteExpiredCommitLog()):
             await world.talker.ok(request)
         assert (world.store.queue_min("t", 0), world.store.queue_max("t", 0)) == (0, 3)
+
+    run(scenario)
+
+
+def test_queues_of_topics_that_are_not_there_any_more_are_cleaned_away(run):
+    async def scenario(world):
+        await fill(world)
+        await world.cluster.create_topic("gone", 1)
+        await world.talker.ok_send("gone", KEY)
+        await world.cluster.stop_broker()
+        file = world.cluster.directory / "broker-a" / "config" / "topics.json"
+        saved = loads(file.read_bytes())
+        del saved["topicConfigTable"]["gone"]
+        file.write_bytes(dumps(saved))
+        await world.cluster.start_broker()
+        world.talker = world.join()
+        assert ("gone", 0) in set(world.store.queues())
+        await world.talker.ok(CleanUnusedTopic())
+        assert {topic for topic, _ in world.store.queues()} == {"t"}
+        assert world.store.queue_max("t", 0) == 3
 
     run(scenario)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from datetime import datetime
 
 import pytest
 
@@ -66,6 +67,15 @@ def test_young_files_stay(opened, message, clock, tmp_path, always):
     fill(store, message, 30)
     age(store, tmp_path / "store", 71, 4, clock)
     assert store.clean() == []
+
+
+def test_an_operator_does_not_wait_for_the_hour(opened, message, clock, tmp_path):
+    hour = datetime.fromtimestamp(clock.now_ms() / 1000).hour
+    store = opened(commit_log_file_bytes=4096, delete_when=f"{(hour + 12) % 24:02}")
+    fill(store, message, 30)
+    age(store, tmp_path / "store", 100, 2, clock)
+    assert store.clean() == []
+    assert len(store.clean(any_hour=True)) == 2
 
 
 def test_the_file_being_written_stays(opened, message, clock, tmp_path, always):
