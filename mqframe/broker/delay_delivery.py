@@ -25,6 +25,8 @@ log = get_logger("broker")
 _SLICE_MESSAGES: Final = 64
 """Delivered before other work of the loop gets its turn: about 2 ms."""
 _RETRY_MS: Final = 100
+_SETTLE_MS: Final = 1000
+"""How soon to look whether the disk has what was delivered."""
 
 
 class DelayDelivery(Part):
@@ -118,7 +120,10 @@ class DelayDelivery(Part):
                     return _RETRY_MS
                 self._refused = False
                 await asyncio.sleep(0)
-        return self._next_wait()
+        wait = self._next_wait()
+        if self._offsets.is_settled:
+            return wait
+        return _SETTLE_MS if wait is None else min(wait, _SETTLE_MS)
 
     async def _deliver(self, queue_id: int, level: LevelSchedule) -> bool:
         """Deliver a slice of what is due; False when nothing was."""

@@ -123,6 +123,11 @@ class DelayOffsets:
             self._saved[level] = offset
             self.changes += 1
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether what is to be saved says all that was delivered."""
+        return not self._marks
+
     def load(self, table: DelayOffsetTable) -> None:
         """Take over what was saved."""
         self._saved = dict(table.offset_table)

@@ -208,3 +208,19 @@ def put_stranger(world, properties):
     host = bytes(8)
     world.store.put(Incoming("SCHEDULE_TOPIC_XXXX", 0, b"stranger", properties, 0, host, host))
     world.store.dispatch()
+
+
+@pytest.mark.parametrize("wish", ["DELAY\x011\x02", "TIMER_DELAY_SEC\x011\x02"])
+def test_a_kill_long_after_a_delivery_does_not_repeat_it(run, wish):
+    async def scenario(world):
+        for number in range(3):
+            await world.talker.send("t", str(number).encode(), wish)
+        for _ in range(40):
+            await world.clock.aadvance(0.5)
+            await world.settle()
+        assert len(bodies(world)) == 3
+        await restart(world, kill=True)
+        await world.clock.aadvance(10)
+        assert bodies(world) == ["0", "1", "2"]
+
+    run(scenario)

@@ -218,13 +218,13 @@ def test_three_days_ahead_with_a_round_in_between(run):
         await world.settle()
         for part in (1.2, 1.2, 0.5):
             await world.cluster.stop_broker()
-            await world.clock.aadvance(part * DAY)
+            world.clock.advance(part * DAY)
             await world.cluster.start_broker()
             await advance_and_settle(world, 1)
             assert bodies(world) == []
         assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 2
         await world.cluster.stop_broker()
-        await world.clock.aadvance(0.1 * DAY - 3.001)
+        world.clock.advance(0.1 * DAY - 3.001)
         await world.cluster.start_broker()
         await world.settle()
         assert bodies(world) == []

@@ -46,11 +46,11 @@ def test_what_is_saved_never_runs_ahead_of_the_disk():
     offsets.delivered(2, 7, 2000)
     offsets.delivered(1, 6, 3000)
     offsets.settle(999)
-    assert (offsets.dump().offset_table, offsets.changes) == ({}, 0)
+    assert (offsets.dump().offset_table, offsets.changes, offsets.is_settled) == ({}, 0, False)
     offsets.settle(2000)
     assert offsets.dump().offset_table == {1: 5, 2: 7}
     offsets.settle(None)
-    assert offsets.dump().offset_table == {1: 6, 2: 7}
+    assert (offsets.dump().offset_table, offsets.is_settled) == ({1: 6, 2: 7}, True)
     other = DelayOffsets(ManualClock())
     other.load(offsets.dump())
     assert [other.saved(level) for level in (1, 2, 3)] == [6, 7, 0]

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mqframe.core.timer_layout import UNIT
 from mqframe.store.timer.timer_store import TimerStore
+from mqframe.store.timer.wheel import Slot, TimerWheel
 
 START = 1_700_000_000_000
 FILE_BYTES = UNIT.size * 8 + 16
@@ -50,6 +51,19 @@ def test_a_slot_gives_its_messages_newest_first(tmp_path):
     assert store.next_slot(START + 60_000).time == START + 5000
     assert store.next_slot(START + 5000) is None
     assert store.waiting == 1
+    store.close()
+
+
+def test_a_slot_gives_nothing_of_another_slot(tmp_path):
+    store = opened(tmp_path)
+    put(store, START + 2000, 100)
+    damage = TimerWheel(tmp_path / "timerwheel", 1000)
+    damage.put(Slot(START + 1000, 0, 0, 1))
+    damage.close()
+    wrong = store.next_slot(START + 60_000)
+    assert (wrong.time, offsets_in(store, wrong)) == (START + 1000, [])
+    store.delivered(wrong)
+    assert offsets_in(store, store.next_slot(START + 60_000)) == [100]
     store.close()
 
 
