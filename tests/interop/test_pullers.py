@@ -99,19 +99,19 @@ def test_java_moves_about_in_assigned_queues(java, cluster: Cluster) -> None:
         assert (puller.committed(first), puller.committed(second)) == (4, 0)
 
 
-def test_java_and_python_lite_members_share_a_group(java, cluster: Cluster) -> None:
-    cluster.create_topic("both", queues=4)
-    queues = [MessageQueue("both", "broker-a", n) for n in range(4)]
+def test_java_and_python_lite_members_share_a_group(java, servers: Servers, producer: Producer) -> None:
+    topic = group = f"both_{time.time_ns()}"
+    with Admin(nameserver=servers.nameserver) as admin:
+        admin.create_topic(topic, queues=4)
+        until(lambda: topic in admin.list_topics())
+    queues = [MessageQueue(topic, servers.broker_name, n) for n in range(4)]
     settings = LitePullSettings(auto_commit_seconds=0.1)
-    with (
-        Producer("shop", nameserver=cluster.nameserver) as producer,
-        LitePullConsumer(
-            "both", nameserver=cluster.nameserver, consume_from="first", settings=settings
-        ) as ours,
-    ):
-        ours.subscribe("both", "keep")
+    with LitePullConsumer(
+        group, nameserver=servers.nameserver, consume_from="first", settings=settings
+    ) as ours:
+        ours.subscribe(topic, "keep")
         until(lambda: len(ours.assignment) == 4)
-        theirs = java("Pull", "member", cluster.nameserver, "both", "both", "keep")
+        theirs = java("Pull", "member", servers.nameserver, topic, group, "keep")
         theirs.take("started", 1)
         until(lambda: len(ours.assignment) == 2)
         until(lambda: ["has", "2"] in theirs.waiting("has"))
@@ -131,8 +131,8 @@ def test_java_and_python_lite_members_share_a_group(java, cluster: Cluster) -> N
         for queue in queues:
             send(producer, queue, f"{queue.queue_id}-late", tag="keep")
         assert sorted(poll(ours, 4)) == [f"{n}-late" for n in range(4)]
-    with Admin(nameserver=cluster.nameserver) as admin:
-        stats = admin.consume_stats("both", "both")
+    with Admin(nameserver=servers.nameserver) as admin:
+        stats = admin.consume_stats(group, topic)
         assert {queue.queue_id: each.consumer_offset for queue, each in stats.items()} == dict.fromkeys(
             range(4), 12
         )
