@@ -16,6 +16,7 @@ from mqframe.broker.statistics import Statistics
 from mqframe.core.bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
+from mqframe.core.pop_check_point import MESSAGES_MAX
 from mqframe.core.requests.pop import PopMessage
 from mqframe.log import get_logger
 from mqframe.net.call import Call, Handler, Reply, failure_reply
@@ -24,7 +25,6 @@ from mqframe.net.peer import Peer
 
 log = get_logger("broker")
 
-MESSAGES_MAX: Final = 32
 LATE_MS: Final = 500
 """A pop that comes so long after the time that its sender gave it is not served any more."""
 _CLEAN_SECONDS: Final = 60.0
@@ -116,7 +116,8 @@ class PopProcessor(Part):
         self, call: Call, fields: PopMessage, topic: TopicConfig, wish: Wanted, taken: Taken, born: int
     ) -> Reply | None:
         settings = self._live.current
-        seconds = (born + fields.poll_time - self._clock.now_ms()) / 1000
+        # The sender's clock may run ahead.
+        seconds = min(born + fields.poll_time - self._clock.now_ms(), fields.poll_time) / 1000
         if fields.poll_time <= 0 or seconds <= 0:
             return _empty(fields, taken, ResponseCode.POLLING_TIMEOUT)
         if (

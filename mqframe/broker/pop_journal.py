@@ -24,14 +24,14 @@ from typing import Final
 from mqframe.broker.inlet import Inlet
 from mqframe.core import properties as p
 from mqframe.core.clock import Clock
-from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.errors import BodyError, GiveUpError, Refusal
 from mqframe.core.loosejson import decode, dumps
 from mqframe.core.message import ReceivedMessage
 from mqframe.core.offset_table import OffsetTable
 from mqframe.core.pop_bodies import AckBody, CheckPointBody
 from mqframe.core.pop_check_point import CheckPoint, Kept, key_of
 from mqframe.core.pop_ledger import PopLedger
-from mqframe.core.record import decode_records
+from mqframe.core.record import RecordError, decode_records
 from mqframe.log import get_logger
 from mqframe.store.incoming import GetStatus, Stored
 from mqframe.store.message_store import MessageStore
@@ -224,9 +224,12 @@ class PopJournal:
         while at < end:
             found = self._store.get(self.topic, queue_id, at, _READ_MESSAGES, bytes_max=1 << 20)
             if found.status is GetStatus.FOUND:
-                for part in found.parts:
-                    for message in decode_records(part):
-                        self._take(message, queue_id, grace_ms)
+                try:
+                    for part in found.parts:
+                        for message in decode_records(part):
+                            self._take(message, queue_id, grace_ms)
+                except RecordError as problem:
+                    log.error("pop journal cannot be read", queue=queue_id, at=at, problem=str(problem))
             if found.next_offset <= at:
                 break
             at = found.next_offset
@@ -240,7 +243,7 @@ class PopJournal:
                 )
             elif message.tag in (ACK, BATCH_ACK):
                 self._take_acknowledgement(decode(message.body, AckBody))
-        except BodyError as problem:
+        except (BodyError, GiveUpError) as problem:
             log.error(
                 "a record of the pop journal is not one",
                 queue=queue_id,

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Collection
 
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.part import Part
-from mqframe.broker.pop import MESSAGES_MAX
 from mqframe.broker.pop_admission import PopAdmission
 from mqframe.broker.pop_order import OrderKeeper
 from mqframe.broker.pop_take import Taker
@@ -18,6 +17,7 @@ from mqframe.core.bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.frame import Body
+from mqframe.core.pop_check_point import MESSAGES_MAX
 from mqframe.core.requests.pop import (
     Notification,
     NotificationAnswer,
@@ -117,7 +117,7 @@ class LookProcessor(Part):
             return Reply(header=NotificationAnswer(has_msg=True, polling_full=False))
         settings = self._live.current
         born = fields.born_time or self._clock.now_ms()
-        seconds = (born + fields.poll_time - self._clock.now_ms()) / 1000
+        seconds = min(born + fields.poll_time - self._clock.now_ms(), fields.poll_time) / 1000
         full = (
             len(self._waiting) >= settings.pop_waiting_max
             or self._waiting.at(fields.topic, fields.consumer_group, fields.queue_id)

@@ -84,7 +84,12 @@ class PopRevival:
         served = 0
         try:
             while self._waiting:
-                await self._revive(self._waiting.popleft())
+                point = self._waiting.popleft()
+                try:
+                    await self._revive(point)
+                except Exception:  # one pop's error must not keep the others' messages hidden
+                    log.exception("messages could not be brought back", key=tuple(point.key))
+                    self.done(point, [])
                 served += 1
                 if served % TURN_CHECK_POINTS == 0:
                     await asyncio.sleep(0)

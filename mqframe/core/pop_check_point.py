@@ -30,6 +30,9 @@ RETRY_AFTER_SECONDS: Final = (
 )  # fmt: skip
 """How long to wait after each failure to store a message again."""
 
+MESSAGES_MAX: Final = 32
+"""Messages of one pop; each has a bit of a Java int."""
+
 _INT: Final = 1 << 32
 
 
@@ -190,9 +193,11 @@ class CheckPoint:
     def restored(cls, body: CheckPointBody, revive_queue: int, journal_offset: int) -> CheckPoint | None:
         """The check point that a record of the journal stands for; `None` when it stands for none."""
         key = key_of(body)
-        if key is None or not 0 <= body.count <= 64:
+        if key is None or not 0 <= body.count <= MESSAGES_MAX:
             return None
         distances = body.distances or list(range(body.count))
+        if len(distances) > MESSAGES_MAX:
+            return None
         offsets = tuple(key.start_offset + distance for distance in distances)
         point = cls(key, body.invisible_time, offsets, revive_queue)
         point.done = point.written = (body.bits % _INT) & point.all_bits

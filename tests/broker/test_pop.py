@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from popping import pop_request, popped
 
 from mqframe.core.bodies import ConsumeStats
+from mqframe.core.errors import MqframeError
 from mqframe.core.loosejson import decode, dumps
 from mqframe.core.message import MessageQueue
 from mqframe.core.record import decode_records
@@ -433,5 +434,32 @@ def test_messages_of_a_group_or_topic_that_is_gone_are_let_go(run):
         await world.talker.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
         await world.clock.aadvance(10)
         assert world.store.queue_max("%RETRY%g_t", 0) == 0
+
+    run(scenario)
+
+
+def test_a_sender_whose_clock_runs_ahead_waits_no_longer_than_it_says(run):
+    async def scenario(world):
+        born = world.clock.now_ms() + 3_600_000
+        waiting = asyncio.ensure_future(world.talker.invoke(pop_request(poll_time=5000, born_time=born)))
+        await world.clock.aadvance(5.1)
+        assert (await waiting).code == 210
+
+    run(scenario)
+
+
+def test_a_connection_that_closes_waits_no_more(run):
+    async def scenario(world):
+        born = world.clock.now_ms()
+        gone = world.join()
+        lost = asyncio.ensure_future(gone.invoke(pop_request(poll_time=60_000, born_time=born)))
+        await world.settle()
+        await gone.client.close()
+        await world.settle()
+        with pytest.raises(MqframeError):
+            await lost
+        await send(world, b"1")
+        await world.settle()
+        assert [m.body for m in await pop(world)] == [b"1"]
 
     run(scenario)

@@ -389,3 +389,27 @@ def test_what_the_timer_keeps_survives_a_kill(run):
         assert sorted(m.body for m in await pop(talker)) == [b"0", b"1", b"2"]
 
     run(scenario, broker={"pop_check_points_max": 1})
+
+
+def test_an_error_with_one_message_does_not_keep_the_others_hidden(run, monkeypatch):
+    put = Inlet.put
+
+    def put_unless_bad(self, topic, queue_id, body, *arguments, **fields):
+        if bytes(body) == b"1" and bad:
+            raise OSError("no such luck")
+        return put(self, topic, queue_id, body, *arguments, **fields)
+
+    bad = [True]
+    monkeypatch.setattr(Inlet, "put", put_unless_bad)
+
+    async def scenario(world):
+        await send(world, 3)
+        for _ in range(3):
+            await pop(world.talker, max_msg_nums=1, invisible_time=5000)
+        await world.clock.aadvance(6)
+        assert [m.body for m in await pop(world.talker)] == [b"0", b"2"]
+        bad.clear()
+        await world.clock.aadvance(10)
+        assert [m.body for m in await pop(world.talker)] == [b"1"]
+
+    run(scenario)
