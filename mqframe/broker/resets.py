@@ -2,7 +2,8 @@
 
 A reset is kept here and handed out with the group's next pull; pulls that wait are woken for it, so members
 that run go on from there at once. With `server_side_reset` off, members are told by request 220 instead, and
-nothing is stored here. Source: AdminBrokerProcessor.java, Broker2Client.java.
+nothing is stored here; so are always the members of a broadcasting group, which keep offsets of their own.
+Source: AdminBrokerProcessor.java, Broker2Client.java.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ class ResetProcessor(Part):
             raise Refusal(
                 ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {fields.group} does not exist"
             )
-        if self._live.current.server_side_reset:
+        members = self._clients.consumers.get(fields.group)
+        broadcasting = members is not None and members.broadcasting
+        if self._live.current.server_side_reset and not broadcasting:
             targets = self._targets(fields, topic)
             for queue_id, offset in targets.items():
                 if fields.is_force or offset != self._offsets.query(fields.group, fields.topic, queue_id):
@@ -117,12 +120,13 @@ class ResetProcessor(Part):
         self, fields: InvokeBrokerToResetOffset, topic: TopicConfig, language: str | None
     ) -> dict[int, int]:
         targets = self._targets(fields, topic)
-        if all(self._offsets.query(fields.group, fields.topic, each) is None for each in targets):
+        group = self._clients.consumers.get(fields.group)
+        known = (self._offsets.query(fields.group, fields.topic, each) for each in targets)
+        if all(offset is None for offset in known) and (group is None or not group.broadcasting):
             raise Refusal(
                 ResponseCode.SYSTEM_ERROR,
                 f"consumer group {fields.group} has no offset of topic {fields.topic} to reset",
             )
-        group = self._clients.consumers.get(fields.group)
         if group is None:
             raise Refusal(
                 ResponseCode.CONSUMER_NOT_ONLINE,

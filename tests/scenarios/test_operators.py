@@ -380,6 +380,24 @@ def test_what_cannot_be_consumed_at_an_operators_will():
     play(story)
 
 
+@BOTH_WAYS
+def test_all_members_of_a_broadcasting_group_are_reset(server_side, tmp_path):
+    async def story(scene):
+        for name in ("m1", "m2"):
+            settings = ConsumerSettings(offset_directory=tmp_path / name)
+            await scene.join(name=name, broadcasting=True, settings=settings)
+        await scene.send(b"0", b"1")
+        await scene.until(lambda: len(scene.got) == 4)
+        assert await scene.admin.reset_queue_offset(GROUP, QUEUES[0], 1) == 1
+        await scene.until(lambda: len(scene.got) == 6)
+        assert scene.got[4:] == [b"1", b"1"]
+        await scene.clock.aadvance(6)
+        found = await scene.admin.remembered_offsets(GROUP, "orders")
+        assert [offsets[QUEUES[0]] for offsets in found.values()] == [2, 2]
+
+    play(story, broker={"server_side_reset": server_side})
+
+
 def test_ordered_members_are_reset_and_say_that_they_are_ordered():
     async def story(scene):
         member = await scene.join(ordered=True)
