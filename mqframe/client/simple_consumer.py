@@ -13,10 +13,11 @@ of members can work at once.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mqframe.client.filter_check import check_filters
 from mqframe.client.identity import with_nameserver
@@ -28,7 +29,7 @@ from mqframe.client.topic_lookup import look_up
 from mqframe.core.bodies import ConsumerData
 from mqframe.core.consume_rules import MessageModel
 from mqframe.core.errors import ClosedError, ConnectionLost, FixError, MqframeError, RouteError
-from mqframe.core.popped import PoppedMessage
+from mqframe.core.popped import PoppedMessage, PopResult
 from mqframe.core.topics import check_group
 from mqframe.hooks.manager import PluginManager, default_manager
 from mqframe.log import get_logger
@@ -101,6 +102,7 @@ class AsyncSimpleConsumer:
         self._calls: PopCalls | None = None
         self._stopped = False
         self._turn = 0
+        self._kept: list[PoppedMessage] = []
 
     # What is wanted
 
@@ -129,8 +131,8 @@ class AsyncSimpleConsumer:
         """Up to `max_messages` (32 at most) messages of one topic from one broker, hidden from all others
         of the group for `invisible_duration` seconds; empty when none came within `await_duration`.
 
-        Topics and brokers take turns; all are asked before one is waited for. When it is cancelled while it
-        waits, a broker may already have handed messages out: they come again after `invisible_duration`.
+        Topics and brokers take turns; all are asked before one is waited for. What a broker hands out to one
+        that was cancelled while it waited goes to the next, as long as its time is not over.
         Raises `FixError` without subscription and for numbers that make no sense, `RouteError`, and what the
         last broker's call raised when none could be asked.
         """
@@ -139,6 +141,8 @@ class AsyncSimpleConsumer:
             raise FixError(f"max_messages is {max_messages}; 1 to {MESSAGES_MAX} can be received at once")
         if invisible_duration < 0.001:
             raise FixError(f"invisible_duration is {invisible_duration} s; it must be more than 0")
+        if self._kept and (kept := self._take_kept(max_messages)):
+            return kept
         sources = await self._sources()
         wish = _Wish(max_messages, invisible_duration, uuid.uuid4().hex if self._ordered else None)
         end = self._clock.monotonic() + self.await_duration
@@ -263,14 +267,16 @@ class AsyncSimpleConsumer:
             if interest is None:
                 continue  # given up meanwhile
             try:
-                found = await calls.pop(
-                    source.topic,
-                    source.broker_name,
-                    interest.wanted,
-                    count_max=wish.messages_max,
-                    invisible_seconds=wish.seconds,
-                    wait_seconds=min(wait, left),
-                    attempt_id=wish.attempt_id,
+                found = await self._kept_when_late(
+                    calls.pop(
+                        source.topic,
+                        source.broker_name,
+                        interest.wanted,
+                        count_max=wish.messages_max,
+                        invisible_seconds=wish.seconds,
+                        wait_seconds=min(wait, left),
+                        attempt_id=wish.attempt_id,
+                    )
                 )
             except MqframeError as problem:
                 log.warning(
@@ -284,6 +290,25 @@ class AsyncSimpleConsumer:
         if failed is not None and failures == len(sources):
             raise failed
         return []
+
+    async def _kept_when_late(self, work: Coroutine[Any, Any, PopResult]) -> PopResult:
+        """The result of a pop. When nobody waits for it any more, its messages go to the next `receive`."""
+        popping = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(popping)
+        except asyncio.CancelledError:
+            popping.add_done_callback(self._keep)
+            raise
+
+    def _keep(self, popped: asyncio.Task[PopResult]) -> None:
+        if not popped.cancelled() and popped.exception() is None:
+            self._kept += popped.result().messages
+
+    def _take_kept(self, count_max: int) -> list[PoppedMessage]:
+        now = self._clock.monotonic()
+        kept = [message for message in self._kept if now < message.deadline]
+        self._kept = kept[count_max:]
+        return kept[:count_max]
 
     async def _sources(self) -> list[_Source]:
         assert self._instance is not None

@@ -173,6 +173,25 @@ def test_a_waiting_receive_returns_when_a_message_arrives() -> None:
     play(story)
 
 
+def test_what_came_for_a_receive_that_was_cancelled_goes_to_the_next() -> None:
+    async def story(scene):
+        consumer = await scene.join()
+        for deadline_missed in (False, True):
+            waiting = asyncio.ensure_future(consumer.receive(8, 30.0))
+            await scene.clock.aadvance(1.0)
+            waiting.cancel()
+            await scene.send(b"late")
+            await scene.clock.aadvance(31.0 if deadline_missed else 0.5)
+            assert waiting.cancelled()
+            [message] = await scene.receive(consumer, 1, 30.0)
+            assert message.delivery_attempt == (2 if deadline_missed else 1)
+            await consumer.ack(message)
+        await scene.clock.aadvance(60.0)
+        await scene.nothing(consumer)
+
+    play(story)
+
+
 def test_the_time_can_be_made_longer_and_shorter() -> None:
     async def story(scene):
         consumer = await scene.join()
