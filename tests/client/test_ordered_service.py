@@ -282,6 +282,45 @@ class TestLocks:
 
         play(story)
 
+    def test_queue_that_was_given_up_is_committed_and_unlocked_at_once(self) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a", b"b")
+            await scene.start(Listener())
+            scene.consumer.subscribe("others", "*", Listener())
+            scene.consumer.unsubscribe("orders")
+            await scene.pass_time()
+            assert (scene.owner(), scene.stored()) == (None, 2)
+            kinds = [type(r) for r in scene.broker.requests]
+            assert kinds.index(UpdateConsumerOffset) < kinds.index(UnlockBatchMq)
+
+        play(story)
+
+    def test_thread_that_still_listens_keeps_the_lock(self) -> None:
+        async def story(scene):
+            release, entered = threading.Event(), threading.Event()
+
+            def hang(messages, context):
+                entered.set()
+                release.wait(20)
+                return OK
+
+            scene.broker.put("orders", 0, b"a", b"b")
+            await scene.start(hang)
+            await asyncio.to_thread(entered.wait, 20)
+            me = scene.consumer.client_id
+            scene.consumer.subscribe("others", "*", hang)
+            scene.consumer.unsubscribe("orders")
+            await scene.pass_time(10.0)
+            assert (scene.queues, scene.owner()) == ([], me)
+            release.set()
+            for _ in range(400):
+                if scene.owner() is None:
+                    break
+                await asyncio.sleep(0.005)
+            assert (scene.owner(), scene.stored()) == (None, None)
+
+        play(story)
+
     def test_queue_that_comes_back_waits_for_the_listener_that_still_runs(self) -> None:
         async def story(scene):
             gate = asyncio.Event()
