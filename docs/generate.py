@@ -10,6 +10,7 @@ import msgspec
 
 from mqframe.cli.commands import BUILT_IN
 from mqframe.cli.configuration import PROGRAMS, settings_class
+from mqframe.client.lite_pull_settings import LitePullSettings
 from mqframe.core.field_types import field_types, name_of
 from mqframe.core.requests import REQUESTS
 
@@ -17,7 +18,8 @@ from mqframe.core.requests import REQUESTS
 def settings_page() -> str:
     """A table for each section."""
     sections = dict.fromkeys(name for names in PROGRAMS.values() for name in names)
-    return "\n".join(_section(name, settings_class(name)) for name in sections)
+    classes = {name: settings_class(name) for name in sections} | {"lite_pull": LitePullSettings}
+    return "\n".join(_section(name, cls) for name, cls in classes.items())
 
 
 def requests_page() -> str:
