@@ -16,6 +16,7 @@ from mqframe.broker.inlet import Inlet
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.send_back import ensure_dead_letter_topic
 from mqframe.broker.statistics import DEAD, Statistics
+from mqframe.core import properties as p
 from mqframe.core.bodies import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 from mqframe.core.group_table import GroupTable
@@ -104,14 +105,13 @@ class PopRevival:
             log.warning("nobody is left to bring messages back for", key=tuple(key))
             self.done(point, offsets)
             return
-        more = {FIRST_POP_TIME: str(key.pop_time)}
         end = 0
         stored: list[int] = []
         try:
             for offset in offsets:
                 message = await self._message(key, offset)
                 if message is not None:
-                    end = self._store_again(self._destination(key, group, message), message, more)
+                    end = self._give_back(key, group, message)
                 stored.append(offset)
         except (Refusal, RecordError) as problem:
             log.warning("messages could not be brought back", key=tuple(key), problem=str(problem))
@@ -121,7 +121,7 @@ class PopRevival:
         """Store one message as a dead letter. Raises `Refusal` when the store takes nothing."""
         found = self._store.get(topic, queue_id, offset, 1)
         if found.status is GetStatus.FOUND:
-            self._store_again(self._dead_letters(topic, group), decode_record(bytes(found.parts[0])), {})
+            self._bury(topic, group, decode_record(bytes(found.parts[0])))
 
     async def _message(self, key: Key, offset: int) -> ReceivedMessage | None:
         found = self._store.get_now(key.topic, key.queue_id, offset, 1)
@@ -137,10 +137,20 @@ class PopRevival:
             return None
         return decode_record(bytes(found.parts[0]))
 
-    def _destination(self, key: Key, group: SubscriptionGroupConfig, message: ReceivedMessage) -> str:
+    def _give_back(self, key: Key, group: SubscriptionGroupConfig, message: ReceivedMessage) -> int:
+        """Store one message for another try, or as a dead letter; gives the log offset behind it."""
         if message.reconsume_times >= group.retry_max_times:
-            return self._dead_letters(key.topic, key.group)
-        return self._retry_topic(key.topic, key.group)
+            return self._bury(key.topic, key.group, message)
+        first = {FIRST_POP_TIME: str(key.pop_time)}
+        return self._store_again(self._retry_topic(key.topic, key.group), message, first)
+
+    def _bury(self, topic: str, group: str, message: ReceivedMessage) -> int:
+        # What names the first copy, for operators who send dead letters back.
+        origin = {
+            p.RETRY_TOPIC: normal_topic(topic, group),
+            p.ORIGIN_MESSAGE_ID: message.offset_message_id,
+        }
+        return self._store_again(self._dead_letters(topic, group), message, origin)
 
     def _dead_letters(self, topic: str, group: str) -> str:
         self._statistics.add(DEAD, normal_topic(topic, group), group)

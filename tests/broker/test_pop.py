@@ -124,8 +124,11 @@ def test_beyond_the_group_s_maximum_messages_are_dead_letters(run):
             tries += [m.message.reconsume_times for m in await pop(world)]
             await world.clock.aadvance(60)
         assert tries == [0, 1, 2]
-        assert world.store.queue_max("%DLQ%g", 0) == 1
         assert await committed(world) == 1
+        (letter,) = decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0])
+        assert (letter.body, letter.message_id, letter.reconsume_times) == (b"1", "FD00AA", 3)
+        assert letter.properties["RETRY_TOPIC"] == "t"
+        assert letter.properties["ORIGIN_MESSAGE_ID"]
 
     run(scenario)
 

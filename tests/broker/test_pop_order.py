@@ -5,6 +5,7 @@ import asyncio
 from popping import pop_request, popped
 
 from mqframe.core.loosejson import dumps
+from mqframe.core.record import decode_records
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.consumers import QueryConsumerOffset
 
@@ -151,7 +152,8 @@ def test_what_fails_too_often_is_a_dead_letter_and_lets_the_others_pass(run):
             seen += [m.body for m in batch]
             await world.clock.aadvance(1)
         assert seen == [b"bad", b"bad", b"bad", b"good"]
-        assert world.store.queue_max("%DLQ%g", 0) == 1
+        (letter,) = decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0])
+        assert (letter.body, letter.properties["RETRY_TOPIC"]) == (b"bad", "t")
         assert await committed(world) == 1
 
     run(scenario)
