@@ -11,9 +11,7 @@ from mqframe.core.order_config import is_fifo, learnt_changes, order_text, parse
 
 def topic(name="t", queues=4, *, order=False, kind=None) -> dict[str, TopicConfig]:
     attributes = {"message.type": kind} if kind else {}
-    return {
-        name: TopicConfig(topic_name=name, write_queue_nums=queues, order=order, attributes=attributes)
-    }
+    return {name: TopicConfig(topic_name=name, write_queue_nums=queues, order=order, attributes=attributes)}
 
 
 names = st.text("abc-@", min_size=1, max_size=5)
