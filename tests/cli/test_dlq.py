@@ -119,7 +119,14 @@ def test_wrong_usage(group: Any, words: tuple[str, ...], text: str) -> None:
 
 
 def test_nothing_is_sent_when_one_of_those_named_does_not_exist(group: Any) -> None:
+    def stored() -> dict[str, int]:
+        with Admin() as admin:
+            topics = (f"%RETRY%{GROUP}", "cli-dead")
+            return {topic: sum(q.max_offset for q in admin.topic_stats(topic).values()) for topic in topics}
+
+    before = stored()
     run("dlq", "resend", GROUP, group["a"], "nonsense", "--again", code=1)
+    assert stored() == before
 
 
 def test_a_group_with_waits_of_its_own(server: Any) -> None:

@@ -571,6 +571,11 @@ class TestFailure:
             listener = Listener(LATER, OK)
             scene.broker.put("orders", 0, b"a", b"b")
             async with running(scene, listener):
+                for _ in range(1000):
+                    if len(listener.offsets) == 2:
+                        break
+                    await asyncio.sleep(0.001)  # files are read in a thread, which takes real time
+                    await scene.pass_time(0.1)
                 await scene.pass_time(20.0)
                 assert listener.offsets == [0, 1]
                 assert scene.committed() == []

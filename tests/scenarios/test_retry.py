@@ -109,6 +109,7 @@ class Scene:
             if condition():
                 return
             await self.clock.aadvance(0.1)
+            await asyncio.sleep(0.0005)  # what is done in threads takes real time
         raise AssertionError(f"not reached: {self.got}")
 
     async def dead(self, group: str = GROUP):
