@@ -85,7 +85,7 @@ class AssignmentProcessor(Part):
             raise Refusal(ResponseCode.NO_PERMISSION, f"retry topic {body.topic} is always pulled")
         if body.topic not in self._topics:
             raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {body.topic} does not exist on this broker")
-        if body.consumer_group not in self._groups:
+        if self._groups.find_or_create(body.consumer_group, self._live.current.auto_create_groups) is None:
             raise Refusal(
                 ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
                 f"consumer group {body.consumer_group} does not exist",

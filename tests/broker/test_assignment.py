@@ -100,7 +100,6 @@ def test_pop_may_be_the_default(run):
     [
         ({"topic": "absent"}, 17),
         ({"topic": "%RETRY%g"}, 16),
-        ({"consumer_group": "absent"}, 26),
         ({"mode": "PUSH"}, 29),
     ],
 )
@@ -113,6 +112,24 @@ def test_bad_modes_are_refused(run, fields, code):
         assert decode(answer.body, RequestModeTable).message_request_mode_map == {}
 
     run(scenario)
+
+
+def test_a_group_is_made_by_its_mode_where_groups_are_made_by_themselves(run):
+    async def scenario(world):
+        answer = await set_mode(world.talker, consumer_group="fresh")
+        assert answer.code == 0
+        answer = await world.talker.ok(GetAllMessageRequestMode())
+        assert list(decode(answer.body, RequestModeTable).message_request_mode_map["t"]) == ["fresh"]
+
+    run(scenario)
+
+
+def test_the_mode_of_an_unknown_group_is_refused_where_they_are_not(run):
+    async def scenario(world):
+        answer = await set_mode(world.talker, consumer_group="fresh")
+        assert (answer.code, bool(answer.remark)) == (26, True)
+
+    run(scenario, broker={"auto_create_groups": False})
 
 
 def test_modes_survive_a_kill(run):
