@@ -28,6 +28,7 @@ def make_pop_parts(state: BrokerState) -> list[Part]:
     )
     keeper = PopKeeper(ledger, journal, revival, offsets, live, clock)
     waiting = WaitingPops(clock)
+    state.on_reset.append(lambda group, topic, queue_id: waiting.wake(topic, group, queue_id))
     order = OrderKeeper(state.orders, offsets, waiting, clock)
     admission = PopAdmission(topics, groups, state.filters, live)
     taker = Taker(

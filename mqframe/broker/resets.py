@@ -8,11 +8,11 @@ Source: AdminBrokerProcessor.java, Broker2Client.java.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from mqframe.broker.identity import Identity
 from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.long_polling import LongPolling
 from mqframe.broker.part import Part
 from mqframe.core.bodies import OffsetTableBody, TopicConfig
 from mqframe.core.broker_info import CorrectionOffsets, PushedOffset, PushedOffsets
@@ -44,7 +44,7 @@ _C_PLUS_PLUS: Final = "CPP"
 
 
 class ResetProcessor(Part):
-    """Moves groups."""
+    """Moves groups. `on_reset`: told of each queue whose offset was set."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ResetProcessor(Part):
         groups: GroupTable,
         offsets: OffsetTable,
         clients: ClientRegistry[Peer],
-        polling: LongPolling,
+        on_reset: Sequence[Callable[[str, str, int], None]],
         identity: Identity,
         live: LiveSettings,
     ) -> None:
@@ -62,7 +62,7 @@ class ResetProcessor(Part):
         self._groups = groups
         self._offsets = offsets
         self._clients = clients
-        self._polling = polling
+        self._on_reset = on_reset
         self._identity = identity
         self._live = live
 
@@ -114,7 +114,8 @@ class ResetProcessor(Part):
 
     def _move(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         self._offsets.reset(group, topic, queue_id, offset)
-        self._polling.wake_group(group, topic, queue_id)
+        for tell in self._on_reset:
+            tell(group, topic, queue_id)
 
     def _push(
         self, fields: InvokeBrokerToResetOffset, topic: TopicConfig, language: str | None

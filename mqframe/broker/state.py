@@ -91,6 +91,8 @@ class BrokerState:
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
         self.store = MessageStore.open(store_settings, clock, on_arrival=arrived, broker_name=settings.name)
         self.polling = LongPolling(clock, self.store.queue_max)
+        self.on_reset: list[Callable[[str, str, int], None]] = [self.polling.wake_group]
+        """Told (group, topic, queue id) when an operator set an offset; whoever waits there is woken."""
         self.levels = parse_levels(store_settings.delay_levels)
         self.delays = DelayRules(
             self.levels,

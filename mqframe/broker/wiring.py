@@ -68,7 +68,7 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
         InspectionProcessor(
             store, topics, groups, offsets, clients, identity, statistics, progress, clock
         ),
-        ResetProcessor(store, topics, groups, offsets, clients, state.polling, identity, live),
+        ResetProcessor(store, topics, groups, offsets, clients, state.on_reset, identity, live),
         RelayProcessor(store, topics, groups, clients, identity),
         *delay_parts,
         TransactionProcessor(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from popping import pop_request, popped
 
 from mqframe.core.bodies import OffsetTableBody, SubscriptionData
 from mqframe.core.broker_info import CorrectionOffsets, pushed_offsets
@@ -246,5 +247,21 @@ def test_a_correction_is_the_smallest_offset_of_the_others(run):
         assert await stored(world, "slow") == 0, "asking removes nobody's offsets"
         request = QueryCorrectionOffset("x", "absent")
         assert decode((await world.talker.ok(request)).body, CorrectionOffsets).correction_offsets == {}
+
+    run(scenario)
+
+
+def test_a_pop_that_waits_gets_what_lies_behind_a_reset_at_once(run):
+    async def scenario(world):
+        await fill(world)
+        for message in popped(await world.talker.invoke(pop_request(max_msg_nums=32))):
+            await world.talker.ok(message.ack())
+        waiting = world.talker.invoke(
+            pop_request(poll_time=15_000, born_time=world.clock.now_ms(), max_msg_nums=32)
+        )
+        await world.settle()
+        assert not waiting.done()
+        await world.talker.ok(reset(queue_id=0, offset=1))
+        assert [message.message.queue_offset for message in popped(await waiting)] == [1, 2]
 
     run(scenario)
