@@ -33,34 +33,47 @@ def consume(
 
     Messages that were written are consumed: the group does not get them again.
     """
-    from mqframe import ConsumeResult, FixError, PushConsumer, Sql
+    from mqframe import ConsumeResult, ConsumerSettings, FixError, PushConsumer, Sql
 
     if sql and tag != "*":
         raise FixError("messages are chosen by --tag or by --sql, not by both")
-    ended = threading.Event()
-    written = threading.Lock()
+    ended, stopped = threading.Event(), threading.Event()
     left = count
 
     def handle(messages: Any, context: Any) -> ConsumeResult:
         nonlocal left
-        with written:
-            for place, message in enumerate(messages):
-                if left == 0:
-                    context.ack_index = place - 1
-                    return ConsumeResult.SUCCESS if place else ConsumeResult.RECONSUME_LATER
-                _write(message, json)
-                if left is not None:
-                    left -= 1
+        if left == 0:
+            # Held until the consumer has left, and so neither consumed nor handed back as failed.
+            stopped.wait()
+            return ConsumeResult.RECONSUME_LATER
+        _write(messages[0], json)
+        if left is not None:
+            left -= 1
             if left == 0:
                 ended.set()
         return ConsumeResult.SUCCESS
 
-    consumer = PushConsumer(group=group, nameserver=nameserver, consume_from=consume_from, allocate=allocate)
-    consumer.subscribe(topic, Sql(sql) if sql else tag, handle)
+    # One thread: lines come whole, and as many as were asked for. A listener that holds a message back is not
+    # waited for longer than the last result needs to get through.
+    settings = ConsumerSettings(consume_threads=1)
+    if count is not None:
+        settings = ConsumerSettings(consume_threads=1, stop_seconds=HELD_SECONDS)
+    consumer = PushConsumer(
+        group=group,
+        nameserver=nameserver,
+        consume_from=consume_from,
+        allocate=allocate,
+        settings=settings,
+    )
+    consumer.subscribe(topic, Sql(sql) if sql else tag, handle, batch_max=1)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     with consumer:
         ended.wait(seconds)
+    stopped.set()
+
+
+HELD_SECONDS = 0.5
 
 
 def _write(message: ReceivedMessage, as_json: bool) -> None:
