@@ -51,6 +51,9 @@ def create(
     retry_waits: Annotated[
         str, typer.Option(help='Waits before each return, as "10s 30s 5m"; the last one is kept.')
     ] = "",
+    ordered: Annotated[
+        bool, typer.Option(help="Whether it consumes in order; the first wait counts for every try then.")
+    ] = False,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
@@ -62,6 +65,7 @@ def create(
         group,
         consume_enable=enabled,
         consume_broadcast_enable=broadcast,
+        consume_message_orderly=ordered,
         retry_max_times=retries_max,
         group_retry_policy=listed_waits(parse_levels(retry_waits)),
     )

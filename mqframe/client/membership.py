@@ -11,6 +11,7 @@ from mqframe.client.beginning import Beginning
 from mqframe.client.consume_service import ConsumeService
 from mqframe.client.consumer_settings import ConsumerSettings
 from mqframe.client.filter_check import check_filters
+from mqframe.client.group_interval import group_interval
 from mqframe.client.hook_port import AttachedHooks
 from mqframe.client.instance import ClientInstance, Member
 from mqframe.client.listener import Subscription
@@ -134,6 +135,10 @@ class Membership:
         self.instance.register_consumer(plan.group, member)
         # Brokers refuse pulls of a group whose subscription they have not heard of.
         await self.instance.heartbeat_now()
+        if self._ordered is not None:
+            interval = await group_interval(self.instance, plan.group, self.instance.broker_versions)
+            if interval is not None:
+                self._ordered.retry_after(interval)
         self._service.start()
         self._persist = Every(plan.clock, plan.persist_seconds, self._persist_now, name="persist offsets")
         self._sample = Every(plan.clock, SAMPLE_SECONDS, self._sample_now, name="statistics")

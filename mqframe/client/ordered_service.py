@@ -96,6 +96,10 @@ class OrderedService:
         self._under_way: set[asyncio.Task[None]] = set()
         self._stopping = False
 
+    def retry_after(self, millis: int) -> None:
+        """Try failed messages again after `millis`, unless their listener says otherwise."""
+        self._suspend_millis = millis
+
     def start(self) -> None:
         """Begin to renew the locks."""
         if self._locks is not None:

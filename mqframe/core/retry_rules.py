@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mqframe.core import properties as p
-from mqframe.core.bodies import CustomizedRetryPolicy, GroupRetryPolicy
+from mqframe.core.bodies import CustomizedRetryPolicy, GroupRetryPolicy, SubscriptionGroupConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.message import ReceivedMessage
@@ -98,6 +98,16 @@ def retry_schedule(policy: GroupRetryPolicy) -> tuple[int, ...] | None:
     else:
         return None
     return tuple(min(max(wait, 1), DELAY_MS_MAX) for wait in waits) or None
+
+
+def ordered_interval(group: SubscriptionGroupConfig) -> int | None:
+    """The wait, ms, between tries of a message that `group` consumes in order; `None` where nothing is set.
+
+    Order knows one interval for all tries: the first of the group's schedule, if the group says of itself
+    that it consumes in order.
+    """
+    waits = retry_schedule(group.group_retry_policy) if group.consume_message_orderly else None
+    return waits[0] if waits else None
 
 
 def listed_waits(waits: Sequence[int]) -> GroupRetryPolicy:

@@ -7,7 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mqframe.core.bodies import CustomizedRetryPolicy, ExponentialRetryPolicy, GroupRetryPolicy
+from mqframe.core.bodies import (
+    CustomizedRetryPolicy,
+    ExponentialRetryPolicy,
+    GroupRetryPolicy,
+    SubscriptionGroupConfig,
+)
 from mqframe.core.delay_levels import DEFAULT_LEVELS, parse_levels
 from mqframe.core.errors import Refusal
 from mqframe.core.properties import decode_properties
@@ -21,6 +26,7 @@ from mqframe.core.retry_rules import (
     copied_properties,
     limit_in_request,
     listed_waits,
+    ordered_interval,
     resent_properties,
     restore_topic,
     retry_schedule,
@@ -326,3 +332,11 @@ class Limits(RuleBasedStateMachine):
 
 TestLimits = Limits.TestCase
 TestLimits.settings = settings(max_examples=30, stateful_step_count=25)
+
+
+def test_only_groups_that_say_that_they_consume_in_order_have_one_interval() -> None:
+    waits = listed_waits([7000, 9000])
+    assert ordered_interval(SubscriptionGroupConfig("g", group_retry_policy=waits)) is None
+    assert ordered_interval(SubscriptionGroupConfig("g", consume_message_orderly=True)) is None
+    ordered = SubscriptionGroupConfig("g", consume_message_orderly=True, group_retry_policy=waits)
+    assert ordered_interval(ordered) == 7000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -12,9 +13,11 @@ from mqframe.client.instance import ClientInstance
 from mqframe.client.producer import AsyncProducer
 from mqframe.client.push_consumer import AsyncPushConsumer
 from mqframe.client.settings import ClientSettings
+from mqframe.core.bodies import SubscriptionGroupConfig
 from mqframe.core.consume_result import ConsumeResult
 from mqframe.core.errors import FixError, RouteError
 from mqframe.core.message import Message, MessageQueue
+from mqframe.core.retry_rules import listed_waits
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -153,6 +156,28 @@ class TestMembers:
             await scene.clock.aadvance(10.0)
             assert scene.bodies(1) == numbered(b"a", 20) + numbered(b"b", 20) + numbered(b"c", 20)
             assert scene.bodies(1, "m2")[-20:] == numbered(b"c", 20)
+
+        play(story)
+
+    def test_the_group_s_settings_give_the_interval_of_retries(self) -> None:
+        async def story(scene):
+            config = SubscriptionGroupConfig(
+                GROUP, consume_message_orderly=True, group_retry_policy=listed_waits([7000, 60_000])
+            )
+            await scene.admin.create_group(config)
+            tries = []
+
+            async def fail(messages, context):
+                tries.append(scene.clock.monotonic())
+                if len(tries) == 3:
+                    context.suspend_current_queue_time_millis = 500
+                return OK if len(tries) == 5 else SUSPEND
+
+            await scene.join("m1", answer=fail)
+            await scene.send(0, b"a")
+            await scene.until(lambda: len(tries) == 5)
+            waits = [round(later - before, 1) for before, later in itertools.pairwise(tries)]
+            assert waits == [7.0, 7.0, 0.5, 7.0]
 
         play(story)
 
