@@ -23,10 +23,9 @@ async def group_interval(instance: ClientInstance, group: str, addresses: Iterab
     for address in addresses:
         try:
             answer = await instance.call(address, GetSubscriptionGroupConfig(group))
+            return ordered_interval(decode(memoryview(answer.body), SubscriptionGroupConfig))
         except AnswerError:
             return None
         except MqframeError as problem:
             log.info("settings of the group were not read", group=group, broker=address, reason=str(problem))
-            continue
-        return ordered_interval(decode(memoryview(answer.body), SubscriptionGroupConfig))
     return None

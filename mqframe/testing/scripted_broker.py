@@ -25,6 +25,7 @@ from mqframe.core.bodies import (
     LockAnswerBody,
     LockBody,
     QueueData,
+    SubscriptionGroupConfig,
     TopicRouteData,
 )
 from mqframe.core.codes import PullFlag, ResponseCode
@@ -34,6 +35,7 @@ from mqframe.core.host import encode_host
 from mqframe.core.java_hash import java_hash
 from mqframe.core.message import MessageQueue
 from mqframe.core.record import encode_record
+from mqframe.core.requests.admin import GetSubscriptionGroupConfig
 from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
     GetMaxOffset,
@@ -186,6 +188,8 @@ class ScriptedBroker:
             case UpdateConsumerOffset():
                 queue = self.queue(request.topic, request.queue_id)
                 self.offsets[request.consumer_group, queue] = request.commit_offset
+            case GetSubscriptionGroupConfig():
+                return _frame(body=loosejson.dumps(SubscriptionGroupConfig(request.group)))
             case LockBatchMq():
                 return self._lock(loosejson.decode(bytes(body), LockBody))
             case UnlockBatchMq():

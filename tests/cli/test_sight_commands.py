@@ -106,9 +106,15 @@ def test_a_reset_must_say_where_to(at: str, options: tuple[str, ...]) -> None:
 
 
 def test_what_members_do(member: PushConsumer) -> None:
-    (row,) = read("group", "running", "cli-sight")
+    def told() -> tuple[Any, Any]:
+        (row,) = read("group", "running", "cli-sight")
+        (queue,) = [each for each in row["queues"] if each["topic"] == "cli-sight"]
+        return row, queue
+
+    # What a listener has had is let go of only when its result is back.
+    until(lambda: told()[1]["held"] == 0)
+    row, queue = told()
     assert row["client"] == member.client_id
-    (queue,) = [each for each in row["queues"] if each["topic"] == "cli-sight"]
     assert (queue["queue"], queue["held"], queue["locked"]) == (0, 0, False)
     assert row["properties"]["PROP_CONSUMEORDERLY"] == "false"
     assert row["subscriptions"]["cli-sight"] == "*"
