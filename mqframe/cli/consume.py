@@ -66,11 +66,15 @@ def consume(
         settings=settings,
     )
     consumer.subscribe(topic, Sql(sql) if sql else tag, handle, batch_max=1)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
-    with consumer:
-        ended.wait(seconds)
-    stopped.set()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, lambda *_: ended.set()) for number in numbers]
+    try:
+        with consumer:
+            ended.wait(seconds)
+    finally:
+        stopped.set()
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 HELD_SECONDS = 0.5

@@ -20,17 +20,20 @@ _V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
 class RecordProperties(Mapping[str, str]):
-    """Properties in their text form, of which single ones are looked up without splitting the rest."""
+    """Properties in their text form, of which single ones are looked up without splitting the rest.
 
-    __slots__ = ("_text",)
+    One object is handed to a filter again and again, each time with another `text`.
+    """
+
+    __slots__ = ("text",)
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
 
     def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
         """The value of `name`."""
         # Most often the last place where the name stands is the one; this is asked for every message.
-        text = self._text
+        text = self.text
         at = text.rfind(name + NAME_END)
         if at < 0:
             return default
@@ -43,16 +46,16 @@ class RecordProperties(Mapping[str, str]):
         return default if value is None else value
 
     def __getitem__(self, name: str) -> str:
-        value = find_property(self._text, name)
+        value = find_property(self.text, name)
         if value is None:
             raise KeyError(name)
         return value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(decode_properties(self._text))
+        return iter(decode_properties(self.text))
 
     def __len__(self) -> int:
-        return len(decode_properties(self._text))
+        return len(decode_properties(self.text))
 
 
 def properties_text(record: bytes | bytearray | memoryview) -> str:
@@ -78,15 +81,18 @@ def record_filter(
     `failed`: told when the condition raises, or the record cannot be read; such a record is not wanted.
     Without it the error goes on.
     """
-    unpack, make = _HEAD.unpack_from, RecordProperties
+    unpack = _HEAD.unpack_from
+    properties = RecordProperties("")  # a filter looks at it during the call only
 
     def wanted(record: bytes | bytearray | memoryview) -> bool:
         try:
             magic, sys_flag, body_length = unpack(record)
             if magic != MAGIC_V1 or sys_flag & _V6:
-                return matches(make(properties_text(record)))
-            at = 88 + body_length
-            return matches(make(str(record[at + 3 + record[at] :], "utf-8", "replace")))
+                properties.text = properties_text(record)
+            else:
+                at = 88 + body_length
+                properties.text = str(record[at + 3 + record[at] :], "utf-8", "replace")
+            return matches(properties)
         except Exception as problem:  # isolation boundary: the condition is a plugin's
             if failed is None:
                 raise

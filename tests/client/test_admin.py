@@ -170,9 +170,6 @@ def test_use_before_start_and_after_stop(cluster):
 
 def test_request_modes(admin):
     admin.create_topic("switched", queues=2)
-    with pytest.raises(AnswerError, match="26"):
-        admin.set_request_mode("switchers", "switched", "POP")
-    admin.create_group("switchers")
     admin.set_request_mode("switchers", "switched", "POP", share=2)
     (mode,) = admin.request_modes("switchers")
     assert (mode.topic, mode.consumer_group, mode.mode, mode.pop_share_queue_num) == (

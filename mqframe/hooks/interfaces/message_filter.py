@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 Matches = Callable[[Mapping[str, str]], bool]
-"""Whether a message with these properties is wanted. What cannot be evaluated is not wanted."""
+"""Whether a message with these properties is wanted. What cannot be evaluated is not wanted.
+
+The mapping is good during the call only. Asked of every message, so `get` is the way to look at it."""
 
 
 class MessageFilter:

@@ -28,6 +28,8 @@ Properties = Mapping[str, str]
 Evaluate = Callable[[Properties], Any]
 """Gives the value of a part for a message's properties. Raises `EvaluationError`."""
 
+KNOWN_MAX: Final = 1024
+"""Values of a property whose comparison with a number is remembered."""
 DEPTH_MAX: Final = 200
 """Parts within parts that an expression may have."""
 
@@ -133,6 +135,18 @@ def all_of(parts: Sequence[Part]) -> Part:
     inner = [condition(part) for part in parts]
     evaluates = [part.evaluate for part in inner]
 
+    if len(evaluates) == 2:
+        one, other = evaluates
+
+        def both(properties: Properties) -> bool | None:
+            first = one(properties)
+            if first is False:
+                return False
+            second = other(properties)
+            return None if first is None and second is not False else second
+
+        return Part(parts[0].at, both, inner, is_condition=True)
+
     def conjunction(properties: Properties) -> bool | None:
         result: bool | None = True
         for evaluate in evaluates:
@@ -193,13 +207,18 @@ def _equality(left: Part, right: Part) -> Evaluate:
     if name is not None and number is not None and number.kind is not Kind.DOUBLE:
         kind, wanted = number.kind, number.value
 
+        known: dict[str, bool] = {}  # properties repeat, and reading a number costs more than looking it up
+
         def same_number(properties: Properties) -> bool | None:
             found = properties.get(name)
             if found is None:
                 return None
-            if len(found) <= SHORT and found.isdigit() and found.isascii():
-                return int(found) == wanted
-            return whole(found, kind) == wanted
+            same = known.get(found)
+            if same is None:
+                same = whole(found, kind) == wanted
+                if len(known) < KNOWN_MAX and len(found) <= SHORT:
+                    known[found] = same
+            return same
 
         return same_number
     first, second = left.evaluate, right.evaluate
