@@ -15,8 +15,8 @@ Counters = Callable[[], dict[str, str]]
 """What a part adds to the broker's counters."""
 
 
-def make_delay_parts(state: BrokerState) -> tuple[list[Part], list[Counters]]:
-    """The parts, and what they count."""
+def make_delay_parts(state: BrokerState) -> tuple[list[Part], list[Counters], Callable[[], int]]:
+    """The parts, what they count, and up to when (ms) the timer has delivered all that it kept."""
     store, clock, release = state.store, state.clock, Release(state.inlet)
     levels = DelayDelivery(store, release, state.delay_offsets, state.levels, clock)
     parts: list[Part] = [
@@ -28,4 +28,5 @@ def make_delay_parts(state: BrokerState) -> tuple[list[Part], list[Counters]]:
         timers = Timers(store, release, state.timer_metrics, clock)
         parts.append(timers)
         counters.append(timers.counters)
-    return parts, counters
+        return parts, counters, timers.delivered_to
+    return parts, counters, clock.now_ms

@@ -219,6 +219,19 @@ class PopJournal:
         self._store.when_confirmed(self._store.max_offset, over.set_result)
         await over
 
+    def when_read(self, then: Callable[[bool], object]) -> None:
+        """Call `then`, now or later, once all that is stored by now is durable and, of the journal, read.
+
+        It gets False when the store's patience was over before.
+        """
+
+        def confirmed(durable: bool) -> None:
+            if durable:
+                self._store.dispatch()
+            then(durable)
+
+        self._store.when_confirmed(self._store.max_offset, confirmed)
+
     def _read(self, queue_id: int, end: int, grace_ms: int) -> None:
         at = self._read_to[queue_id]
         while at < end:

@@ -15,7 +15,7 @@ from mqframe.broker.pop_journal import PopJournal
 from mqframe.broker.pop_revival import PopRevival
 from mqframe.core.errors import Refusal
 from mqframe.core.offset_table import OffsetTable
-from mqframe.core.pop_check_point import CheckPoint, Key
+from mqframe.core.pop_check_point import CheckPoint, Kept, Key
 from mqframe.core.pop_ledger import Lane, PopLedger
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, Timer
@@ -25,10 +25,15 @@ log = get_logger("broker")
 FLUSH_SECONDS: Final = 1.0
 """How often acknowledgements of what is in the journal are written there."""
 _AGAIN_MS: Final = 1000
+_TIMER_MS: Final = 200
+"""How often it is looked whether the timer has delivered what it keeps."""
 
 
 class PopKeeper(Part):
-    """Holds the ledger of one broker, and does what it says is due."""
+    """Holds the ledger of one broker, and does what it says is due.
+
+    `delivered_to`: time, ms, up to which the broker's timer has delivered all that it kept.
+    """
 
     def __init__(
         self,
@@ -38,6 +43,7 @@ class PopKeeper(Part):
         offsets: OffsetTable,
         live: LiveSettings,
         clock: LoopClock,
+        delivered_to: Callable[[], int],
     ) -> None:
         self.ledger = ledger
         self._journal = journal
@@ -48,6 +54,8 @@ class PopKeeper(Part):
         self._handed_over_until = 0
         self._timer: Timer | None = None
         self._timer_at = 0
+        self._delivered_to = delivered_to
+        self._running = False
         revival.done = self._revived
 
     def periodic(self) -> list[Periodic]:
@@ -56,13 +64,16 @@ class PopKeeper(Part):
 
     async def start(self) -> None:
         """Take up what was out when the broker stopped."""
+        self._running = True
         self._journal.load()
         self._arm()
 
     async def stop(self) -> None:
         """Write everything down."""
+        self._running = False  # what still arrives must not set the timer again: the store is closed then
         self._disarm()
-        self._revival.stop()
+        await self._revival.stop()
+        await self._journal.flushed()  # what is being handed over is the timer's, and not to be written here
         for point in self.ledger.in_memory_only():
             self._write(point)
         self.flush()
@@ -71,8 +82,9 @@ class PopKeeper(Part):
 
     def abandon(self) -> None:
         """Let go of timers."""
+        self._running = False
         self._disarm()
-        self._revival.stop()
+        self._revival.abandon()
 
     def arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
         """Looks at records of the journal that somebody else wrote."""
@@ -100,11 +112,8 @@ class PopKeeper(Part):
         """Memory holds enough check points: the timer is to keep this one."""
 
         def handed_over(durable: bool) -> None:
-            if durable and not point.done:
-                point.confirm(0)
-                self._handed_over_until = max(self._handed_over_until, point.visible_at)
-                self.ledger.hand_over(point)
-                self._settle(point.key)
+            if durable and point.kept is Kept.MEMORY and not point.reviving:
+                self._handed_over(point)
             else:
                 self._arm()
 
@@ -113,6 +122,17 @@ class PopKeeper(Part):
         except Refusal as problem:
             log.warning("a check point stays in memory", key=tuple(point.key), problem=str(problem))
             self._arm()
+
+    def _handed_over(self, point: CheckPoint) -> None:
+        if point.done:  # while the disk was waited for; the timer's record does not know
+            try:
+                self._journal.acknowledge_handed_over(point)
+            except Refusal as problem:
+                log.warning("acknowledgements are lost", key=tuple(point.key), problem=str(problem))
+        point.confirm(0)
+        self._handed_over_until = max(self._handed_over_until, point.visible_at)
+        self.ledger.hand_over(point)
+        self._settle(point.key)
 
     def clear_lane(self, lane: Lane) -> None:
         """An operator set the group's offset; what is out still comes back."""
@@ -198,7 +218,7 @@ class PopKeeper(Part):
 
     def _arm(self) -> None:
         at = self.ledger.next_wake_ms()
-        if at is None or (self._timer is not None and self._timer_at <= at):
+        if at is None or not self._running or (self._timer is not None and self._timer_at <= at):
             return
         self._disarm()
         self._timer_at = at
@@ -214,8 +234,28 @@ class PopKeeper(Part):
         due = self.ledger.take_due(self._clock.now_ms())
         for point in due.write:
             self._write(point)
-        if due.revive:
-            self._revival.take(due.revive)
+        timed = [point for point in due.revive if point.timed]
+        if timed:
+            self._journal.when_read(partial(self._due_at_timer, timed))
+        self._revive([point for point in due.revive if not point.timed])
+        self._arm()
+
+    def _due_at_timer(self, points: list[CheckPoint], durable: bool) -> None:
+        """The timer may still keep acknowledgements of these: they come before the points are acted on."""
+        delivered_to = self._delivered_to() if durable else 0
+        sure = [point for point in points if point.visible_at <= delivered_to]
+        self._later([point for point in points if point.visible_at > delivered_to])
+        if sure:
+            self._journal.when_read(lambda read: (self._revive if read else self._later)(sure))
+
+    def _revive(self, points: list[CheckPoint]) -> None:
+        if points and self._running:
+            self._revival.take(points)
+
+    def _later(self, points: list[CheckPoint]) -> None:
+        for point in points:
+            point.reviving = False
+            self.ledger.postpone(point, self._clock.now_ms() + _TIMER_MS)
         self._arm()
 
     def _write(self, point: CheckPoint) -> None:

@@ -18,6 +18,7 @@ from mqframe.broker.send_back import ensure_dead_letter_topic
 from mqframe.broker.statistics import DEAD, Statistics
 from mqframe.core import properties as p
 from mqframe.core.bodies import SubscriptionGroupConfig
+from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.group_table import GroupTable
 from mqframe.core.message import ReceivedMessage
@@ -74,8 +75,14 @@ class PopRevival:
         if self._waiting and self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
-    def stop(self) -> None:
-        """Begin nothing new; what was not brought back is when the broker starts again."""
+    async def stop(self) -> None:
+        """Finish the check point that is under way; the others are brought back after the next start."""
+        self._waiting.clear()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    def abandon(self) -> None:
+        """Do nothing further."""
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
@@ -127,7 +134,9 @@ class PopRevival:
         found = self._store.get_now(key.topic, key.queue_id, offset, 1)
         if found is None:
             found = await self._store.get_cold(key.topic, key.queue_id, offset, 1)
-        if found.status is not GetStatus.FOUND or not found.parts:
+        if found.status is GetStatus.FOUND and not found.parts:
+            raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "the store has stopped")
+        if found.status is not GetStatus.FOUND:
             log.warning(
                 "a message that was popped is not kept any more",
                 topic=key.topic,

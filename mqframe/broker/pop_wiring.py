@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mqframe.broker.part import Part
 from mqframe.broker.pop import PopProcessor
 from mqframe.broker.pop_ack import AckProcessor
@@ -17,8 +19,11 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.pop_ledger import PopLedger
 
 
-def make_pop_parts(state: BrokerState) -> list[Part]:
-    """In the order in which they start; the keeper stops after those that use it."""
+def make_pop_parts(state: BrokerState, delivered_to: Callable[[], int]) -> list[Part]:
+    """In the order in which they start; the keeper stops after those that use it.
+
+    `delivered_to`: time, ms, up to which the broker's timer has delivered all that it kept.
+    """
     store, topics, groups, offsets = state.store, state.topics, state.groups, state.offsets
     live, clock, statistics, identity = state.live, state.clock, state.statistics, state.identity
     ledger = PopLedger(live.current.pop_stay_ms)
@@ -26,7 +31,7 @@ def make_pop_parts(state: BrokerState) -> list[Part]:
     revival = PopRevival(
         store, state.inlet, topics, groups, offsets, live, statistics, state.keeper.save_tables
     )
-    keeper = PopKeeper(ledger, journal, revival, offsets, live, clock)
+    keeper = PopKeeper(ledger, journal, revival, offsets, live, clock, delivered_to)
     waiting = WaitingPops(clock)
     state.on_reset.append(lambda group, topic, queue_id: waiting.wake(topic, group, queue_id))
     order = OrderKeeper(state.orders, offsets, waiting, clock)

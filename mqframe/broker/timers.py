@@ -53,6 +53,7 @@ class Timers(Part):
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="mqframe-timer")
         self._saved = b""
         self._refused = False
+        self._caught_up = False
 
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
@@ -75,6 +76,8 @@ class Timers(Part):
         self._intake = TimerIntake(self._store, timer, self._metrics, self._release, self._clock)
         self._intake.correct()
         self._saved = timer.checkpoint.encode()
+        slot = timer.next_slot(timer.move_write_time(self._clock.now_ms()))
+        self._caught_up = slot is None and not self._intake.behind
         self._alarm.ring_in(0)
 
     async def stop(self) -> None:
@@ -115,6 +118,18 @@ class Timers(Part):
             "timerCongestNum": str(timer.waiting),
         }
 
+    def delivered_to(self) -> int:
+        """Everything that was stored for delivery up to this time (ms), and is due by it, is in the log.
+
+        0 until what fell due while the broker was down is delivered. What is not confirmed is not counted.
+        """
+        timer, now = self._timer, self._clock.now_ms()
+        if timer is None or not self._caught_up:
+            return 0
+        slot = timer.next_slot(now)
+        stored = self._store.store_time_at(TIMER_TOPIC, 0, timer.queue_offset)
+        return min(now if slot is None else slot.time, now if stored is None else stored - 1)
+
     async def _round(self) -> int | None:
         """Take in what is new, deliver what is due; gives the wait before the next round, ms."""
         timer, intake = self._timer, self._intake
@@ -145,6 +160,7 @@ class Timers(Part):
                 slot = timer.next_slot(now_slot)
                 if slot is None:
                     timer.skip_to(now_slot)
+                    self._caught_up = True
                     return
                 self._slot = SlotDelivery(slot, timer, self._store, self._metrics, self._release, self._clock)
             await self._slot.deliver()

@@ -42,7 +42,7 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
     identity, locks = state.identity, state.locks
     targets = SendTargets(topics, live, statistics)
     progress = Progress(store, offsets, identity)
-    delay_parts, counters = make_delay_parts(state)
+    delay_parts, counters, delivered_to = make_delay_parts(state)
     rules: tuple[Rule, ...] = (
         DivertDeadLetters(groups, topics, targets, locks),
         HoldHalfMessages(topics, targets, live),
@@ -75,7 +75,7 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
             HalfQueue(store, offsets, state.inlet, clock), CheckBacks(clients, identity), topics, live, clock,
             statistics, store.settings.keep_hours * 3_600_000,
         ),
-        *make_pop_parts(state),
+        *make_pop_parts(state, delivered_to),
         AssignmentProcessor(state.modes, topics, groups, clients, registration, identity, live, clock),
         RuntimeProcessor(store, offsets, topics, live, clock, statistics, counters),
     ]  # fmt: skip

@@ -60,12 +60,13 @@ class CheckPoint:
     `offsets`: their queue offsets, in order; `next_offset`: where the next pop of the queue begins; `done`,
     `written`: bits of the messages that are not out any more, and of those of which the journal knows it.
     `visible_at`: ms, when its time is over; `revive_at`: when to act on that, later after each of the
-    `failures` to do so.
+    `failures` to do so. `timed`: whether it was read from the journal, so that the broker's timer may keep
+    acknowledgements of it, which are in the journal only when the timer has come past `visible_at`.
     """
 
     __slots__ = (
         "done", "failures", "invisible_ms", "journal_offset", "kept", "key", "next_offset", "offsets",
-        "revive_at", "revive_queue", "reviving", "visible_at", "written",
+        "revive_at", "revive_queue", "reviving", "timed", "visible_at", "written",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +87,7 @@ class CheckPoint:
         self.kept = Kept.MEMORY
         self.journal_offset = -1
         self.reviving = False
+        self.timed = False
         self.visible_at = self.revive_at = key.pop_time + invisible_ms
         self.failures = 0
 
@@ -202,6 +204,7 @@ class CheckPoint:
         point = cls(key, body.invisible_time, offsets, revive_queue)
         point.done = point.written = (body.bits % _INT) & point.all_bits
         point.confirm(journal_offset)
+        point.timed = True
         return point
 
 
