@@ -17,13 +17,20 @@ class Threads:
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(_THREADS_MAX, thread_name_prefix="mqframe-store")
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
 
     def attach(self) -> None:
         """From now on results come back on the running loop."""
         self._loop = asyncio.get_running_loop()
 
     def run(self, work: Callable[[], T], done: Callable[[T | None, OSError | None], None]) -> None:
-        """Do `work` in a thread, then call `done` on the loop with its result or its OSError."""
+        """Do `work` in a thread, then call `done` on the loop with its result or its OSError.
+
+        Once the threads were ended, nothing is done and nobody is told: files are closed by then, and
+        perhaps somebody else's.
+        """
+        if self._closed:
+            return
         if self._loop is None:
             try:
                 result = work()
@@ -33,8 +40,13 @@ class Threads:
                 done(result, None)
             return
         loop = self._loop
+
+        def tell(result: T | None, problem: OSError | None) -> None:
+            if not self._closed:
+                done(result, problem)
+
         future = self.pool.submit(work)
-        future.add_done_callback(lambda ended: _report(loop, ended, done))
+        future.add_done_callback(lambda ended: _report(loop, ended, tell))
 
     async def run_and_wait(self, work: Callable[[], T]) -> T:
         """Do `work` in a thread and wait for it."""
@@ -42,6 +54,7 @@ class Threads:
 
     def close(self) -> None:
         """Wait for what is under way, then end the threads."""
+        self._closed = True
         self.pool.shutdown(wait=True)
 
 
