@@ -73,6 +73,8 @@ class PopJournal:
         self._read_to = [0] * QUEUES
         # Check points by the place of their newest record; those that are gone are dropped from the left.
         self._needed: list[deque[tuple[int, CheckPoint]]] = [deque() for _ in range(QUEUES)]
+        # Places of check points that the disk does not hold yet.
+        self._unconfirmed: list[deque[int]] = [deque() for _ in range(QUEUES)]
 
     def load(self) -> None:
         """Read everything that may still be needed. What is due already is in the ledger at once."""
@@ -101,8 +103,11 @@ class PopJournal:
         except Refusal:
             point.refuse()
             raise
+        unconfirmed = self._unconfirmed[point.revive_queue]
+        unconfirmed.append(stored.queue_offset)
 
         def confirmed(durable: bool) -> None:
+            unconfirmed.remove(stored.queue_offset)
             if durable:
                 point.confirm(stored.queue_offset)
                 self._needed[point.revive_queue].append((stored.queue_offset, point))
@@ -158,7 +163,10 @@ class PopJournal:
         """
         for queue_id in range(QUEUES):
             needed = self._needed[queue_id]
-            end = self._read_to[queue_id]
+            # A check point that is being written is needed once it is durable.
+            end, unconfirmed = self._read_to[queue_id], self._unconfirmed[queue_id]
+            if unconfirmed:
+                end = min(end, unconfirmed[0])
             while needed and (needed[0][1].gone or needed[0][1].journal_offset != needed[0][0]):
                 needed.popleft()
             if needed and end - needed[0][0] > BEHIND_MAX:

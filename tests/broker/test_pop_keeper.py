@@ -150,8 +150,9 @@ def test_an_orderly_stop_while_messages_come_back_brings_none_back_twice(run, mo
     run(scenario)
 
 
-def test_what_is_acknowledged_while_it_is_handed_over_does_not_come_again(run, monkeypatch):
-    """With a synchronous flush the disk is waited for before the timer is left alone with a check point."""
+@pytest.fixture
+def disk(monkeypatch):
+    """Syncs of log files wait while this is not set."""
     gate, real = threading.Event(), LogFile.sync
     gate.set()
 
@@ -160,20 +161,58 @@ def test_what_is_acknowledged_while_it_is_handed_over_does_not_come_again(run, m
         real(file)
 
     monkeypatch.setattr(LogFile, "sync", sync)
+    return gate
+
+
+async def flushed(world, end):
+    async with asyncio.timeout(20):
+        while world.store.flushed_offset < end:
+            await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("way", ["stop", "kill"])
+def test_a_check_point_that_waits_for_the_disk_is_not_passed_over(run, disk, way):
+    async def scenario(world):
+        await send(world, 1)
+        assert len(await pop(world.talker, invisible_time=60_000)) == 1
+        if way == "kill":
+            await world.clock.aadvance(9)
+            disk.clear()
+            await world.clock.aadvance(3)  # written after 10 s, and the journal's offsets move each second
+            disk.set()
+            await flushed(world, world.store.max_offset)
+            for _ in range(3):
+                await world.clock.aadvance(3)  # offsets are saved every 5 s, by a thread
+                await asyncio.sleep(0.02)
+            await world.cluster.kill_broker()
+        else:
+            await world.cluster.stop_broker()
+        await world.cluster.start_broker()
+        talker = world.join()
+        assert await bodies(talker) == []
+        for _ in range(65):
+            end = world.store.max_offset
+            await world.clock.aadvance(1)
+            await flushed(world, end)
+        assert await bodies(talker, pops=1) == [b"0"]
+
+    run(scenario, store={"flush": "SYNC_FLUSH"})
+
+
+def test_what_is_acknowledged_while_it_is_handed_over_does_not_come_again(run, disk):
+    """With a synchronous flush the disk is waited for before the timer is left alone with a check point."""
 
     async def scenario(world):
         await send(world, 3)
         await fill_memory(world)
-        gate.clear()
+        disk.clear()
         for message in await pop(world.talker, max_msg_nums=2, invisible_time=30_000):
             await world.talker.ok(message.ack())
-        gate.set()
+        disk.set()
         for _ in range(80):
             end = world.store.max_offset
             await world.clock.aadvance(0.5)
-            async with asyncio.timeout(20):
-                while world.store.flushed_offset < end:
-                    await asyncio.sleep(0.001)
+            await flushed(world, end)
         assert await bodies(world.talker, pops=1) == [b"2"]
 
     run(scenario, broker={"pop_check_points_max": 1}, store={"flush": "SYNC_FLUSH"})
