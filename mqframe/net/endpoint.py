@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mqframe.core.errors import TooMuchInFlight
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
@@ -16,6 +16,10 @@ from mqframe.net.settings import NetSettings
 
 if TYPE_CHECKING:
     from mqframe.net.peer import Peer
+
+TURN_BYTES_MAX: Final = 4096
+"""Answers of one read that leave together. More end the turn, so that the other side works on large ones
+while the rest is served."""
 
 
 class Endpoint:

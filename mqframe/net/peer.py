@@ -14,7 +14,7 @@ from mqframe.core.requests import REQUESTS, Request, encode_fields
 from mqframe.hooks.isolate import after_rpc, before_rpc
 from mqframe.log import get_logger
 from mqframe.net.call import Call, Reply, failure_reply
-from mqframe.net.endpoint import Endpoint
+from mqframe.net.endpoint import TURN_BYTES_MAX, Endpoint
 
 log = get_logger("net")
 _UNKNOWN: Final = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
@@ -239,8 +239,8 @@ class Peer(asyncio.Protocol):
 
     def _read_frames(self) -> None:
         """Handle all whole frames, end the turn, write the answers."""
-        endpoint = self._endpoint
-        next_frame, unsent_bytes_max = self._decoder.next_frame, endpoint.settings.unsent_bytes_max
+        endpoint, next_frame = self._endpoint, self._decoder.next_frame
+        turn_bytes_max = min(TURN_BYTES_MAX, endpoint.settings.unsent_bytes_max)
         more = True
         while more:
             problem, more, served = None, False, 0
@@ -253,7 +253,7 @@ class Peer(asyncio.Protocol):
                     else:
                         served += 1
                         self._serve(frame)
-                    if self._out_bytes > unsent_bytes_max:
+                    if self._out_bytes > turn_bytes_max:
                         more = True
                         break
             except FrameError as error:

@@ -116,6 +116,22 @@ def test_answers_of_one_read_are_written_together_after_the_end_of_the_turn() ->
     run(scenario)
 
 
+def test_a_large_answer_leaves_before_the_next_request_is_served() -> None:
+    async def scenario() -> None:
+        events: list[str] = []
+
+        def handler(call: Call) -> Reply:
+            events.append(f"call {call.frame.opaque}")
+            return Reply(body=b"x" * (5000 if call.frame.opaque == 2 else 10))
+
+        async with serving({1: handler}, turn_end=lambda: events.append("end")) as (_, raw, _port):
+            raw.send(*[Frame(1, number) for number in (1, 2, 3)])
+            assert [(await raw.frame()).opaque for _ in range(3)] == [1, 2, 3]
+            assert events == ["call 1", "call 2", "end", "call 3", "end"]
+
+    run(scenario)
+
+
 def test_an_answer_given_at_the_end_of_the_turn_leaves_with_the_others() -> None:
     async def scenario() -> None:
         held: list[Call] = []
