@@ -64,13 +64,17 @@ class Why(Enum):
     CLOSED = "closed"
 
 
+# Asked several times for every message; the class would look each up by name.
+(_RESTING, _QUEUED, _LISTENING, _PAUSED, _CLOSING, _CLOSED) = Turn
+
+
 class OrderedTurn:
     """The turns of one queue. `lease`: of its lock at the broker; `None` where there are no locks."""
 
     __slots__ = ("_began", "_lease", "_waiting", "state", "why")
 
     def __init__(self, lease: LockLease | None) -> None:
-        self.state = Turn.RESTING
+        self.state = _RESTING
         self.why = Why.EMPTY
         self._lease = lease
         self._waiting: deque[ReceivedMessage] = deque()
@@ -79,22 +83,22 @@ class OrderedTurn:
     @property
     def open(self) -> bool:
         """Whether messages are still taken."""
-        return self.state not in (Turn.CLOSING, Turn.CLOSED)
+        return self.state not in (_CLOSING, _CLOSED)
 
     @property
     def queued(self) -> bool:
         """Whether a worker has the queue, or is sent to it, and no listener runs."""
-        return self.state is Turn.QUEUED
+        return self.state is _QUEUED
 
     @property
     def busy(self) -> bool:
         """Whether a worker has the queue, or is sent to it."""
-        return self.state in (Turn.QUEUED, Turn.LISTENING, Turn.CLOSING)
+        return self.state in (_QUEUED, _LISTENING, _CLOSING)
 
     @property
     def paused(self) -> bool:
         """Whether the queue waits to be resumed."""
-        return self.state is Turn.PAUSED
+        return self.state is _PAUSED
 
     @property
     def waiting_count(self) -> int:
@@ -106,11 +110,11 @@ class OrderedTurn:
         if not self.open:
             return False
         self._waiting.extend(messages)
-        return self.state is Turn.RESTING and self._go(now)
+        return self.state is _RESTING and self._go(now)
 
     def begin(self, count_max: int, now: float) -> list[ReceivedMessage]:
         """The next batch, for the worker that has the queue. Empty: it lets go, and `why` says why."""
-        if self.state is not Turn.QUEUED:
+        if self.state is not _QUEUED:
             self.why = Why.CLOSED
             return []
         if self._lease is not None and not self._lease.valid(now):
@@ -119,26 +123,26 @@ class OrderedTurn:
             return self._pause(Why.LONG)
         waiting = self._waiting
         if not waiting:
-            self.state, self.why = Turn.RESTING, Why.EMPTY
+            self.state, self.why = _RESTING, Why.EMPTY
             return []
-        self.state = Turn.LISTENING
+        self.state = _LISTENING
         return [waiting.popleft() for _ in range(min(count_max, len(waiting)))]
 
     def end(self, good: bool) -> None:
         """The listener answered. After anything but `good` the queue pauses, and `why` says so."""
-        if self.state is Turn.CLOSING:
-            self.state, self.why = Turn.CLOSED, Why.CLOSED
-        elif self.state is Turn.LISTENING:
+        if self.state is _CLOSING:
+            self.state, self.why = _CLOSED, Why.CLOSED
+        elif self.state is _LISTENING:
             if good:
-                self.state = Turn.QUEUED
+                self.state = _QUEUED
             else:
                 self._pause(Why.FAILED)
 
     def resume(self, now: float) -> bool:
         """Let a paused queue go on; gives whether a worker is to be sent."""
-        if self.state is not Turn.PAUSED:
+        if self.state is not _PAUSED:
             return False
-        self.state = Turn.RESTING
+        self.state = _RESTING
         return self._go(now)
 
     def withdraw(self) -> None:
@@ -148,21 +152,21 @@ class OrderedTurn:
     def close(self) -> bool:
         """Begin nothing more; gives whether nobody is at it any more."""
         self._waiting.clear()
-        if self.state in (Turn.LISTENING, Turn.CLOSING):
-            self.state = Turn.CLOSING
+        if self.state in (_LISTENING, _CLOSING):
+            self.state = _CLOSING
             return False
-        self.state = Turn.CLOSED
+        self.state = _CLOSED
         return True
 
     def _go(self, now: float) -> bool:
         if not self._waiting:
             return False
-        self.state = Turn.QUEUED
+        self.state = _QUEUED
         self._began = now
         return True
 
     def _pause(self, why: Why) -> list[ReceivedMessage]:
-        self.state, self.why = Turn.PAUSED, why
+        self.state, self.why = _PAUSED, why
         return []
 
 

@@ -17,7 +17,7 @@ from mqframe.net.settings import NetSettings
 if TYPE_CHECKING:
     from mqframe.net.peer import Peer
 
-TURN_BYTES_MAX: Final = 4096
+TURN_BYTES_MAX: Final = 16384
 """Answers of one read that leave together. More end the turn, so that the other side works on large ones
 while the rest is served."""
 

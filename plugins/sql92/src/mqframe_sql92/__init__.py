@@ -38,13 +38,19 @@ class SqlFilter(MessageFilter):
 
     def compile(self, expression: str) -> Matches:
         """Make ready to evaluate `expression`. Raises `FixError` with the place where it is wrong."""
-        evaluate = Expression(expression).evaluate
+        first, *others = parse(expression).needed
 
         def matches(properties: Mapping[str, str]) -> bool:
+            # Only what is true counts, so what is unknown may end it as well as what is false.
             try:
-                return evaluate(properties) is True
+                if first(properties) is not True:
+                    return False
+                for other in others:
+                    if other(properties) is not True:
+                        return False
             except EvaluationError:
                 return False
+            return True
 
         return matches
 

@@ -48,10 +48,13 @@ class Part:
     """One part. `at`: where it begins, from 1.
 
     `name`: it is the property of that name. `constant`: it is `value`, as written. `number`: it is this
-    number, perhaps a negated one. `is_condition`: it is true, false or unknown.
+    number, perhaps a negated one. `is_condition`: it is true, false or unknown. `needed`: what must all be
+    true for it to be true.
     """
 
-    __slots__ = ("at", "constant", "depth", "evaluate", "is_condition", "name", "number", "value")
+    __slots__ = (
+        "at", "constant", "depth", "evaluate", "is_condition", "name", "needed", "number", "value",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -72,6 +75,7 @@ class Part:
         self.constant = constant
         self.value = value
         self.number = number
+        self.needed: list[Evaluate] = [evaluate]
         self.depth: int = 1 + max((part.depth for part in inner), default=0)
         if self.depth > DEPTH_MAX:
             raise fault(at, f"more than {DEPTH_MAX} parts lie within each other")
@@ -135,18 +139,6 @@ def all_of(parts: Sequence[Part]) -> Part:
     inner = [condition(part) for part in parts]
     evaluates = [part.evaluate for part in inner]
 
-    if len(evaluates) == 2:
-        one, other = evaluates
-
-        def both(properties: Properties) -> bool | None:
-            first = one(properties)
-            if first is False:
-                return False
-            second = other(properties)
-            return None if first is None and second is not False else second
-
-        return Part(parts[0].at, both, inner, is_condition=True)
-
     def conjunction(properties: Properties) -> bool | None:
         result: bool | None = True
         for evaluate in evaluates:
@@ -157,7 +149,9 @@ def all_of(parts: Sequence[Part]) -> Part:
                 result = None
         return result
 
-    return Part(parts[0].at, conjunction, inner, is_condition=True)
+    made = Part(parts[0].at, conjunction, inner, is_condition=True)
+    made.needed = evaluates
+    return made
 
 
 def any_of(parts: Sequence[Part]) -> Part:
