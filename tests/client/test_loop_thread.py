@@ -70,8 +70,13 @@ def test_an_interrupt_of_the_caller_cancels_the_work(thread):
         os.kill(os.getpid(), signal.SIGINT)
 
     interrupter = threading.Thread(target=interrupt)
-    interrupter.start()
-    with pytest.raises(KeyboardInterrupt):
-        thread.call(work())
+    # Whoever is started in the background of a shell is deaf to this signal otherwise.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        interrupter.start()
+        with pytest.raises(KeyboardInterrupt):
+            thread.call(work())
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert cancelled.wait(20)
     interrupter.join()

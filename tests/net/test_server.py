@@ -122,7 +122,7 @@ def test_a_large_answer_leaves_before_the_next_request_is_served() -> None:
 
         def handler(call: Call) -> Reply:
             events.append(f"call {call.frame.opaque}")
-            return Reply(body=b"x" * (5000 if call.frame.opaque == 2 else 10))
+            return Reply(body=b"x" * (20_000 if call.frame.opaque == 2 else 10))
 
         async with serving({1: handler}, turn_end=lambda: events.append("end")) as (_, raw, _port):
             raw.send(*[Frame(1, number) for number in (1, 2, 3)])
