@@ -18,7 +18,6 @@ from mqframe.store.config_file import ConfigFile
 from mqframe.store.layout import file_name
 
 log: Final = get_logger("store")
-RANGE_BYTES_MAX: Final = 8 << 20
 _IDLE_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
 
@@ -166,19 +165,23 @@ class Follower(threading.Thread):
         if limit <= start:
             return None
         base = start - start % self._file_bytes
-        with open(self._directory / file_name(base), "rb") as file:
-            room = min(limit - base, self._file_bytes)
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content, memoryview(content) as view:
-                wanted = min(room, start - base + RANGE_BYTES_MAX)
-                end = record_end(view, start - base, wanted)
-                if end == start - base:
-                    # The next record alone is longer than a stretch.
-                    end = record_end(view, start - base, room)
-        return (
-            FileRange(start, base + end, self._directory, self._file_bytes, self._broker_name)
-            if base + end > start
-            else None
-        )
+        room = min(limit - base, self._file_bytes)
+        most = self._dispatcher.stretch_bytes_max
+        if most is None:
+            return self._range(start, base + room)
+        with (
+            open(self._directory / file_name(base), "rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+            memoryview(content) as view,
+        ):
+            end = record_end(view, start - base, min(room, start - base + most))
+            if end == start - base:
+                # The next record alone is longer than a stretch.
+                end = record_end(view, start - base, room)
+        return self._range(start, base + end) if base + end > start else None
+
+    def _range(self, start: int, end: int) -> FileRange:
+        return FileRange(start, end, self._directory, self._file_bytes, self._broker_name)
 
     def _keep(self, cursor: int) -> None:
         if cursor != self.cursor:

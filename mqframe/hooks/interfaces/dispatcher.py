@@ -46,6 +46,9 @@ class Dispatcher(ABC):
     """
 
     name: str
+    stretch_bytes_max: int | None = 8 << 20
+    """Longest stretch it is handed, about. `None`: as long as a file of the log; what hands it over need not
+    look for the ends of records then."""
 
     def start(self, data_directory: Path, broker_name: str) -> int | None:
         """Get ready; files of its own may lie below `data_directory`.

@@ -1,7 +1,9 @@
 """Messages without a broker, and one Spark for all tests that need it."""
 
+import struct
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +12,9 @@ from mqframe.core.bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import ConnectError
 from mqframe.core.host import encode_host
+from mqframe.core.java_hash import java_hash
 from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.pull import PullResult, PullStatus
+from mqframe.core.pull import PullStatus, RawPull
 from mqframe.core.record import decode_record, encode_record
 from mqframe.core.route import TopicRoute
 
@@ -23,6 +26,15 @@ def make_message(
     offset: int, *, topic: str = "t", queue_id: int = 0, position: int = 0, **change: Any
 ) -> Any:
     """A stored message as a pull gives it; `change`: fields of the record, `packed`: compress the body."""
+    return decode_record(
+        make_record(offset, topic=topic, queue_id=queue_id, position=position, **change), broker_name="a"
+    )
+
+
+def make_record(
+    offset: int, *, topic: str = "t", queue_id: int = 0, position: int = 0, **change: Any
+) -> bytes:
+    """The bytes of a stored message."""
     packed = change.pop("packed", False)
     fields = {
         "topic": topic,
@@ -40,7 +52,7 @@ def make_message(
     if packed:
         fields["body"] = zlib.compress(fields["body"])
         fields["sys_flag"] = SysFlag.COMPRESSED | SysFlag.COMPRESSION_ZLIB
-    return decode_record(encode_record(**fields), broker_name="a")
+    return encode_record(**fields)
 
 
 @pytest.fixture
@@ -49,18 +61,25 @@ def message() -> Callable[..., ReceivedMessage]:
     return make_message
 
 
+@pytest.fixture
+def record() -> Callable[..., bytes]:
+    """Makes the bytes of stored messages."""
+    return make_record
+
+
 class ScriptedWire:
     """A cluster in memory: queues with messages from `begin` on. `faults` are raised by the next calls."""
 
     def __init__(self, topic: str = "t") -> None:
         self.topic = topic
-        self.messages: dict[MessageQueue, list[ReceivedMessage]] = {}
+        self.messages: dict[MessageQueue, list[bytes]] = {}
         self.begin: dict[MessageQueue, int] = {}
         self.masterless: set[str] = set()
         self.unreachable: set[str] = set()
         self.faults: list[Exception] = []
         self.calls: list[str] = []
         self.per_pull = 3
+        self.groups: dict[tuple[str, MessageQueue], int] = {}
         self.closed = False
 
     def add(self, queue_id: int, count: int, broker: str = "a", begin: int = 0) -> MessageQueue:
@@ -68,7 +87,8 @@ class ScriptedWire:
         queue = MessageQueue(self.topic, broker, queue_id)
         self.begin[queue] = begin
         self.messages[queue] = [
-            make_message(begin + i, topic=self.topic, queue_id=queue_id) for i in range(count)
+            make_record(begin + i, topic=self.topic, queue_id=queue_id, position=1000 * i)
+            for i in range(count)
         ]
         return queue
 
@@ -93,14 +113,30 @@ class ScriptedWire:
         self._call("max", queue.broker_name)
         return self.begin[queue] + len(self.messages[queue])
 
-    def pull(self, queue: MessageQueue, offset: int) -> PullResult:
+    def topics(self) -> list[str]:
+        self._call("topics", "")
+        return sorted({queue.topic for queue in self.messages})
+
+    def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        self._call("at", queue.broker_name)
+        return timestamp_ms
+
+    def group_offset(self, group: str, queue: MessageQueue) -> int | None:
+        self._call("group", queue.broker_name)
+        return self.groups.get((group, queue))
+
+    def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
+        self._call("commit", queue.broker_name)
+        self.groups[group, queue] = offset
+
+    def pull(self, queue: MessageQueue, offset: int, expression: object) -> RawPull:
         self._call("pull", queue.broker_name)
         low, high = self.begin[queue], self.begin[queue] + len(self.messages[queue])
         if not low <= offset <= high:
-            return PullResult(PullStatus.OFFSET_ILLEGAL, (), low, low, high)
-        found: Sequence[ReceivedMessage] = self.messages[queue][offset - low :][: self.per_pull]
+            return RawPull(PullStatus.OFFSET_ILLEGAL, b"", low if offset < low else high, low, high)
+        found = self.messages[queue][offset - low :][: self.per_pull]
         status = PullStatus.FOUND if found else PullStatus.NO_NEW_MSG
-        return PullResult(status, found, offset + len(found), low, high)
+        return RawPull(status, b"".join(found), offset + len(found), low, high)
 
     def close(self) -> None:
         self.closed = True
@@ -135,3 +171,62 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     )
     yield session
     session.stop()
+
+
+class StoreBuilder:
+    """Writes the files of a store as a broker does, with small files: 4 KiB of log, 10 entries of a queue."""
+
+    LOG_BYTES = 4096
+    ENTRIES = 10
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.end = 0
+        self.next: dict[tuple[str, int], int] = {}
+        (folder / "commitlog").mkdir(parents=True)
+
+    def add(self, topic: str = "t", queue_id: int = 0, tag: str = "a", **change: Any) -> int:
+        """Store a message; gives its queue offset."""
+        offset = self.next.get((topic, queue_id), 0)
+        base = self.end - self.end % self.LOG_BYTES
+        for _ in range(2):
+            fields: dict[str, Any] = {
+                "topic": topic,
+                "queue_id": queue_id,
+                "queue_offset": offset,
+                "physical_offset": self.end,
+                "body": b"body %d" % offset,
+                "properties": f"TAGS\x01{tag}\x02n\x01{offset}\x02".encode(),
+                "born_timestamp": TIME_MS + offset,
+                "born_host": HOST,
+                "store_timestamp": TIME_MS + 1000 * offset,
+                "store_host": HOST,
+                **change,
+            }
+            record = encode_record(**fields)
+            if self.end + len(record) + 8 <= base + self.LOG_BYTES:
+                break
+            self._write("commitlog", base, self.LOG_BYTES, self.end, struct.pack(">ii", 0, -875286124))
+            base = self.end = base + self.LOG_BYTES
+        self._write("commitlog", base, self.LOG_BYTES, self.end, record)
+        entry = struct.pack(">qiq", self.end, len(record), java_hash(tag))
+        size = self.ENTRIES * 20
+        start = offset * 20
+        self._write(f"consumequeue/{topic}/{queue_id}", start - start % size, size, start, entry)
+        self.end += len(record)
+        self.next[topic, queue_id] = offset + 1
+        return offset
+
+    def _write(self, folder: str, base: int, size: int, at: int, content: bytes) -> None:
+        path = self.folder / folder / f"{base:020d}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("r+b" if path.exists() else "w+b") as file:
+            file.truncate(size)
+            file.seek(at - base)
+            file.write(content)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> StoreBuilder:
+    """An empty store."""
+    return StoreBuilder(tmp_path / "store")

@@ -1,52 +1,38 @@
+import contextlib
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
 import pyarrow.parquet as pq
 import pytest
-from mqframe_spark.dispatcher import ParquetDispatcher
+from mqframe_spark.dispatcher import ParquetDispatcher, WorkerFailed
 from mqframe_spark.parquet_files import STORE_ID_FILE, ParquetFolder
+from mqframe_spark.parquet_options import ParquetOptions
+from mqframe_spark.parquet_writer import ParquetWriter
 
 from mqframe import PluginManager
 from mqframe.core.errors import SettingError
-from mqframe.core.message import ReceivedMessage
 from mqframe.hooks.interfaces import Dispatcher
 from mqframe.testing.conformance import DispatcherConformance
 
 DAY = 86_400_000
 
 
-@attrs.frozen
-class Stretch:
-    """A stretch of a log that is a list."""
-
-    messages: Sequence[ReceivedMessage]
-    start: int
-    end: int
-    commit_log_directory: Path = Path()
-    commit_log_file_bytes: int = 0
-
-    def records(self):
-        return iter(self.messages)
-
-
 class Log:
-    """Messages one after the other, from the commit-log offset 0 on."""
+    """Messages one after the other in the files of a store, from the commit-log offset 0 on."""
 
-    def __init__(self, make) -> None:
-        self._make = make
-        self.messages: list[ReceivedMessage] = []
+    def __init__(self, store) -> None:
+        self.store = store
+        self.count = 0
         self.ends = [0]
 
     def add(self, topic: str, day: int = 0, **change) -> None:
-        stamp = 1_700_000_000_000 + day * DAY + len(self.messages)
-        offset = len(self.messages)
-        made = self._make(offset, topic=topic, position=self.ends[-1], store_timestamp=stamp, **change)
-        self.messages.append(made)
-        self.ends.append(self.ends[-1] + made.store_size)
-
-    def stretch(self, first: int, last: int) -> Stretch:
-        return Stretch(self.messages[first:last], self.ends[first], self.ends[last])
+        stamp = 1_700_000_000_000 + day * DAY + self.count
+        change = {"queue_offset": self.count, "store_timestamp": stamp, **change}
+        self.store.add(topic, self.count, **change)
+        self.count += 1
+        self.ends.append(self.store.end)
 
 
 class Time:
@@ -60,20 +46,26 @@ class Time:
 
 
 @pytest.fixture
-def log(message) -> Log:
-    made = Log(message)
+def log(store) -> Log:
+    made = Log(store)
     for i in range(12):
         made.add(("orders", "refunds", "SCHEDULE_TOPIC_XXXX", "%RETRY%g")[i % 4], day=i // 6)
     return made
 
 
-def make(root: Path, clock: Time | None = None, **options) -> ParquetDispatcher:
-    dispatcher = ParquetDispatcher(
-        ParquetDispatcher.Options(**{"roll_seconds": 60.0, **options}), monotonic=clock or Time()
-    )
-    root.mkdir(exist_ok=True)
-    assert dispatcher.start(root, "broker-a") is None
-    return dispatcher
+class Written:
+    """A writer over the files of `log`, told of stretches by the numbers of messages."""
+
+    def __init__(self, root: Path, log: Log, clock: Time | None = None, now_ms=lambda: 0, **options) -> None:
+        root.mkdir(exist_ok=True)
+        chosen = ParquetOptions(**{"roll_seconds": 60.0, **options})
+        self.log = log
+        self.writer = ParquetWriter(chosen, root, "broker-a", clock or Time(), now_ms)
+        self.finish, self.roll = self.writer.finish, self.writer.roll
+
+    def take(self, first: int, last: int) -> int:
+        store, ends = self.log.store, self.log.ends
+        return self.writer.take(store.folder / "commitlog", store.LOG_BYTES, ends[first], ends[last])
 
 
 def stored(root: Path) -> dict[str, list[int]]:
@@ -108,10 +100,10 @@ class TestParquetConformance(DispatcherConformance):
 
 
 def test_topics_and_days_have_folders_and_names_tell_the_stretch(tmp_path, log) -> None:
-    dispatcher = make(tmp_path)
-    assert dispatcher.dispatch(log.stretch(0, 12)) == 0
+    dispatcher = Written(tmp_path, log)
+    assert dispatcher.take(0, 12) == 0
     assert stored(tmp_path) == {}
-    dispatcher.stop()
+    dispatcher.finish()
     assert stored(tmp_path) == ALL
     store = (tmp_path / STORE_ID_FILE).read_text().strip()
     (path,) = tmp_path.glob("parquet/orders/day=2023-11-14/*")
@@ -122,44 +114,43 @@ def test_topics_and_days_have_folders_and_names_tell_the_stretch(tmp_path, log) 
 
 
 def test_only_chosen_topics_are_written(tmp_path, log) -> None:
-    dispatcher = make(tmp_path, topics=("%RETRY%g",))
-    dispatcher.dispatch(log.stretch(0, 12))
-    dispatcher.stop()
+    dispatcher = Written(tmp_path, log, topics=("%RETRY%g",))
+    dispatcher.take(0, 12)
+    dispatcher.finish()
     assert stored(tmp_path) == {"%RETRY%g/day=2023-11-14": [3], "%RETRY%g/day=2023-11-15": [7, 11]}
 
 
 def test_files_are_rolled_by_rows(tmp_path, log) -> None:
-    dispatcher = make(tmp_path, roll_rows=2)
-    assert dispatcher.dispatch(log.stretch(0, 6)) == log.ends[6]
+    dispatcher = Written(tmp_path, log, roll_rows=2)
+    assert dispatcher.take(0, 6) == log.ends[6]
     assert stored(tmp_path) == {"orders/day=2023-11-14": [0, 4], "refunds/day=2023-11-14": [1, 5]}
 
 
 def test_files_are_rolled_by_bytes(tmp_path, log) -> None:
-    dispatcher = make(tmp_path, roll_bytes=1)
-    assert dispatcher.dispatch(log.stretch(0, 12)) == log.ends[12]
+    dispatcher = Written(tmp_path, log, roll_bytes=1)
+    assert dispatcher.take(0, 12) == log.ends[12]
     assert len(list(tmp_path.glob("parquet/orders/*/*.parquet"))) == 3
     assert stored(tmp_path) == ALL
 
 
 def test_files_are_rolled_by_time_and_the_cursor_waits_for_them(tmp_path, log) -> None:
     clock = Time()
-    dispatcher = make(tmp_path, clock)
-    assert dispatcher.idle() is None
-    assert dispatcher.dispatch(log.stretch(0, 1)) == 0
+    dispatcher = Written(tmp_path, log, clock)
+    assert dispatcher.roll() == 0
+    assert dispatcher.take(0, 1) == 0
     clock.now = 30
-    assert dispatcher.dispatch(log.stretch(1, 3)) == 0
+    assert dispatcher.take(1, 3) == 0
     clock.now = 60
-    assert dispatcher.idle() == log.ends[1]
+    assert dispatcher.roll() == log.ends[1]
     assert stored(tmp_path) == {"orders/day=2023-11-14": [0]}
     clock.now = 90
-    assert dispatcher.idle() == log.ends[3]
-    assert dispatcher.idle() is None
+    assert dispatcher.roll() == log.ends[3] == dispatcher.roll()
 
 
 def test_memory_is_bounded(tmp_path, log) -> None:
-    dispatcher = make(tmp_path, buffered_bytes_max=1)
-    dispatcher.dispatch(log.stretch(0, 6))
-    assert stored(tmp_path) == {"orders/day=2023-11-14": [0, 4], "refunds/day=2023-11-14": [1]}
+    dispatcher = Written(tmp_path, log, buffered_bytes_max=1)
+    dispatcher.take(0, 6)
+    assert stored(tmp_path) == {"orders/day=2023-11-14": [0, 4], "refunds/day=2023-11-14": [1, 5]}
 
 
 @pytest.mark.parametrize("done", range(5))
@@ -184,60 +175,129 @@ def test_a_crash_while_publishing_leaves_neither_gap_nor_repetition(
         count += 1
         return publish(folder, *arguments)
 
-    dispatcher = make(tmp_path, roll_rows=1)
-    cursor = dispatcher.dispatch(log.stretch(0, 1))
+    dispatcher = Written(tmp_path, log, roll_rows=1)
+    cursor = dispatcher.take(0, 1)
     with monkeypatch.context() as broken:
         broken.setattr(ParquetFolder, "publish", dying)
         with pytest.raises(Died):
-            dispatcher.dispatch(log.stretch(1, 12))
-    again = make(tmp_path, roll_rows=1)
+            dispatcher.take(1, 12)
+    again = Written(tmp_path, log, roll_rows=1)
     # The broker hands everything over again from its cursor on, which may lag behind.
     first = 0 if done % 2 else log.ends.index(cursor)
-    assert again.dispatch(log.stretch(first, 12)) == log.ends[12]
+    assert again.take(first, 12) == log.ends[12]
     assert stored(tmp_path) == ALL
 
 
 def test_a_half_written_file_is_cleared_away(tmp_path, log, monkeypatch) -> None:
-    dispatcher = make(tmp_path, roll_rows=1)
+    dispatcher = Written(tmp_path, log, roll_rows=1)
     with monkeypatch.context() as broken:
         broken.setattr("os.fsync", lambda descriptor: (_ for _ in ()).throw(OSError(28, "No space left")))
         with pytest.raises(OSError, match="No space left"):
-            dispatcher.dispatch(log.stretch(0, 1))
+            dispatcher.take(0, 1)
     assert [path.name[0] for path in tmp_path.glob("parquet/*/*/*")] == ["."]
     assert stored(tmp_path) == {}
-    make(tmp_path)
+    Written(tmp_path, log)
     assert list(tmp_path.glob("parquet/*/*/*")) == []
 
 
 def test_a_full_disk_is_tried_again_without_gap_or_repetition(tmp_path, log, monkeypatch) -> None:
-    dispatcher = make(tmp_path, roll_rows=1)
+    dispatcher = Written(tmp_path, log, roll_rows=1)
     with monkeypatch.context() as broken:
         broken.setattr(ParquetFolder, "publish", lambda *a: (_ for _ in ()).throw(OSError(28, "full")))
         for _ in range(2):
             with pytest.raises(OSError, match="full"):
-                dispatcher.dispatch(log.stretch(0, 12))
-    assert dispatcher.dispatch(log.stretch(0, 12)) == log.ends[12]
+                dispatcher.take(0, 12)
+    assert dispatcher.take(0, 12) == log.ends[12]
     assert stored(tmp_path) == ALL
 
 
 def test_a_store_that_was_made_anew_is_not_taken_for_the_old_one(tmp_path, log) -> None:
     kept = tmp_path / "kept"
     for name in ("old", "new"):
-        dispatcher = make(tmp_path / name, path=kept)
-        dispatcher.dispatch(log.stretch(0, 1))
-        dispatcher.stop()
+        dispatcher = Written(tmp_path / name, log, path=kept)
+        dispatcher.take(0, 1)
+        dispatcher.finish()
     assert len(list(kept.glob("orders/*/*.parquet"))) == 2
 
 
-def test_a_damaged_body_does_not_hold_up_the_others(tmp_path, message) -> None:
-    log = Log(message)
+def test_a_damaged_body_does_not_hold_up_the_others(tmp_path, store) -> None:
+    log = Log(store)
     log.add("orders", body=b"no zlib", sys_flag=0x301)
     log.add("orders", body=b"good")
-    dispatcher = make(tmp_path)
-    dispatcher.dispatch(log.stretch(0, 2))
-    dispatcher.stop()
+    dispatcher = Written(tmp_path, log)
+    dispatcher.take(0, 2)
+    dispatcher.finish()
     (path,) = tmp_path.glob("parquet/*/*/*.parquet")
     assert pq.ParquetFile(path).read().column("body").to_pylist() == [None, b"good"]
+
+
+def test_days_that_are_over_are_deleted(tmp_path, log) -> None:
+    day_ms = 1_700_000_000_000
+    written = Written(tmp_path, log, now_ms=lambda: day_ms, retention_days=1, roll_rows=1)
+    written.take(0, 6)
+    assert set(stored(tmp_path)) == {"orders/day=2023-11-14", "refunds/day=2023-11-14"}
+    day_ms += 2 * DAY
+    written.take(6, 12)
+    assert set(stored(tmp_path)) == {"orders/day=2023-11-15", "refunds/day=2023-11-15"}
+    assert not list(tmp_path.glob("parquet/*/day=2023-11-14"))
+    # Nothing of them is written again, whatever is handed over.
+    Written(tmp_path, log, now_ms=lambda: day_ms, retention_days=1, roll_rows=1).take(0, 12)
+    assert set(stored(tmp_path)) == {"orders/day=2023-11-15", "refunds/day=2023-11-15"}
+
+
+def test_records_with_ipv6_hosts_and_long_topics_are_told_apart(tmp_path, store) -> None:
+    log = Log(store)
+    v6 = bytes(range(16)) + bytes((0, 0, 1, 0))
+    topic = "%RETRY%" + "g" * 125
+    for number in range(8):
+        hosts = {"born_host": v6} if number % 2 else {}
+        log.add((topic, "orders")[number // 2 % 2], **hosts, **({"store_host": v6} if number % 3 else {}))
+    written = Written(tmp_path, log, topics=(topic, "orders"))
+    written.take(0, 8)
+    written.finish()
+    assert stored(tmp_path) == {
+        f"{topic}/day=2023-11-14": [0, 1, 4, 5],
+        "orders/day=2023-11-14": [2, 3, 6, 7],
+    }
+
+
+def workers() -> list[int]:
+    """Children of this process that make Parquet files and are not dead."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent = status.read_text().rpartition(")")[2].split()[:2]
+            command = (status.parent / "cmdline").read_bytes()
+            if int(parent) == os.getpid() and state != "Z" and b"parquet_worker" in command:
+                found.append(int(status.parent.name))
+    return found
+
+
+class Range:
+    """Messages `first` to `last` of a log as a broker hands them over."""
+
+    def __init__(self, log: Log, first: int, last: int) -> None:
+        self.start, self.end = log.ends[first], log.ends[last]
+        self.commit_log_directory = log.store.folder / "commitlog"
+        self.commit_log_file_bytes = log.store.LOG_BYTES
+
+
+def test_what_a_killed_worker_had_taken_in_is_wanted_again(tmp_path, log) -> None:
+    dispatcher = ParquetDispatcher(ParquetOptions(path=tmp_path / "parquet"))
+    dispatcher.start(log.store.folder, "broker-a")
+    assert dispatcher.dispatch(Range(log, 0, 5)) == 0
+    [worker] = workers()
+    os.kill(worker, signal.SIGKILL)
+    # What comes next is refused, so that the broker goes back to its cursor.
+    with pytest.raises(WorkerFailed):
+        dispatcher.dispatch(Range(log, 5, 12))
+    if not workers():
+        with pytest.raises(WorkerFailed, match="started anew"):
+            dispatcher.dispatch(Range(log, 5, 12))
+    dispatcher.dispatch(Range(log, 0, 12))
+    dispatcher.stop()
+    assert workers() == []
+    assert stored(tmp_path) == ALL
 
 
 def test_it_is_found_by_its_name(tmp_path) -> None:

@@ -1,6 +1,7 @@
 """The source in a real Spark, over a real broker."""
 
 import asyncio
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ def traffic(mqframe_shared_cluster, request) -> Traffic:
 def source(spark, traffic: Traffic, *, stream: bool = False, **options: Any) -> Any:
     reader = spark.readStream if stream else spark.read
     given = {"nameserver": traffic.nameserver, "topic": traffic.topic, **options}
-    return reader.format("mqframe").options(**given).load()
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return reader.format("mqframe").options(**chosen).load()
 
 
 def rows(frame) -> list[Row]:
@@ -103,8 +105,9 @@ def test_the_columns_say_what_was_sent(spark, traffic) -> None:
     }
     assert row.born_timestamp <= row.store_timestamp
     assert source(spark, traffic).schema.fieldNames() == [
-        "topic", "broker", "queue_id", "queue_offset", "msg_id", "tags", "keys", "properties", "body",
-        "born_timestamp", "store_timestamp",
+        "topic", "broker", "queue_id", "queue_offset", "commitlog_offset", "msg_id", "unique_key", "tags",
+        "keys", "properties", "body", "flag", "sys_flag", "born_timestamp", "store_timestamp", "born_host",
+        "store_host", "reconsume_times",
     ]  # fmt: skip
 
 
@@ -128,12 +131,58 @@ def test_what_is_wrong_is_said_before_a_job_starts(spark, traffic) -> None:
         ({"nameserver": "127.0.0.1:1"}, "option nameserver = '127.0.0.1:1': no name server answered"),
         ({"offsets": "x"}, "unknown option offsets = 'x'"),
         ({"startingOffsets": "soon"}, "option startingOffsets = 'soon'"),
-        ({"startingOffsets": "latest"}, "option startingOffsets = 'latest': a batch would be empty"),
-        ({"maxOffsetsPerTrigger": "5"}, "option maxOffsetsPerTrigger = 5"),
+        ({"startingOffsets": '{"x": {"a/0": 1}}'}, "topic x has no queue a/0"),
+        ({"maxOffsetsPerTrigger": "5"}, "option maxOffsetsPerTrigger: only streams have it"),
     ):
         with pytest.raises(Exception, match=r"mqframe") as problem:
             source(spark, traffic, **options).count()
         assert said in str(problem.value)
+
+
+def test_files_and_brokers_say_the_same(spark, traffic, mqframe_shared_cluster) -> None:
+    traffic.send(60)
+    traffic.send(3, size=6000)
+    path = str(mqframe_shared_cluster.directory / "broker-a")
+    direct = spark.read.format("mqframe").options(mode="files", path=path, topic=traffic.topic).load()
+    assert Counter(rows(direct)) == Counter(traffic.sent)
+    names = direct.columns
+
+    def told(frame) -> list[str]:
+        return sorted(str(row) for row in frame.select(names).collect())
+
+    assert told(direct) == told(source(spark, traffic))
+
+
+def test_columns_bounds_and_tags_are_heeded(spark, traffic) -> None:
+    traffic.send(30)
+    frame = source(spark, traffic, columns="queue_offset,tags", tags="tag1", startingOffsets="earliest")
+    assert frame.columns == ["queue_offset", "tags"]
+    assert [row.tags for row in frame.collect()] == ["tag1"] * 10
+    queue_id, offset, _ = max(traffic.sent, key=lambda row: row[:2])
+    from_there = json.dumps({traffic.topic: {f"broker-a/{queue_id}": offset}})
+    assert (queue_id, offset) in {
+        row[:2] for row in rows(source(spark, traffic, startingOffsets=from_there, minPartitions="7"))
+    }
+    until = source(spark, traffic, endingOffsets=from_there)
+    assert Counter(rows(until)) == Counter(row for row in traffic.sent if row[:2] != (queue_id, offset))
+
+
+def test_sql_is_evaluated_by_brokers(spark, traffic) -> None:
+    traffic.send(12)
+    frame = source(spark, traffic, sql="number BETWEEN 3 AND 5")
+    assert sorted(bytes(row.body).split()[1] for row in frame.collect()) == [b"3", b"4", b"5"]
+
+
+def test_a_stream_over_files_goes_on_where_its_checkpoint_ends(
+    spark, traffic, tmp_path, mqframe_shared_cluster
+) -> None:
+    files = {"mode": "files", "path": str(mqframe_shared_cluster.directory / "broker-a"), "nameserver": None}
+    traffic.send(10)
+    assert sum(run_stream(spark, traffic, tmp_path, **files)) == 10
+    traffic.send(7)
+    assert run_stream(spark, traffic, tmp_path, maxOffsetsPerTrigger="4", **files) == [4, 3]
+    assert run_stream(spark, traffic, tmp_path, **files) == []
+    assert landed(spark, tmp_path) == Counter(traffic.sent)
 
 
 def test_a_stream_goes_on_where_its_checkpoint_ends(spark, traffic, tmp_path) -> None:

@@ -1,21 +1,25 @@
 import pickle
 
 import pytest
+from mqframe_spark.bounds import LATEST
+from mqframe_spark.broker_origin import BrokerOrigin
 from mqframe_spark.options import SourceOptions
 from mqframe_spark.planning import Planner
 from mqframe_spark.positions import DataLoss
 from mqframe_spark.schema import spark_schema
 from mqframe_spark.stream import StreamReader
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
 from mqframe.core.errors import ConnectError, FixError
+from mqframe.core.message import MessageQueue
 
 ALL = ReadAllAvailable()
 
 
 def reader(wire, **options) -> StreamReader:
-    source = SourceOptions("n:1", "t", **options)
-    return StreamReader(source, spark_schema(), Planner(source, wire, sleep=lambda seconds: None))
+    source = SourceOptions("n:1", topics=("t",), **options)
+    origin = BrokerOrigin(source, wire, sleep=lambda seconds: None)
+    return StreamReader(source, spark_schema(), Planner(source, origin))
 
 
 def planned(stream, start, end) -> list[str]:
@@ -26,7 +30,7 @@ def test_a_stream_begins_at_the_oldest_message_or_at_the_end(wire) -> None:
     wire.add(0, 5, begin=2)
     wire.add(1, 0)
     assert reader(wire).initialOffset() == {"t": {"a/0": 2, "a/1": 0}}
-    assert reader(wire, starting_offsets="latest").initialOffset() == {"t": {"a/0": 7, "a/1": 0}}
+    assert reader(wire, starting=LATEST).initialOffset() == {"t": {"a/0": 7, "a/1": 0}}
 
 
 def test_batches_follow_one_another(wire) -> None:
@@ -43,7 +47,7 @@ def test_batches_follow_one_another(wire) -> None:
 
 def test_new_queues_and_brokers_are_taken_in_from_their_beginning(wire) -> None:
     wire.add(0, 5)
-    stream = reader(wire, starting_offsets="latest")
+    stream = reader(wire, starting=LATEST)
     start = stream.initialOffset()
     wire.add(0, 4, broker="b", begin=3)
     entered = stream.latestOffset(start, ALL)
@@ -87,6 +91,33 @@ def test_the_limit_is_told_and_kept(wire) -> None:
     start = stream.initialOffset()
     assert stream.latestOffset(start, ReadMaxRows(4)) == {"t": {"a/0": 3, "a/1": 1}}
     assert stream.latestOffset(start, ALL) == {"t": {"a/0": 6, "a/1": 2}}
+
+
+def test_a_limit_of_bytes_is_kept_about(wire) -> None:
+    wire.add(0, 60)
+    stream = reader(wire, max_bytes_per_trigger=1500)
+    assert stream.getDefaultReadLimit() == ReadMaxBytes(1500)
+    size = len(wire.messages[MessageQueue("t", "a", 0)][0])
+    end = stream.latestOffset(stream.initialOffset(), ReadMaxBytes(1500))
+    assert abs(end["t"]["a/0"] - 1500 / size) <= 2
+
+
+def test_a_group_is_told_how_far_the_stream_is_and_never_back(wire) -> None:
+    queue = wire.add(0, 9)
+    stream = reader(wire, commit_to_group="lag")
+    stream.commit({"t": {"a/0": 6}})
+    assert wire.groups == {("lag", queue): 6}
+    stream.commit({"t": {"a/0": 4}})
+    assert wire.groups == {("lag", queue): 6}
+    reader(wire).commit({"t": {"a/0": 9}})
+    assert wire.groups == {("lag", queue): 6}
+
+
+def test_topics_by_pattern_come_in_as_they_appear(wire) -> None:
+    wire.add(0, 2)
+    source = SourceOptions("n:1", pattern="[tu]")
+    stream = StreamReader(source, spark_schema(), Planner(source, BrokerOrigin(source, wire)))
+    assert stream.initialOffset() == {"t": {"a/0": 0}}
 
 
 def test_available_now_stops_where_the_queues_ended_when_it_began(wire) -> None:

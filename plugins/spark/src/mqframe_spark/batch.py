@@ -1,4 +1,4 @@
-"""`spark.read.format("mqframe")`: what the topic holds at the moment of planning."""
+"""`spark.read.format("mqframe")`: what the topics hold at the moment of planning."""
 
 from __future__ import annotations
 
@@ -8,42 +8,29 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from mqframe.core.errors import SettingError
-from mqframe_spark.options import LATEST, SourceOptions
+from mqframe_spark.options import STREAM_ONLY, SourceOptions
 from mqframe_spark.planning import Planner
-from mqframe_spark.positions import spans
-from mqframe_spark.reading import QueueSpan, read_partition
 from mqframe_spark.schema import check_schema
+from mqframe_spark.tasks import QueueSpan, open_origin, read_partition
 
 
 class BatchReader(DataSourceReader):
-    """One partition for each queue that holds something.
+    """Exact offsets of every queue, asked when the query is planned.
 
     Raises `SettingError` for options that only a stream has; while planning, `FixError` for a topic that does
     not exist and `RouteError` when no name server answers.
     """
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
-        check_schema(schema)
-        if options.starting_offsets == LATEST:
-            raise SettingError(
-                "option startingOffsets = 'latest': a batch would be empty; it must be earliest"
-            )
-        if options.max_offsets_per_trigger is not None:
-            raise SettingError(
-                f"option maxOffsetsPerTrigger = {options.max_offsets_per_trigger}: only streams have triggers"
-            )
+        check_schema(schema, options.columns)
+        options.refuse(STREAM_ONLY, "only streams have it")
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """Exact offsets of every queue, asked now."""
-        planner = Planner(self._options)
+        """One for each queue that holds something, several for a long one."""
+        planner = Planner(self._options, open_origin(self._options))
         try:
-            route = planner.route()
-            start = planner.beginnings(route.read_queues())
-            # A queue that retention empties between the two questions begins after its end: nothing to read.
-            end = {queue: max(head, start[queue]) for queue, head in planner.heads(route).items()}
-            return [QueueSpan(span) for span in spans(start, end)]
+            return [QueueSpan(span) for span in planner.batch()]
         finally:
             planner.close()
 

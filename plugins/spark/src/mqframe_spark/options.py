@@ -3,98 +3,252 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import attrs
 
-from mqframe.core.errors import MessageError, SettingError
+from mqframe.core.errors import FixError, MessageError, SettingError
 from mqframe.core.name_servers import parse_addresses
+from mqframe.core.tag_filter import TagFilter
 from mqframe.core.topics import check_group, check_topic
+from mqframe_spark.bounds import EARLIEST, LATEST, Bound, parse_bound, parse_time
+from mqframe_spark.schema import ARROW_SCHEMA
 
-EARLIEST: Final = "earliest"
-LATEST: Final = "latest"
+NAMES: Final = (
+    "mode", "nameserver", "path", "topic", "topics", "topicPattern", "tags", "sql", "startingOffsets",
+    "endingOffsets", "startingTimestamp", "endingTimestamp", "minPartitions", "maxOffsetsPerTrigger",
+    "maxBytesPerTrigger", "columns", "failOnDataLoss", "commitToGroup", "group",
+)  # fmt: skip
+"""All options, as they are documented. Their case does not count."""
+
+STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "commitToGroup")
+BATCH_ONLY: Final = ("endingOffsets", "endingTimestamp")
+
+
+class Store(NamedTuple):
+    """A store directory, and the name of its broker."""
+
+    broker: str
+    path: Path
 
 
 @attrs.frozen
 class SourceOptions:
     """What to read.
 
-    `nameserver`: addresses, "host:port;host:port"; `topic`: its name; `starting_offsets`: where a new stream
-    begins; `max_offsets_per_trigger`: most messages of one micro-batch; `group`: the consumer group in whose
-    name brokers are asked, which must be allowed to read (nothing is committed to it).
+    `nameserver`: addresses, "host:port;host:port", of mode broker; `stores`: of mode files. `topics`: names,
+    or none when `pattern` says which. `tags`: only messages with one of them; `sql`: only those that an SQL92
+    expression over properties chooses, which brokers evaluate. `starting`, `ending`: bounds of
+    a batch, and where a new stream begins. `min_partitions`: queues are split until there are so many tasks.
+    `columns`: those that rows have. `fail_on_data_loss`: whether messages that are gone are an error.
+    `commit_to_group`: consumer group that is told of a stream's progress. `group`: in whose name brokers are
+    asked. `given`: names of the options that were there, lower case.
     """
 
-    nameserver: str
-    topic: str
-    starting_offsets: str = EARLIEST
+    nameserver: str = ""
+    stores: tuple[Store, ...] = ()
+    topics: tuple[str, ...] = ()
+    pattern: str = ""
+    tags: str = "*"
+    sql: str = ""
+    starting: Bound = EARLIEST
+    ending: Bound = LATEST
+    min_partitions: int = 1
     max_offsets_per_trigger: int | None = None
+    max_bytes_per_trigger: int | None = None
+    columns: tuple[str, ...] = tuple(ARROW_SCHEMA.names)
+    fail_on_data_loss: bool = True
+    commit_to_group: str = ""
     group: str = "TOOLS_CONSUMER"
+    given: frozenset[str] = frozenset()
+
+    def refuse(self, names: tuple[str, ...], why: str) -> None:
+        """Raise `SettingError` when one of the options called `names` was given."""
+        for name in names:
+            if name.lower() in self.given:
+                raise SettingError(f"option {name}: {why}")
+
+    def wants(self, topic: str) -> bool:
+        """Whether `topic` is one of those to read."""
+        return topic in self.topics if self.topics else re.fullmatch(self.pattern, topic) is not None
 
 
-_NAMES: Final = {
-    name.lower(): name for name in ("nameserver", "topic", "startingOffsets", "maxOffsetsPerTrigger", "group")
-}
+class _Given:
+    """The options as they came, found by lower-case names."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self.values = {name.lower(): value for name, value in given.items()}
+        known = {name.lower() for name in NAMES}
+        unknown = sorted(set(self.values) - known)
+        if unknown:
+            shown = ", ".join(f"{name} = {self.values[name]!r}" for name in unknown)
+            raise SettingError(f"unknown option {shown}; options of mqframe: {', '.join(NAMES)}")
+
+    def get(self, name: str) -> str | None:
+        return self.values.get(name.lower())
+
+    def number(self, name: str) -> int | None:
+        value = self.get(name)
+        if value is None:
+            return None
+        if not value.strip().isdecimal() or int(value) == 0:
+            raise SettingError(f"option {name} = {value!r}: must be a whole number above 0")
+        return int(value)
+
+    def one_of(self, *names: str) -> str | None:
+        """Which of `names` was given; at most one may be."""
+        found = [name for name in names if self.get(name) is not None]
+        if len(found) > 1:
+            raise SettingError(f"options {' and '.join(found)} contradict each other; give one of them")
+        return found[0] if found else None
 
 
 def parse_options(given: Mapping[str, str]) -> SourceOptions:
-    """The options in `given`, whose names count without regard to case.
+    """The options in `given`. Raises `SettingError` naming the option and its value.
 
-    Raises `SettingError` naming the option and its value. `NAMESRV_ADDR` stands in for `nameserver`.
+    `NAMESRV_ADDR` stands in for `nameserver`.
     """
-    values = {name.lower(): value for name, value in given.items()}
-    unknown = sorted(set(values) - set(_NAMES))
-    if unknown:
-        shown = ", ".join(f"{name} = {values[name]!r}" for name in unknown)
-        raise SettingError(f"unknown option {shown}; options of mqframe: {', '.join(_NAMES.values())}")
-    options = SourceOptions(_nameserver(values), _topic(values))
-    starting = values.get("startingoffsets")
-    if starting is not None:
-        options = attrs.evolve(options, starting_offsets=_starting(starting))
-    limit = values.get("maxoffsetspertrigger")
-    if limit is not None:
-        options = attrs.evolve(options, max_offsets_per_trigger=_limit(limit))
-    group = values.get("group")
-    if group is not None:
-        options = attrs.evolve(options, group=_group(group))
-    return options
+    table = _Given(given)
+    topics, pattern = _topics(table)
+    tags = table.get("tags") or "*"
+    try:
+        TagFilter(tags)
+    except FixError as problem:
+        raise SettingError(f"option tags = {tags!r}: {problem}") from None
+    nameserver, stores = _where(table)
+    return SourceOptions(
+        nameserver=nameserver,
+        stores=stores,
+        topics=topics,
+        pattern=pattern,
+        tags=tags,
+        sql=_sql(table),
+        starting=_bound(table, "startingOffsets", "startingTimestamp", EARLIEST),
+        ending=_bound(table, "endingOffsets", "endingTimestamp", LATEST),
+        min_partitions=table.number("minPartitions") or 1,
+        max_offsets_per_trigger=table.number("maxOffsetsPerTrigger"),
+        max_bytes_per_trigger=table.number("maxBytesPerTrigger"),
+        columns=_columns(table),
+        fail_on_data_loss=_flag(table, "failOnDataLoss"),
+        commit_to_group=_group(table, "commitToGroup", ""),
+        group=_group(table, "group", "TOOLS_CONSUMER"),
+        given=frozenset(table.values),
+    )
 
 
-def _nameserver(values: Mapping[str, str]) -> str:
-    text = values.get("nameserver") or os.environ.get("NAMESRV_ADDR", "")
+def _sql(table: _Given) -> str:
+    value = table.get("sql")
+    if value is None:
+        return ""
+    table.one_of("sql", "tags")
+    if not value.strip():
+        raise SettingError(f"option sql = {value!r}: is empty")
+    if (table.get("mode") or "").strip().lower() == "files":
+        raise SettingError(
+            f"option sql = {value!r}: only brokers evaluate it; use .where on properties instead"
+        )
+    return value
+
+
+def _where(table: _Given) -> tuple[str, tuple[Store, ...]]:
+    mode = (table.get("mode") or "broker").strip().lower()
+    path = table.get("path")
+    if mode == "files":
+        if not path:
+            raise SettingError("option path is missing; mode = 'files' needs the folder of a store")
+        if table.get("commitToGroup") is None:
+            table.one_of("path", "nameserver")
+            return "", _stores(path)
+        return _nameserver(table), _stores(path)
+    if mode != "broker":
+        raise SettingError(f"option mode = {table.get('mode')!r}: must be broker or files")
+    if path is not None:
+        raise SettingError(f"option path = {path!r}: only mode = 'files' reads a folder")
+    return _nameserver(table), ()
+
+
+def _nameserver(table: _Given) -> str:
+    text = table.get("nameserver") or os.environ.get("NAMESRV_ADDR", "")
     try:
         return ";".join(parse_addresses(text))
     except SettingError as problem:
         raise SettingError(f"option nameserver = {text!r}: {problem}") from None
 
 
-def _topic(values: Mapping[str, str]) -> str:
-    topic = values.get("topic")
-    if topic is None:
+def _stores(text: str) -> tuple[Store, ...]:
+    stores = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, found, path = part.rpartition("=")
+        folder = Path(path.strip()).expanduser().absolute()
+        if not (folder / "commitlog").is_dir():
+            raise SettingError(f"option path = {part!r}: there is no store: the folder holds no commitlog")
+        stores.append(Store(name.strip() if found else folder.name, folder))
+    names = [store.broker for store in stores]
+    if not stores or len(set(names)) < len(names):
+        raise SettingError(
+            f"option path = {text!r}: write folders as name=folder,name=folder with different names"
+        )
+    return tuple(stores)
+
+
+def _topics(table: _Given) -> tuple[tuple[str, ...], str]:
+    which = table.one_of("topic", "topics", "topicPattern")
+    if which is None:
         raise SettingError('option topic is missing; name one, as in .option("topic", "orders")')
+    value = table.get(which) or ""
+    if which == "topicPattern":
+        try:
+            re.compile(value)
+        except re.error as problem:
+            raise SettingError(f"option topicPattern = {value!r}: {problem}") from None
+        return (), value
+    names = [value] if which == "topic" else [name.strip() for name in value.split(",")]
+    for name in names:
+        try:
+            check_topic(name)
+        except MessageError as problem:
+            raise SettingError(f"option {which} = {value!r}: {problem}") from None
+    return tuple(sorted(set(names))), ""
+
+
+def _bound(table: _Given, offsets: str, timestamp: str, default: Bound) -> Bound:
+    which = table.one_of(offsets, timestamp)
+    if which is None:
+        return default
+    value = table.get(which) or ""
     try:
-        check_topic(topic)
-    except MessageError as problem:
-        raise SettingError(f"option topic = {topic!r}: {problem}") from None
-    return topic
+        return parse_bound(value) if which == offsets else parse_time(value)
+    except SettingError as problem:
+        raise SettingError(f"option {which} = {value!r}: {problem}") from None
 
 
-def _starting(value: str) -> str:
-    word = value.strip().lower()
-    if word not in (EARLIEST, LATEST):
-        raise SettingError(f"option startingOffsets = {value!r}: must be earliest or latest")
-    return word
+def _columns(table: _Given) -> tuple[str, ...]:
+    value = table.get("columns")
+    if value is None:
+        return tuple(ARROW_SCHEMA.names)
+    names = tuple(name.strip() for name in value.split(","))
+    unknown = [name for name in names if name not in ARROW_SCHEMA.names]
+    if unknown or len(set(names)) < len(names):
+        raise SettingError(f"option columns = {value!r}: name each once, of {', '.join(ARROW_SCHEMA.names)}")
+    return names
 
 
-def _limit(value: str) -> int:
-    if not value.strip().isdecimal() or int(value) == 0:
-        raise SettingError(f"option maxOffsetsPerTrigger = {value!r}: must be a whole number above 0")
-    return int(value)
+def _flag(table: _Given, name: str) -> bool:
+    value = (table.get(name) or "true").strip().lower()
+    if value not in ("true", "false"):
+        raise SettingError(f"option {name} = {table.get(name)!r}: must be true or false")
+    return value == "true"
 
 
-def _group(value: str) -> str:
+def _group(table: _Given, name: str, default: str) -> str:
+    value = table.get(name)
+    if value is None:
+        return default
     try:
         check_group(value)
     except MessageError as problem:
-        raise SettingError(f"option group = {value!r}: {problem}") from None
+        raise SettingError(f"option {name} = {value!r}: {problem}") from None
     return value

@@ -9,6 +9,7 @@ A file under way has a name that begins with a dot, which Spark passes over.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import uuid
@@ -62,15 +63,24 @@ class ParquetFolder:
                     ends[slot] = max(ends.get(slot, 0), int(found[2]))
         return ends
 
-    def publish(self, slot: Slot, start: int, end: int, batch: pa.RecordBatch) -> Path:
-        """Write `batch`, flush it, and only then give it its name. Raises `OSError`."""
+    def expire(self, day: str) -> None:
+        """Delete this store's files of the days before `day`, and folders that are empty then."""
+        for folder in self._root.glob(f"*/{_DAY}*"):
+            if folder.name.removeprefix(_DAY) < day:
+                for path in folder.iterdir():
+                    if self._name.fullmatch(path.name):
+                        path.unlink()
+                with contextlib.suppress(OSError):  # another store's files may be in it
+                    folder.rmdir()
+
+    def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> Path:
+        """Write `table`, flush it, and only then give it its name. Raises `OSError`."""
         folder = self._root / slot.topic / f"{_DAY}{slot.day}"
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self._prefix}{start:020d}-{end:020d}.parquet"
         told = {"mqframe.topic": slot.topic, "mqframe.start": str(start), "mqframe.end": str(end)}
-        table = pa.Table.from_batches([batch]).replace_schema_metadata(told)
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression=self._compression)
+        pq.write_table(table.replace_schema_metadata(told), sink, compression=self._compression)
         _publish(path, sink.getvalue())
         return path
 

@@ -1,84 +1,115 @@
-"""What the driver asks brokers: which queues there are, where they begin and end."""
+"""What the driver decides: where reading begins, how far it may go, and in how many tasks."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 
-from mqframe.core.errors import ConnectError, FixError, RetryError
+from mqframe.core.errors import SettingError
 from mqframe.core.message import MessageQueue
-from mqframe.core.route import TopicRoute
 from mqframe.log import get_logger
-from mqframe_spark.options import LATEST, SourceOptions
-from mqframe_spark.retrying import retrying
-from mqframe_spark.wire import Wire, connect
+from mqframe_spark.bounds import resolve
+from mqframe_spark.options import SourceOptions
+from mqframe_spark.origin import Origin
+from mqframe_spark.positions import DataLoss, Positions, Span, limited, lost, spans, split
 
 log = get_logger("spark")
 
+SPAN_ROWS_MAX = 1_000_000
+"""A queue with more messages is read by several tasks."""
+
 
 class Planner:
-    """Asks for routes and offsets. Used on the driver only; `close` when done. Tests hand in the rest."""
+    """Asks `origin`, which it closes. Used on the driver only."""
 
-    def __init__(
-        self,
-        options: SourceOptions,
-        wire: Wire | None = None,
-        *,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._sleep = sleep
+    def __init__(self, options: SourceOptions, origin: Origin) -> None:
         self._options = options
-        self._wire = wire or connect(options.nameserver, options.group)
-
-    def route(self) -> TopicRoute:
-        """Where the topic lives now. Raises `FixError` when it does not exist or has no queue to read."""
-        route = retrying(lambda: self._wire.route(self._options.topic), sleep=self._sleep)
-        if not route.read_queues():
-            raise FixError(
-                f"option topic = {self._options.topic!r}: no broker lets its queues be read; check its "
-                "permission and number of read queues"
-            )
-        return route
-
-    def beginnings(self, queues: Iterable[MessageQueue]) -> dict[MessageQueue, int]:
-        """The oldest offset of each of `queues`."""
-        return {queue: self._ask(self._wire.min_offset, queue) for queue in queues}
-
-    def heads(self, route: TopicRoute, *, patient: bool = False) -> dict[MessageQueue, int]:
-        """The end of every queue that has a master.
-
-        `patient`: leaves out, with a warning, the queues of brokers that cannot be reached, as long as one
-        can; else raises.
-        """
-        found: dict[MessageQueue, int] = {}
-        problem: RetryError | None = None
-        by_broker: dict[str, list[MessageQueue]] = {}
-        for queue in route.read_queues():
-            by_broker.setdefault(queue.broker_name, []).append(queue)
-        for broker, queues in by_broker.items():
-            if patient and route.master_address(broker) is None:
-                continue
-            try:
-                found |= {queue: self._ask(self._wire.max_offset, queue) for queue in queues}
-            except ConnectError as error:
-                if not patient:
-                    raise
-                log.warning("broker cannot be reached, its queues wait", broker=broker, reason=str(error))
-                problem = error
-        if problem is not None and not found:
-            raise problem
-        return found
+        self._origin = origin
 
     def initial(self) -> dict[MessageQueue, int]:
-        """Where a stream begins that has no checkpoint."""
-        route = self.route()
-        if self._options.starting_offsets == LATEST:
-            return self.heads(route)
-        return self.beginnings(route.read_queues())
+        """Where a stream begins that has no checkpoint. Raises what an origin does, and `SettingError`."""
+        low, high = self._ends()
+        return self._resolve("starting", low, high, low)
+
+    def batch(self) -> list[Span]:
+        """What a batch reads now, one span a task. Raises `DataLoss` when that begins before what is kept."""
+        low, high = self._ends()
+        start = self._resolve("starting", low, high, low)
+        end = self._resolve("ending", low, high, high)
+        for queue in low:
+            start[queue] = self._kept(queue, start[queue], low[queue])
+            # A queue that is wanted until before its beginning, or that retention empties meanwhile.
+            end[queue] = max(end[queue], start[queue])
+        return self.tasks(start, end)
+
+    def tasks(self, start: Positions, end: Positions) -> list[Span]:
+        """What lies between two positions, one span a task."""
+        return split(spans(start, end), self._options.min_partitions, SPAN_ROWS_MAX)
+
+    def now(self, start: Positions) -> tuple[dict[MessageQueue, int], dict[MessageQueue, int]]:
+        """Beginnings of the queues that `start` does not hold, and the ends of all that can be asked now."""
+        heads = self.heads(patient=True)
+        fresh = [queue for queue in heads if queue not in start]
+        return self._origin.beginnings(fresh), heads
+
+    def heads(self, *, patient: bool = False) -> dict[MessageQueue, int]:
+        """The ends of all queues."""
+        return self._origin.heads(self._origin.queues(patient=patient), patient=patient)
+
+    def limit(
+        self, start: Positions, end: Positions, rows_max: int | None, bytes_max: int | None
+    ) -> dict[MessageQueue, int]:
+        """`end` moved back so that about `bytes_max` bytes, and at most `rows_max` messages, lie between."""
+        found = spans(start, end)
+        rows = sum(span.end - span.start for span in found)
+        if bytes_max is not None and rows:
+            size = sum(self._origin.bytes_of(*span) for span in found)
+            if size > bytes_max:
+                by_size = max(1, rows * bytes_max // size)
+                rows_max = by_size if rows_max is None else min(rows_max, by_size)
+        return dict(end) if rows_max is None else limited(start, end, rows_max)
+
+    def commit(self, end: Positions) -> None:
+        """Tell the group that wants to know."""
+        for queue, offset in end.items():
+            self._origin.commit(self._options.commit_to_group, queue, offset)
 
     def close(self) -> None:
-        """Close the connections."""
-        self._wire.close()
+        """Close what the origin holds open."""
+        self._origin.close()
 
-    def _ask(self, call: Callable[[MessageQueue], int], queue: MessageQueue) -> int:
-        return retrying(lambda: call(queue), sleep=self._sleep)
+    def _ends(self) -> tuple[dict[MessageQueue, int], dict[MessageQueue, int]]:
+        queues = self._origin.queues()
+        low = self._origin.beginnings(queues)
+        # Retention may empty a queue between the two questions.
+        return low, {queue: max(end, low[queue]) for queue, end in self._origin.heads(queues).items()}
+
+    def _resolve(
+        self,
+        which: str,
+        low: Mapping[MessageQueue, int],
+        high: Mapping[MessageQueue, int],
+        default: Mapping[MessageQueue, int],
+    ) -> dict[MessageQueue, int]:
+        bound = getattr(self._options, which)
+        origin = self._origin
+        try:
+            return resolve(bound, low, high, default, origin.at_time, origin.of_group)
+        except SettingError as problem:
+            raise SettingError(f"option {which}Offsets: {problem}") from None
+
+    def _kept(self, queue: MessageQueue, start: int, low: int) -> int:
+        if start >= low:
+            return start
+        return skipped(self._options, queue, start, low)
+
+
+def skipped(options: SourceOptions, queue: MessageQueue, start: int, low: int) -> int:
+    """`low`, with a warning, where messages from `start` on may be missing. Raises `DataLoss` otherwise."""
+    if options.fail_on_data_loss:
+        raise DataLoss(lost(queue, start, f"the oldest that is kept is {low}"))
+    log.warning(
+        "messages are gone and were skipped",
+        topic=queue.topic, broker=queue.broker_name, queue_id=queue.queue_id, start=start, end=low,
+        count=low - start,
+    )  # fmt: skip
+    return low

@@ -7,7 +7,8 @@ next micro-batch: so where its reading began is in the checkpoint, whatever rete
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from mqframe.core.errors import FixError
@@ -36,14 +37,14 @@ def to_json(positions: Positions) -> dict[str, dict[str, int]]:
     return table
 
 
-def from_json(table: Mapping[str, Any], topic: str) -> dict[MessageQueue, int]:
-    """What `to_json` wrote. Raises `FixError` when it is of another topic or cannot be read."""
+def from_json(table: Mapping[str, Any], wants: Callable[[str], bool]) -> dict[MessageQueue, int]:
+    """What `to_json` wrote. Raises `FixError` when it is of topics that nobody `wants`, or cannot be read."""
     positions = {}
-    for name, queues in table.items():
-        if name != topic:
+    for topic, queues in table.items():
+        if not wants(topic):
             raise FixError(
-                f"option topic = {topic!r}: the checkpoint holds offsets of topic {name}; use another "
-                "checkpointLocation for another topic"
+                f"the checkpoint holds offsets of topic {topic}, which the options do not name; use another "
+                "checkpointLocation for other topics"
             )
         for key, offset in queues.items():
             broker, _, number = key.rpartition("/")
@@ -63,6 +64,22 @@ def spans(start: Positions, end: Positions) -> list[Span]:
         if first < last:
             found.append(Span(queue, first, last))
     return found
+
+
+def split(found: Iterable[Span], parts: int, most: int) -> list[Span]:
+    """`found` cut into pieces of `most` messages at most, and into `parts` pieces at least where they can be.
+
+    Pieces of one queue are of nearly the same size, in order.
+    """
+    found = list(found)
+    total = sum(span.end - span.start for span in found)
+    pieces = []
+    for queue, start, end in found:
+        count = end - start
+        cuts = min(max(-(-count // most), -(-count * parts // total)), count)
+        bounds = [start + count * n // cuts for n in range(cuts + 1)]
+        pieces += [Span(queue, low, high) for low, high in pairwise(bounds)]
+    return pieces
 
 
 def next_positions(start: Positions, first: Positions, heads: Positions) -> dict[MessageQueue, int]:

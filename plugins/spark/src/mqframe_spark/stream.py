@@ -1,8 +1,8 @@
-"""`spark.readStream.format("mqframe")`: micro-batches; their offsets live in Spark's checkpoint only."""
+"""`spark.readStream.format("mqframe")`: micro-batches; their offsets live in Spark's checkpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -10,42 +10,45 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
+    ReadMaxBytes,
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import StructType
 
-from mqframe.core.message import MessageQueue
-from mqframe_spark.options import SourceOptions
+from mqframe_spark.options import BATCH_ONLY, SourceOptions
 from mqframe_spark.planning import Planner
-from mqframe_spark.positions import Positions, from_json, limited, next_positions, spans, to_json
-from mqframe_spark.reading import QueueSpan, read_partition
+from mqframe_spark.positions import Positions, from_json, next_positions, to_json
 from mqframe_spark.schema import check_schema
+from mqframe_spark.tasks import QueueSpan, open_origin, read_partition
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans on the driver, in one process for as long as the query runs; `read` runs in tasks.
 
-    Queues and brokers that appear are taken in, from their beginning; those that vanish keep their offsets.
-    `planner` is handed in by tests.
+    Queues, brokers and topics that appear are taken in, from their beginning; those that vanish keep their
+    offsets. `planner` is handed in by tests.
     """
 
     def __init__(self, options: SourceOptions, schema: StructType, planner: Planner | None = None) -> None:
-        check_schema(schema)
+        check_schema(schema, options.columns)
+        options.refuse(BATCH_ONLY, "a stream has no end; only batches do")
         self._options = options
         self._planner = planner
         self._target: Positions | None = None
         self._heads: Positions | None = None
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """As `maxOffsetsPerTrigger` says."""
-        most = self._options.max_offsets_per_trigger
-        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+        """As `maxOffsetsPerTrigger` or `maxBytesPerTrigger` says; when both do, the second is kept, too."""
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(self._options.max_bytes_per_trigger)
+        return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Remember where all queues end now: the query stops there."""
-        planner = self._plan()
-        self._target = planner.heads(planner.route())
+        self._target = self._plan().heads()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a query without a checkpoint begins."""
@@ -53,10 +56,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Where the next micro-batch ends; `start` itself when there is nothing new."""
-        begun = from_json(start, self._options.topic)
-        end = next_positions(begun, *self._now(begun))
+        planner = self._plan()
+        begun = from_json(start, self._options.wants)
+        fresh, heads = planner.now(begun)
+        self._heads = heads if self._target is None else self._target
+        fresh = {queue: offset for queue, offset in fresh.items() if queue in self._heads}
+        end = next_positions(begun, fresh, self._heads)
         if isinstance(limit, ReadMaxRows):
-            end = limited(begun, end, limit.max_rows)
+            end = planner.limit(begun, end, limit.max_rows, self._options.max_bytes_per_trigger)
+        elif isinstance(limit, ReadMaxBytes):
+            end = planner.limit(begun, end, None, limit.max_bytes)
         return to_json(end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
@@ -64,13 +73,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if self._heads is None else to_json(self._heads)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """One partition for each queue that has something between the two."""
-        topic = self._options.topic
-        return [QueueSpan(span) for span in spans(from_json(start, topic), from_json(end, topic))]
+        """One partition for each queue that has something between the two, several for a long one."""
+        wants = self._options.wants
+        found = self._plan().tasks(from_json(start, wants), from_json(end, wants))
+        return [QueueSpan(span) for span in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Runs in a task."""
         return read_partition(self._options, partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Everything before `end` was processed: tell the group that wants to know."""
+        if self._options.commit_to_group:
+            self._plan().commit(from_json(end, self._options.wants))
 
     def stop(self) -> None:
         """Close the connections, should Spark ever call it."""
@@ -78,15 +93,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._planner.close()
             self._planner = None
 
-    def _now(self, begun: Mapping[MessageQueue, int]) -> tuple[Positions, Positions]:
-        """Beginnings of the queues that are new, and the ends of all, as far as the query may go."""
-        planner = self._plan()
-        self._heads = self._target or planner.heads(planner.route(), patient=True)
-        return planner.beginnings(queue for queue in self._heads if queue not in begun), self._heads
-
     def _plan(self) -> Planner:
         if self._planner is None:
-            self._planner = Planner(self._options)
+            self._planner = Planner(self._options, open_origin(self._options))
         return self._planner
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from mqframe import BlockingPuller
+from mqframe import Puller, Sql
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, FixError, RouteError
 from mqframe.core.message import MessageQueue
-from mqframe.core.pull import PullResult
+from mqframe.core.pull import RawPull
 from mqframe.core.route import TopicRoute
 
 PULL_MESSAGES: Final = 4096
-PULL_BYTES: Final = 4 * 1024 * 1024
-"""Asked for in one pull; brokers give what they are configured to, 32 messages by default."""
+PULL_BYTES: Final = 1 << 20
+"""Asked for in one pull; brokers give what they are configured to: 32 messages, where they are Apache's."""
 
 
 class Wire(Protocol):
     """Calls that block. They raise errors of `mqframe.core.errors`; a `RetryError` may be tried again."""
+
+    def topics(self) -> list[str]:
+        """All topics that name servers know."""
+        ...
 
     def route(self, topic: str) -> TopicRoute:
         """Where `topic` lives, asked now. Raises `FixError` when nobody has it, `RouteError` otherwise."""
@@ -31,7 +35,19 @@ class Wire(Protocol):
         """The offset that the next message of `queue` will get."""
         ...
 
-    def pull(self, queue: MessageQueue, offset: int) -> PullResult:
+    def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset of the first message stored at `timestamp_ms` or later."""
+        ...
+
+    def group_offset(self, group: str, queue: MessageQueue) -> int | None:
+        """Where a consumer group is in `queue`."""
+        ...
+
+    def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
+        """Store where a consumer group is."""
+        ...
+
+    def pull(self, queue: MessageQueue, offset: int, expression: str | Sql) -> RawPull:
         """Messages of `queue` from `offset` on, without waiting for any."""
         ...
 
@@ -45,10 +61,12 @@ class Remoting:
 
     def __init__(self, nameserver: str, group: str) -> None:
         self._nameserver = nameserver
-        self._puller = BlockingPuller(nameserver, group)
+        self._puller = Puller(nameserver, group)
+        self._groups: dict[str, Puller] = {}
+        self.topics = self._puller.topics
         self.min_offset = self._puller.min_offset
         self.max_offset = self._puller.max_offset
-        self.close = self._puller.close
+        self.offset_at = self._puller.offset_at
 
     def route(self, topic: str) -> TopicRoute:
         """See `Wire`."""
@@ -62,9 +80,28 @@ class Remoting:
                 ) from problem
             raise RouteError(f"option nameserver = {self._nameserver!r}: {problem}") from problem
 
-    def pull(self, queue: MessageQueue, offset: int) -> PullResult:
+    def group_offset(self, group: str, queue: MessageQueue) -> int | None:
         """See `Wire`."""
-        return self._puller.pull(queue, offset, PULL_MESSAGES, bytes_max=PULL_BYTES)
+        return self._of(group).committed(queue)
+
+    def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
+        """See `Wire`."""
+        self._of(group).commit(queue, offset)
+
+    def _of(self, group: str) -> Puller:
+        found = self._groups.get(group)
+        if found is None:
+            found = self._groups[group] = Puller(self._nameserver, group)
+        return found
+
+    def pull(self, queue: MessageQueue, offset: int, expression: str | Sql) -> RawPull:
+        """See `Wire`."""
+        return self._puller.pull_raw(queue, offset, PULL_MESSAGES, expression, bytes_max=PULL_BYTES)
+
+    def close(self) -> None:
+        """See `Wire`."""
+        for puller in (self._puller, *self._groups.values()):
+            puller.close()
 
 
 def connect(nameserver: str, group: str) -> Wire:

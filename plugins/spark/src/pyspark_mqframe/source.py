@@ -30,10 +30,10 @@ class DefaultSource(DataSource):
         self.settings = parse_options(options)
 
     def schema(self) -> StructType:
-        """The columns, the same for every topic."""
+        """The columns, the same for every topic, or those of them that are wanted."""
         from mqframe_spark.schema import spark_schema
 
-        return spark_schema()
+        return spark_schema(self.settings.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads what the topic holds when the query is planned."""

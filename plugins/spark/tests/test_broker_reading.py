@@ -1,14 +1,21 @@
 import pytest
+from mqframe_spark import broker_reading
+from mqframe_spark.broker_reading import BrokerSpanReader
 from mqframe_spark.options import SourceOptions
 from mqframe_spark.positions import DataLoss, Span
-from mqframe_spark.reading import QueueSpan, SpanReader, read_partition
+from mqframe_spark.tasks import QueueSpan, read_partition
 
 from mqframe.core.errors import ConnectionLost, GiveUpError
-from mqframe.core.pull import PullResult, PullStatus
+from mqframe.core.pull import PullStatus, RawPull
 
 
-def read(wire, queue, start: int, end: int, sleep=lambda seconds: None) -> list[int]:
-    batches = SpanReader(wire, Span(queue, start, end), sleep=sleep).batches()
+def reader(wire, queue, start: int, end: int, sleep=lambda seconds: None, **options) -> BrokerSpanReader:
+    chosen = SourceOptions("n:1", topics=("t",), **options)
+    return BrokerSpanReader(wire, chosen, Span(queue, start, end), sleep=sleep)
+
+
+def read(wire, queue, start: int, end: int, sleep=lambda seconds: None, **options) -> list[int]:
+    batches = reader(wire, queue, start, end, sleep, **options).batches()
     return [offset for batch in batches for offset in batch.column("queue_offset").to_pylist()]
 
 
@@ -18,9 +25,9 @@ def test_exactly_what_was_asked_for_is_read(wire, start, end) -> None:
 
 
 def test_batches_are_bounded(wire, monkeypatch) -> None:
-    monkeypatch.setattr("mqframe_spark.reading.BATCH_ROWS_MAX", 5)
-    span = Span(wire.add(0, 13), 0, 13)
-    assert [batch.num_rows for batch in SpanReader(wire, span).batches()] == [6, 6, 1]
+    monkeypatch.setattr(broker_reading, "BATCH_BYTES", 500)
+    queue = wire.add(0, 13)
+    assert [batch.num_rows for batch in reader(wire, queue, 0, 13).batches()] == [6, 6, 1]
 
 
 def test_passing_faults_are_borne_and_the_route_is_asked_again(wire) -> None:
@@ -41,7 +48,7 @@ def test_lasting_faults_are_raised(wire) -> None:
 
 def test_messages_that_retention_removed_are_a_loss(wire) -> None:
     queue = wire.add(3, 5, begin=10)
-    with pytest.raises(DataLoss, match=r"topic t, broker a, queue 3: offset 8 is needed, .*holds 10 to 15"):
+    with pytest.raises(DataLoss, match=r"topic t, broker a, queue 3: offset 8 is needed, .*kept is 10"):
         read(wire, queue, 8, 12)
 
 
@@ -51,32 +58,43 @@ def test_messages_that_never_come_are_a_loss(wire) -> None:
         read(wire, queue, 0, 4)
 
 
-def test_a_hole_is_a_loss(wire, message) -> None:
+def test_a_hole_is_a_loss(wire) -> None:
     queue = wire.add(0, 5)
     del wire.messages[queue][1]
-    with pytest.raises(DataLoss, match="offset 1 is needed, but 2 came next"):
+    with pytest.raises(DataLoss, match="offset 1 is needed, but the oldest that is kept is 2"):
         read(wire, queue, 0, 4)
 
 
 def test_an_answer_that_does_not_reach_the_offset_is_a_loss(wire, monkeypatch) -> None:
     queue = wire.add(0, 5)
-    old = PullResult(PullStatus.FOUND, wire.messages[queue][:2], 2, 0, 5)
-    monkeypatch.setattr(wire, "pull", lambda queue, offset: old)
-    with pytest.raises(DataLoss, match="offset 3 is needed, but the broker gave older messages"):
+    old = RawPull(PullStatus.FOUND, b"".join(wire.messages[queue][:2]), 2, 0, 5)
+    monkeypatch.setattr(wire, "pull", lambda queue, offset, expression: old)
+    with pytest.raises(DataLoss, match="offset 3 is needed, but the broker finds nothing there"):
         read(wire, queue, 3, 5)
 
 
-def test_a_damaged_body_names_its_queue(wire, message) -> None:
+def test_a_damaged_body_names_its_place(wire, record) -> None:
     queue = wire.add(0, 3)
-    wire.messages[queue][1] = message(1, body=b"no zlib", sys_flag=0x301)
-    with pytest.raises(GiveUpError, match=r"queue_id=0\) between 0 and 3: compressed body .* damaged"):
+    wire.messages[queue][1] = record(1, position=77, body=b"no zlib", sys_flag=0x301)
+    with pytest.raises(GiveUpError, match=r"topic t, the record at commit-log offset 77: compressed body"):
         read(wire, queue, 0, 3)
+
+
+def test_what_is_gone_may_be_skipped(wire) -> None:
+    queue = wire.add(3, 5, begin=10)
+    assert read(wire, queue, 8, 12, fail_on_data_loss=False) == [10, 11]
+    assert read(wire, queue, 2, 9, fail_on_data_loss=False) == []
+
+
+def test_tags_are_compared_by_text(wire) -> None:
+    queue = wire.add(0, 7)
+    assert read(wire, queue, 0, 7, tags="tag1 || none", columns=("queue_offset",)) == [1, 4]
 
 
 def test_the_stand_in_for_no_partitions_reads_nothing() -> None:
     from pyspark.sql.datasource import InputPartition
 
-    assert list(read_partition(SourceOptions("nowhere:1", "t"), InputPartition(None))) == []
+    assert list(read_partition(SourceOptions("nowhere:1", topics=("t",)), InputPartition(None))) == []
 
 
 def test_a_partition_shows_what_it_is(wire) -> None:

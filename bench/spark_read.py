@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""How fast Spark reads topics: from store files, and through a broker.
+
+    spark_read.py [--count 5000000] [--parts files,broker]
+
+Messages of 100 B with a tag, a key and what a broker adds, 8 queues, local[2], in batch three times (the
+first is cold) and once as a stream (availableNow, 1 M a trigger, noop sink).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mqframe.core.ids import UniqueIds
+from mqframe.core.message import Message
+from mqframe.core.message_text import encode_elements
+from mqframe.net.clock import SystemClock
+from mqframe.store.incoming import Incoming
+from mqframe.store.message_store import MessageStore
+from mqframe.store.settings import StoreSettings
+
+QUEUES = 8
+TOPIC = "bench"
+HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
+ADDED = b"MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster\x02"
+
+SETS = {  # what is asked for: columns, and what is computed of them, so that all are looked at
+    "ids, offsets, times, bodies": (
+        "queue_id,queue_offset,msg_id,body,born_timestamp,store_timestamp",
+        "count(*), sum(length(body)), sum(length(msg_id)), max(queue_offset), max(store_timestamp)",
+    ),
+    "offsets, times": ("queue_offset,store_timestamp", "count(*), max(queue_offset), max(store_timestamp)"),
+    "with tags, keys, properties": (
+        "queue_offset,msg_id,tags,keys,properties,body,store_timestamp",
+        "count(*), sum(length(body)), sum(length(tags)), sum(length(keys)), sum(size(properties))",
+    ),
+}
+
+
+async def fill(directory: pathlib.Path, count: int) -> None:
+    """A store with `count` messages, written as a broker writes it."""
+    store = MessageStore.open(StoreSettings(directory=directory, disk_limits=False), SystemClock())
+    store.start()
+    ids = UniqueIds(SystemClock(), bytes((127, 0, 0, 1)), 1234, 99)
+    messages = [Message(TOPIC, b"x" * 100, tag="T", keys=["k1"]) for _ in range(100)]
+    for first in range(0, count, 100):
+        body = encode_elements(messages, ids.take(100))
+        head = Incoming(TOPIC, first // 100 % QUEUES, b"", "", int(time.time() * 1000), HOST, HOST)
+        store.put_batch(head, body, ADDED)
+        store.dispatch()
+        if first % 10_000 == 0:
+            await asyncio.sleep(0)
+    await store.stop()
+
+
+def batches(spark: Any, options: dict[str, str], count: int, name: str) -> None:
+    for what, (columns, wanted) in SETS.items():
+        rates = []
+        for _ in range(3):
+            started = time.perf_counter()
+            frame = spark.read.format("mqframe").options(**options, columns=columns).load()
+            row = frame.selectExpr(*wanted.split(", ")).collect()[0]
+            rates.append(count / (time.perf_counter() - started))
+            assert row[0] == count, row
+        told = "  ".join(f"{rate:9.0f}" for rate in rates)
+        print(f"{name} batch, {what:28s} {told} msg/s", flush=True)
+
+
+def stream(spark: Any, options: dict[str, str], count: int, name: str, work: pathlib.Path) -> None:
+    columns = SETS["ids, offsets, times, bodies"][0]
+    frame = spark.readStream.format("mqframe").options(**options, columns=columns)
+    frame = frame.option("maxOffsetsPerTrigger", "1000000").load()
+    started = time.perf_counter()
+    query = (
+        frame.writeStream.format("noop")
+        .trigger(availableNow=True)
+        .option("checkpointLocation", str(work / f"checkpoint-{name}"))
+        .start()
+    )
+    query.awaitTermination()
+    seconds = time.perf_counter() - started
+    rows = sum(progress.numInputRows for progress in query.recentProgress)
+    assert rows == count, rows
+    print(f"{name} stream, ids, offsets, times, bodies {count / seconds:9.0f} msg/s", flush=True)
+
+
+def session() -> Any:
+    from mqframe_spark import local_session
+
+    return local_session("bench", master="local[2]", log_level="OFF")
+
+
+def files(work: pathlib.Path, count: int) -> None:
+    spark = session()
+    options = {"mode": "files", "path": str(work / "store"), "topic": TOPIC}
+    batches(spark, options, count, "files")
+    stream(spark, options, count, "files", work)
+
+
+def broker(work: pathlib.Path, count: int) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "mqframe",
+        "server",
+        "--nameserver-port",
+        "32976",
+        "--broker-port",
+        "32981",
+    ]
+    server = subprocess.Popen([*command, "--data", str(work / "store")], stdout=subprocess.PIPE)
+    try:
+        assert server.stdout
+        server.stdout.readline()
+        create = ["topic", "create", TOPIC, "--queues", str(QUEUES), "--nameserver", "127.0.0.1:32976"]
+        subprocess.run([sys.executable, "-m", "mqframe", *create], check=True, stdout=subprocess.DEVNULL)
+        spark = session()
+        options = {"nameserver": "127.0.0.1:32976", "topic": TOPIC}
+        batches(spark, options, count, "broker")
+        stream(spark, options, count, "broker", work)
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=5_000_000)
+    parser.add_argument("--parts", default="files,broker")
+    arguments = parser.parse_args()
+    work = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
+    parts: dict[str, Callable[[pathlib.Path, int], None]] = {"files": files, "broker": broker}
+    try:
+        asyncio.run(fill(work / "store", arguments.count))
+        for name in arguments.parts.split(","):
+            parts[name](work, arguments.count)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Brokers as an origin, asked over the wire."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from mqframe.core.errors import ConnectError, FixError, RetryError
+from mqframe.core.message import MessageQueue
+from mqframe.core.route import TopicRoute
+from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
+from mqframe.log import get_logger
+from mqframe_spark.options import SourceOptions
+from mqframe_spark.retrying import retrying
+from mqframe_spark.wire import Wire, connect
+
+log = get_logger("spark")
+
+
+class BrokerOrigin:
+    """See `Origin`. `wire` and `sleep` are handed in by tests."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        wire: Wire | None = None,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._options = options
+        self._sleep = sleep
+        self._wire = wire or connect(options.nameserver, options.group)
+
+    def queues(self, *, patient: bool = False) -> list[MessageQueue]:
+        """See `Origin`."""
+        found: list[MessageQueue] = []
+        for topic in self._topics():
+            route = self._route(topic)
+            found += [
+                queue
+                for queue in route.read_queues()
+                if not patient or route.master_address(queue.broker_name) is not None
+            ]
+        return sorted(found)
+
+    def _topics(self) -> Iterable[str]:
+        if self._options.topics:
+            return self._options.topics
+        names = retrying(self._wire.topics, sleep=self._sleep)
+        # What the system keeps for itself is read only by name.
+        return sorted(
+            name
+            for name in names
+            if self._options.wants(name)
+            and not is_system_topic(name)
+            and not name.startswith((RETRY_PREFIX, DLQ_PREFIX))
+        )
+
+    def _route(self, topic: str) -> TopicRoute:
+        route = retrying(lambda: self._wire.route(topic), sleep=self._sleep)
+        if not route.read_queues():
+            raise FixError(
+                f"option topic = {topic!r}: no broker lets its queues be read; check its permission and "
+                "number of read queues"
+            )
+        return route
+
+    def beginnings(self, queues: Iterable[MessageQueue]) -> dict[MessageQueue, int]:
+        """See `Origin`."""
+        return {queue: self._ask(self._wire.min_offset, queue) for queue in queues}
+
+    def heads(self, queues: Iterable[MessageQueue], *, patient: bool = False) -> dict[MessageQueue, int]:
+        """See `Origin`. Of brokers that cannot be reached at least one must be, be it `patient`."""
+        found: dict[MessageQueue, int] = {}
+        problem: RetryError | None = None
+        away: set[str] = set()
+        for queue in queues:
+            if queue.broker_name in away:
+                continue
+            try:
+                found[queue] = self._ask(self._wire.max_offset, queue)
+            except ConnectError as error:
+                if not patient:
+                    raise
+                away.add(queue.broker_name)
+                log.warning(
+                    "broker cannot be reached, its queues wait", broker=queue.broker_name, reason=str(error)
+                )
+                problem = error
+        if problem is not None and not found:
+            raise problem
+        return {queue: end for queue, end in found.items() if queue.broker_name not in away}
+
+    def at_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """See `Origin`."""
+        return retrying(lambda: self._wire.offset_at(queue, timestamp_ms), sleep=self._sleep)
+
+    def of_group(self, queue: MessageQueue, group: str) -> int | None:
+        """See `Origin`."""
+        return retrying(lambda: self._wire.group_offset(group, queue), sleep=self._sleep)
+
+    def bytes_of(self, queue: MessageQueue, start: int, end: int) -> int:
+        """See `Origin`; from the first records, as brokers do not tell."""
+        found = retrying(lambda: self._wire.pull(queue, start, "*"), sleep=self._sleep)
+        count = found.next_offset - start
+        return (end - start) * len(found.records) // count if count > 0 else 0
+
+    def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
+        """See `Origin`."""
+        before = self.of_group(queue, group)
+        if before is None or before < offset:
+            retrying(lambda: self._wire.commit(group, queue, offset), sleep=self._sleep)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._wire.close()
+
+    def _ask(self, call: Callable[[MessageQueue], int], queue: MessageQueue) -> int:
+        return retrying(lambda: call(queue), sleep=self._sleep)

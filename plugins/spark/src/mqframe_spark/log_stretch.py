@@ -1,0 +1,116 @@
+"""A stretch of the commit log, all topics mixed, taken apart by topic and day."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from mqframe.core.codes import SysFlag
+from mqframe.core.record import MAGIC_BLANK, MAGIC_V1, MAGIC_V2, RecordError
+from mqframe_spark.gathering import Offsets, gather
+from mqframe_spark.record_columns import V4_HEAD, head_of
+
+DAY_MS: Final = 86_400_000
+SLICE_BYTES: Final = 16 << 20
+"""Taken apart at once."""
+
+_SIZE_MAGIC: Final = struct.Struct(">ii")
+_V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
+
+
+class Slice(NamedTuple):
+    """Records in `data`, the content of the log from `base` on: places in it, and sizes, bytes."""
+
+    data: pa.Buffer
+    base: int
+    starts: Offsets
+    sizes: Offsets
+
+    @property
+    def end(self) -> int:
+        """Commit-log offset behind the last record."""
+        return self.base + int(self.starts[-1] + self.sizes[-1])
+
+
+class Group(NamedTuple):
+    """Records of one topic and one day (days since 1970, UTC): numbers of their rows in a slice."""
+
+    topic: str
+    day: int
+    rows: npt.NDArray[np.int64]
+
+
+def slices(directory: Path, file_bytes: int, start: int, end: int) -> Iterator[Slice]:
+    """The records in [start, end) of the log, which lies within one file, in order.
+
+    Raises `RecordError` for a damaged one, `FileNotFoundError` when the file is gone.
+    """
+    base = start - start % file_bytes
+    with (directory / f"{base:020d}").open("rb") as file:
+        data = pa.py_buffer(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+    view = memoryview(data)
+    at, stop = start - base, end - base
+    while at < stop:
+        starts, sizes = [], []
+        limit = min(stop, at + SLICE_BYTES)
+        while at < limit and at + 8 <= stop:
+            size, magic = _SIZE_MAGIC.unpack_from(view, at)
+            if magic == MAGIC_BLANK:
+                at = stop
+                break
+            if magic not in (MAGIC_V1, MAGIC_V2) or size <= V4_HEAD.itemsize or at + size > stop:
+                raise RecordError(
+                    f"no record begins at commit-log offset {base + at}; the store is damaged there"
+                )
+            starts.append(at)
+            sizes.append(size)
+            at += size
+        if starts:
+            yield Slice(data, base, np.array(starts, np.int64), np.array(sizes, np.int64))
+        elif at < stop:
+            return
+
+
+def groups(part: Slice) -> list[Group]:
+    """The records of `part` by topic and day; rows ascend."""
+    heads = head_of(part.data, part.starts)
+    flags = heads["sys_flag"]
+    longer = 12 * (
+        (flags & SysFlag.BORN_HOST_V6 != 0).astype(np.int64) + (flags & SysFlag.STORE_HOST_V6 != 0)
+    )
+    body_size, stored = heads["body_size"].astype(np.int64), heads["stored"].astype(np.int64)
+    if longer.any():
+        raw = np.frombuffer(part.data, np.uint8)
+        for row in np.flatnonzero(longer):
+            first = int(part.starts[row])
+            after_born = 48 + (20 if flags[row] & SysFlag.BORN_HOST_V6 else 8)
+            stored[row] = int.from_bytes(raw[first + after_born : first + after_born + 8].tobytes(), "big")
+            size_at = first + 84 + int(longer[row])
+            body_size[row] = int.from_bytes(raw[size_at : size_at + 4].tobytes(), "big", signed=True)
+    length_at = part.starts + V4_HEAD.itemsize + longer + body_size
+    ends = part.starts + part.sizes
+    if ((body_size < 0) | (length_at + 2 > ends)).any():
+        raise RecordError(f"a record behind commit-log offset {part.base + int(part.starts[0])} is damaged")
+    raw = np.frombuffer(part.data, np.uint8)
+    long_topic = heads["magic"] == MAGIC_V2
+    length = raw[length_at].astype(np.int64)
+    length[long_topic] = length[long_topic] * 256 + raw[length_at[long_topic] + 1]
+    topic_at = length_at + 1 + long_topic
+    if (topic_at + length > ends).any():
+        raise RecordError(f"a record behind commit-log offset {part.base + int(part.starts[0])} is damaged")
+    coded = gather(part.data, topic_at, topic_at + length, pa.string()).dictionary_encode()
+    names = coded.dictionary.to_pylist()
+    days = stored // DAY_MS
+    first_day = int(days.min())
+    keys = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64) + (days - first_day) * len(names)
+    return [
+        Group(names[key % len(names)], first_day + key // len(names), np.flatnonzero(keys == key))
+        for key in np.unique(keys).tolist()
+    ]
