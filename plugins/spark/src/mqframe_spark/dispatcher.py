@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import msgspec
@@ -70,7 +70,7 @@ class ParquetDispatcher(Dispatcher):
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "mqframe_spark.parquet_worker"]
         worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        fields: dict[str, Any] = attrs.asdict(self._options)  # type: ignore[call-overload]
+        fields: dict[str, Any] = attrs.asdict(cast("Any", self._options))
         path = fields["path"]
         try:
             _talk(
