@@ -130,7 +130,12 @@ def test_java_and_python_lite_members_share_a_group(java, servers: Servers, prod
         until(lambda: len(ours.assignment) == 4)
         for queue in queues:
             send(producer, queue, f"{queue.queue_id}-late", tag="keep")
-        assert sorted(poll(ours, 4)) == [f"{n}-late" for n in range(4)]
+        rest: list[str] = []
+        while sum(body.endswith("late") for body in rest) < 4:
+            rest += poll(ours, 1)
+        assert sorted(body for body in rest if body.endswith("late")) == [f"{n}-late" for n in range(4)]
+        # Java's member may leave before its last commit: what it had may come again, and nothing else.
+        assert {body for body in rest if not body.endswith("late")} <= set(other)
     with Admin(nameserver=servers.nameserver) as admin:
 
         def consumed() -> dict[int, int]:
