@@ -64,6 +64,8 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("message_filter", "SQL92"): "mqframe-plugin-sql92",
     ("send_hook", "trace"): "mqframe-plugin-trace",
     ("consume_hook", "trace"): "mqframe-plugin-trace",
+    ("rpc_hook", "acl"): "mqframe-plugin-acl",
+    ("command", "spark"): "mqframe-plugin-spark",
 }
 """Which of this project's distributions brings what, for the install line in the error message."""
 

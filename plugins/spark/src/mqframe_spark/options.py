@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Final, NamedTuple
 import attrs
 
 from mqframe.core.errors import FixError, MessageError, SettingError
-from mqframe.core.name_servers import parse_addresses
 from mqframe.core.tag_filter import TagFilter
-from mqframe.core.topics import check_group, check_topic
+from mqframe.core.topics import check_topic
 from mqframe_spark.bounds import EARLIEST, LATEST, Bound, parse_bound, parse_time
+from mqframe_spark.given import Given
 from mqframe_spark.schema import ARROW_SCHEMA
 
 NAMES: Final = (
@@ -76,42 +75,12 @@ class SourceOptions:
         return topic in self.topics if self.topics else re.fullmatch(self.pattern, topic) is not None
 
 
-class _Given:
-    """The options as they came, found by lower-case names."""
-
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self.values = {name.lower(): value for name, value in given.items()}
-        known = {name.lower() for name in NAMES}
-        unknown = sorted(set(self.values) - known)
-        if unknown:
-            shown = ", ".join(f"{name} = {self.values[name]!r}" for name in unknown)
-            raise SettingError(f"unknown option {shown}; options of mqframe: {', '.join(NAMES)}")
-
-    def get(self, name: str) -> str | None:
-        return self.values.get(name.lower())
-
-    def number(self, name: str) -> int | None:
-        value = self.get(name)
-        if value is None:
-            return None
-        if not value.strip().isdecimal() or int(value) == 0:
-            raise SettingError(f"option {name} = {value!r}: must be a whole number above 0")
-        return int(value)
-
-    def one_of(self, *names: str) -> str | None:
-        """Which of `names` was given; at most one may be."""
-        found = [name for name in names if self.get(name) is not None]
-        if len(found) > 1:
-            raise SettingError(f"options {' and '.join(found)} contradict each other; give one of them")
-        return found[0] if found else None
-
-
 def parse_options(given: Mapping[str, str]) -> SourceOptions:
     """The options in `given`. Raises `SettingError` naming the option and its value.
 
     `NAMESRV_ADDR` stands in for `nameserver`.
     """
-    table = _Given(given)
+    table = Given(given, NAMES)
     topics, pattern = _topics(table)
     tags = table.get("tags") or "*"
     try:
@@ -132,14 +101,14 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         max_offsets_per_trigger=table.number("maxOffsetsPerTrigger"),
         max_bytes_per_trigger=table.number("maxBytesPerTrigger"),
         columns=_columns(table),
-        fail_on_data_loss=_flag(table, "failOnDataLoss"),
-        commit_to_group=_group(table, "commitToGroup", ""),
-        group=_group(table, "group", "TOOLS_CONSUMER"),
+        fail_on_data_loss=table.flag("failOnDataLoss", default=True),
+        commit_to_group=table.group("commitToGroup", ""),
+        group=table.group("group", "TOOLS_CONSUMER"),
         given=frozenset(table.values),
     )
 
 
-def _sql(table: _Given) -> str:
+def _sql(table: Given) -> str:
     value = table.get("sql")
     if value is None:
         return ""
@@ -153,7 +122,7 @@ def _sql(table: _Given) -> str:
     return value
 
 
-def _where(table: _Given) -> tuple[str, tuple[Store, ...]]:
+def _where(table: Given) -> tuple[str, tuple[Store, ...]]:
     mode = (table.get("mode") or "broker").strip().lower()
     path = table.get("path")
     if mode == "files":
@@ -162,20 +131,12 @@ def _where(table: _Given) -> tuple[str, tuple[Store, ...]]:
         if table.get("commitToGroup") is None:
             table.one_of("path", "nameserver")
             return "", _stores(path)
-        return _nameserver(table), _stores(path)
+        return table.nameserver(), _stores(path)
     if mode != "broker":
         raise SettingError(f"option mode = {table.get('mode')!r}: must be broker or files")
     if path is not None:
         raise SettingError(f"option path = {path!r}: only mode = 'files' reads a folder")
-    return _nameserver(table), ()
-
-
-def _nameserver(table: _Given) -> str:
-    text = table.get("nameserver") or os.environ.get("NAMESRV_ADDR", "")
-    try:
-        return ";".join(parse_addresses(text))
-    except SettingError as problem:
-        raise SettingError(f"option nameserver = {text!r}: {problem}") from None
+    return table.nameserver(), ()
 
 
 def _stores(text: str) -> tuple[Store, ...]:
@@ -194,7 +155,7 @@ def _stores(text: str) -> tuple[Store, ...]:
     return tuple(stores)
 
 
-def _topics(table: _Given) -> tuple[tuple[str, ...], str]:
+def _topics(table: Given) -> tuple[tuple[str, ...], str]:
     which = table.one_of("topic", "topics", "topicPattern")
     if which is None:
         raise SettingError('option topic is missing; name one, as in .option("topic", "orders")')
@@ -214,7 +175,7 @@ def _topics(table: _Given) -> tuple[tuple[str, ...], str]:
     return tuple(sorted(set(names))), ""
 
 
-def _bound(table: _Given, offsets: str, timestamp: str, default: Bound) -> Bound:
+def _bound(table: Given, offsets: str, timestamp: str, default: Bound) -> Bound:
     which = table.one_of(offsets, timestamp)
     if which is None:
         return default
@@ -225,7 +186,7 @@ def _bound(table: _Given, offsets: str, timestamp: str, default: Bound) -> Bound
         raise SettingError(f"option {which} = {value!r}: {problem}") from None
 
 
-def _columns(table: _Given) -> tuple[str, ...]:
+def _columns(table: Given) -> tuple[str, ...]:
     value = table.get("columns")
     if value is None:
         return tuple(ARROW_SCHEMA.names)
@@ -234,21 +195,3 @@ def _columns(table: _Given) -> tuple[str, ...]:
     if unknown or len(set(names)) < len(names):
         raise SettingError(f"option columns = {value!r}: name each once, of {', '.join(ARROW_SCHEMA.names)}")
     return names
-
-
-def _flag(table: _Given, name: str) -> bool:
-    value = (table.get(name) or "true").strip().lower()
-    if value not in ("true", "false"):
-        raise SettingError(f"option {name} = {table.get(name)!r}: must be true or false")
-    return value == "true"
-
-
-def _group(table: _Given, name: str, default: str) -> str:
-    value = table.get(name)
-    if value is None:
-        return default
-    try:
-        check_group(value)
-    except MessageError as problem:
-        raise SettingError(f"option {name} = {value!r}: {problem}") from None
-    return value
