@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mqframe import Sql
 from mqframe.core.errors import RetryError
@@ -20,8 +19,8 @@ from mqframe.core.tag_filter import TagFilter
 from mqframe_spark.options import SourceOptions
 from mqframe_spark.planning import skipped
 from mqframe_spark.positions import DataLoss, Span, lost
-from mqframe_spark.record_columns import record_batch
 from mqframe_spark.retrying import PAUSES_SECONDS
+from mqframe_spark.selecting import selected_batch
 from mqframe_spark.wire import Wire
 
 BATCH_BYTES: Final = 4 << 20
@@ -144,11 +143,4 @@ class BrokerSpanReader:
             base += len(found.body)
         sizes = np.concatenate([np.array(found.sizes, np.int64) for found in waiting])
         physical = np.concatenate([np.array(found.physical, np.int64) for found in waiting])
-        more = columns if not self._tags.tags or "tags" in columns else (*columns, "tags")
-        batch = record_batch(
-            data, np.concatenate(starts), sizes, physical, queue.topic, queue.broker_name, more
-        )
-        if self._tags.tags:
-            # Brokers compare hashes only.
-            batch = batch.filter(pc.is_in(batch.column("tags"), pa.array(self._tags.tags)))
-        yield batch.select(list(columns))
+        yield selected_batch(data, np.concatenate(starts), sizes, physical, queue, self._tags, columns)

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mqframe.core.tag_filter import TagFilter
 from mqframe.store.reader import StoreReader
@@ -18,7 +17,7 @@ from mqframe_spark.gathering import Offsets
 from mqframe_spark.options import SourceOptions
 from mqframe_spark.planning import skipped
 from mqframe_spark.positions import DataLoss, Span, lost
-from mqframe_spark.record_columns import record_batch
+from mqframe_spark.selecting import selected_batch
 
 BATCH_ROWS_MAX: Final = 32_768
 BATCH_BYTES_MAX: Final = 32 << 20
@@ -92,15 +91,7 @@ class FileSpanReader:
         if data is None:
             skipped(self._options, queue, first + int(rows[0]), first + int(rows[-1]) + 1)
             return
-        columns = self._options.columns
-        if not self._tags.tags:
-            yield record_batch(data, log - base, size, log, queue.topic, queue.broker_name, columns)
-            return
-        # Queue entries hold hashes only, so the tags themselves are looked at, too.
-        more = columns if "tags" in columns else (*columns, "tags")
-        batch = record_batch(data, log - base, size, log, queue.topic, queue.broker_name, more)
-        wanted = pc.is_in(batch.column("tags"), pa.array(self._tags.tags))
-        yield batch.filter(wanted).select(list(columns))
+        yield selected_batch(data, log - base, size, log, queue, self._tags, self._options.columns)
 
 
 def _bounded(rows: Offsets, size: Offsets) -> list[Offsets]:
