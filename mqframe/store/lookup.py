@@ -198,24 +198,12 @@ class Lookup:
 
     def records_elsewhere(self, wanted: Sequence[tuple[int, int]]) -> list[Body | None]:
         """As `records`, in a thread that does not own the store."""
-        found: list[Body | None] = []
-        descriptors: dict[int, int] = {}
-        try:
-            for start, size in wanted:
-                base = self._base_of(start)
-                if start < self._log.start or start + size > self._log.end:
-                    found.append(None)
-                    continue
-                try:
-                    if base not in descriptors:
-                        descriptors[base] = os.open(self._log.path_of(base), os.O_RDONLY | os.O_CLOEXEC)
-                    found.append(os.pread(descriptors[base], size, start - base))
-                except FileNotFoundError:
-                    found.append(None)
-        finally:
-            for descriptor in descriptors.values():
-                os.close(descriptor)
-        return found
+        log = self._log
+        with _OwnFiles(log, self._base_of) as files:
+            return [
+                files.fetch(start, size) if log.start <= start and start + size <= log.end else None
+                for start, size in wanted
+            ]
 
     def _base_of(self, offset: int) -> int:
         return offset - (offset - self._log.start) % self._log.file_bytes

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from mqframe.core.requests.fields import Header, Int, Long, Request, request
@@ -23,9 +25,8 @@ class SendAnswer(Header):
     trace_on: str | None = msgspec.field(default=None, name="TRACE_ON")
 
 
-@request(10, SendAnswer, body="message body")
-class SendMessage(Request):
-    """Store one message (first form of the header)."""
+class SendFields(Request):
+    """The fields of a send, with their full wire names."""
 
     producer_group: str
     topic: str
@@ -42,7 +43,12 @@ class SendMessage(Request):
     max_reconsume_times: Int | None = None
 
 
-_LETTERS = {
+@request(10, SendAnswer, body="message body")
+class SendMessage(SendFields):
+    """Store one message (first form of the header)."""
+
+
+LETTERS: Final = {
     "producer_group": "a",
     "topic": "b",
     "default_topic": "c",
@@ -58,9 +64,10 @@ _LETTERS = {
     "batch": "m",
     "broker_name": "n",
 }
+"""Wire names of the short form."""
 
 
-class SendFieldsV2(Request, rename=_LETTERS):
+class SendFieldsV2(Request, rename=LETTERS):
     """The fields of a send, with one-letter wire names."""
 
     producer_group: str
@@ -80,12 +87,12 @@ class SendFieldsV2(Request, rename=_LETTERS):
 
 
 @request(310, SendAnswer, body="message body")
-class SendMessageV2(SendFieldsV2, rename=_LETTERS):
+class SendMessageV2(SendFieldsV2, rename=LETTERS):
     """Store one message (short form of the header)."""
 
 
 @request(320, SendAnswer, body="batch of messages (mqframe.core.batch)")
-class SendBatchMessage(SendFieldsV2, rename=_LETTERS):
+class SendBatchMessage(SendFieldsV2, rename=LETTERS):
     """Store several messages of one topic and queue."""
 
 

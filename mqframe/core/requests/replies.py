@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from mqframe.core.requests.fields import Int, Long, Request, request
-from mqframe.core.requests.messages import SendAnswer, SendFieldsV2
+from mqframe.core.requests.messages import LETTERS, SendAnswer, SendFields, SendFieldsV2
 
 
 @request(324, SendAnswer, body="message body")
-class SendReplyMessage(Request):
+class SendReplyMessage(SendFields):
     """Hand a reply to the client that waits for it (first form of the header)."""
-
-    producer_group: str
-    topic: str
-    default_topic: str
-    default_topic_queue_nums: Int
-    queue_id: Int
-    sys_flag: Int
-    born_timestamp: Long
-    flag: Int
-    properties: str | None = None
-    reconsume_times: Int | None = None
-    unit_mode: bool | None = None
-    batch: bool | None = None
-    max_reconsume_times: Int | None = None
-
-
-_LETTERS = dict(
-    zip(SendFieldsV2.__struct_fields__, SendFieldsV2.__struct_encode_fields__, strict=True),
-)
 
 
 @request(325, SendAnswer, body="message body")
-class SendReplyMessageV2(SendFieldsV2, rename=_LETTERS):
+class SendReplyMessageV2(SendFieldsV2, rename=LETTERS):
     """Hand a reply to the client that waits for it (short form of the header)."""
 
 
