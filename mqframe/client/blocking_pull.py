@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Sequence
 
 from mqframe.client.pull import ANSWER_SECONDS, GROUP, check_numbers
 from mqframe.core import loosejson
@@ -34,8 +35,10 @@ from mqframe.core.requests.consumers import (
 from mqframe.core.requests.fields import Request, decode_fields
 from mqframe.core.requests.nameserver import GetAllTopicList, GetRouteinfoByTopic
 from mqframe.core.route import TopicRoute
+from mqframe.hooks.manager import PluginManager, default_manager
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
+from mqframe.net.settings import NetSettings
 
 
 class Puller:
@@ -43,7 +46,8 @@ class Puller:
 
     `nameserver`: "host:port;host:port", by default the variable NAMESRV_ADDR. `remoting`: a client to share,
     which is left open; by default one is made and closed with this object. `timeout`: seconds for an answer,
-    beyond the time that the broker was allowed to wait.
+    beyond the time that the broker was allowed to wait. `rpc_hooks`, `net`, `plugins`: as of `AsyncPuller`,
+    for a client of its own.
     """
 
     def __init__(
@@ -53,12 +57,18 @@ class Puller:
         *,
         remoting: BlockingClient | None = None,
         timeout: float = ANSWER_SECONDS,
+        rpc_hooks: Sequence[object] = (),
+        net: NetSettings | None = None,
+        plugins: PluginManager | None = None,
     ) -> None:
         addresses = parse_addresses(nameserver or os.environ.get("NAMESRV_ADDR", ""))
         self.group = group
         self._servers = NameServers(addresses, random.randrange(1 << 16))
         self._own = remoting is None
-        self._remoting = remoting or BlockingClient(SystemClock())
+        if remoting is None:
+            hooks = (plugins or default_manager()).create_all("rpc_hook", rpc_hooks) if rpc_hooks else ()
+            remoting = BlockingClient(SystemClock(), net, rpc_hooks=hooks)
+        self._remoting = remoting
         self._timeout = timeout
         self._routes: dict[str, TopicRoute] = {}
 

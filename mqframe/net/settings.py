@@ -1,14 +1,22 @@
-"""Limits of connections, the same for servers and clients."""
+"""Limits and TLS of connections, of servers and of clients."""
 
 from __future__ import annotations
 
 from mqframe.core.frame import FRAME_BYTES_MAX
-from mqframe.core.settings import at_least, setting, settings, within
+from mqframe.core.settings import at_least, one_of, setting, settings, within
+
+
+def _verify_of_conf(text: str) -> str:
+    # RocketMQ's switch: its clients trust everybody, or check the chain; none of them looks at the name.
+    words = {"true": "chain", "false": "none"}
+    if text.lower() not in words:
+        raise ValueError("must be true or false")
+    return words[text.lower()]
 
 
 @settings("net")
 class NetSettings:
-    """Limits of connections. Every buffer and table has one."""
+    """Limits of connections, and how they are secured. Every buffer and table has a limit."""
 
     frame_bytes_max: int = setting(
         FRAME_BYTES_MAX,
@@ -49,4 +57,61 @@ class NetSettings:
         doc="how long a server looks for the next request without sleeping, after one that came alone; 0: "
         "not at all. The servers of the command line take 150 on machines with two or more processors",
         check=within(0, 10_000),
+    )
+    tls: bool = setting(
+        False,
+        doc="whether connections that this side opens, to name servers and brokers, use TLS",
+        conf="tls.enable",
+    )
+    tls_verify: str = setting(
+        "full",
+        doc="what must be right about the certificate of a server: `full`: trusted, and made out to its "
+        "address; `chain`: trusted, for whatever address; `none`: nothing, so that anybody can listen",
+        check=one_of("full", "chain", "none"),
+        conf="tls.client.authServer",
+        from_conf=_verify_of_conf,
+    )
+    tls_ca_file: str = setting(
+        "",
+        doc="PEM file of the authorities whose certificates are trusted; empty: those of this system",
+        conf="tls.client.trustCertPath",
+    )
+    tls_cert_file: str = setting(
+        "",
+        doc="PEM file of the certificate, its chain after it, that this side shows to servers that ask",
+        conf="tls.client.certPath",
+    )
+    tls_key_file: str = setting(
+        "",
+        doc="PEM file of the private key of `tls_cert_file`, not encrypted",
+        conf="tls.client.keyPath",
+    )
+    tls_server_mode: str = setting(
+        "permissive",
+        doc="how servers take connections: `disabled`: plain only; `permissive`: plain, and TLS where there "
+        "is a `tls_server_cert_file`, on the same port; `enforcing`: TLS only",
+        check=one_of("disabled", "permissive", "enforcing"),
+        conf="tls.server.mode",
+    )
+    tls_server_cert_file: str = setting(
+        "",
+        doc="PEM file of the certificate of servers, its chain after it",
+        conf="tls.server.certPath",
+    )
+    tls_server_key_file: str = setting(
+        "",
+        doc="PEM file of the private key of `tls_server_cert_file`, not encrypted",
+        conf="tls.server.keyPath",
+    )
+    tls_server_client_auth: str = setting(
+        "none",
+        doc="whether clients that use TLS must show a certificate: `none`: they are not asked; `optional`: "
+        "one that is shown must be trusted; `require`: without one there is no connection",
+        check=one_of("none", "optional", "require"),
+        conf="tls.server.need.client.auth",
+    )
+    tls_server_ca_file: str = setting(
+        "",
+        doc="PEM file of the authorities whose client certificates servers trust",
+        conf="tls.server.trustCertPath",
     )

@@ -29,7 +29,7 @@ class BrokerOrigin:
     ) -> None:
         self._options = options
         self._sleep = sleep
-        self._wire = wire or connect(options.nameserver, options.group)
+        self._wire = wire or connect(options.nameserver, options.group, options.access)
 
     def queues(self, *, patient: bool = False) -> list[MessageQueue]:
         """See `Origin`."""

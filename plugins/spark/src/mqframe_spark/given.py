@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Final
 
 from mqframe.core.errors import MessageError, SettingError
 from mqframe.core.name_servers import parse_addresses
 from mqframe.core.topics import check_group
+
+SECRETS: Final = ("accesskey", "secretkey", "securitytoken")
+"""Options whose values are never shown, nor those of names that were meant to be one of them."""
+_SECRET: Final = re.compile("secret|key|token|passw|pwd|credential|auth|jaas", re.IGNORECASE)
+_ALIKE: Final = 0.6
 
 
 class Given:
@@ -21,7 +29,7 @@ class Given:
         known = {name.lower() for name in names}
         unknown = sorted(set(self.values) - known)
         if unknown:
-            shown = ", ".join(f"{name} = {self.values[name]!r}" for name in unknown)
+            shown = ", ".join(_shown(name, self.values[name]) for name in unknown)
             raise SettingError(f"unknown option {shown}; options of mqframe: {', '.join(names)}")
 
     def get(self, name: str) -> str | None:
@@ -72,3 +80,9 @@ class Given:
             return ";".join(parse_addresses(text))
         except SettingError as problem:
             raise SettingError(f"option nameserver = {text!r}: {problem}") from None
+
+
+def _shown(name: str, value: str) -> str:
+    """An unknown option for people to read; without its value where that may be a secret misspelt."""
+    alike = any(SequenceMatcher(None, name, secret).ratio() > _ALIKE for secret in SECRETS)
+    return name if alike or _SECRET.search(name) else f"{name} = {value!r}"

@@ -12,6 +12,7 @@ import attrs
 from mqframe.core.errors import FixError, MessageError, SettingError
 from mqframe.core.tag_filter import TagFilter
 from mqframe.core.topics import check_topic
+from mqframe_spark.access import ACCESS_NAMES, OPEN, Access, parse_access
 from mqframe_spark.bounds import EARLIEST, LATEST, Bound, parse_bound, parse_time
 from mqframe_spark.given import Given
 from mqframe_spark.schema import ARROW_SCHEMA
@@ -19,7 +20,7 @@ from mqframe_spark.schema import ARROW_SCHEMA
 NAMES: Final = (
     "mode", "nameserver", "path", "topic", "topics", "topicPattern", "tags", "sql", "startingOffsets",
     "endingOffsets", "startingTimestamp", "endingTimestamp", "minPartitions", "maxOffsetsPerTrigger",
-    "maxBytesPerTrigger", "columns", "failOnDataLoss", "commitToGroup", "group",
+    "maxBytesPerTrigger", "columns", "failOnDataLoss", "commitToGroup", "group", *ACCESS_NAMES,
 )  # fmt: skip
 """All options, as they are documented. Their case does not count."""
 
@@ -44,7 +45,7 @@ class SourceOptions:
     a batch, and where a new stream begins. `min_partitions`: queues are split until there are so many tasks.
     `columns`: those that rows have. `fail_on_data_loss`: whether messages that are gone are an error.
     `commit_to_group`: consumer group that is told of a stream's progress. `group`: in whose name brokers are
-    asked. `given`: names of the options that were there, lower case.
+    asked. `access`: keys and TLS that they want. `given`: names of the options that were there, lower case.
     """
 
     nameserver: str = ""
@@ -62,6 +63,7 @@ class SourceOptions:
     fail_on_data_loss: bool = True
     commit_to_group: str = ""
     group: str = "TOOLS_CONSUMER"
+    access: Access = OPEN
     given: frozenset[str] = frozenset()
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
@@ -104,6 +106,7 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         fail_on_data_loss=table.flag("failOnDataLoss", default=True),
         commit_to_group=table.group("commitToGroup", ""),
         group=table.group("group", "TOOLS_CONSUMER"),
+        access=_access(table, nameserver),
         given=frozenset(table.values),
     )
 
@@ -137,6 +140,15 @@ def _where(table: Given) -> tuple[str, tuple[Store, ...]]:
     if path is not None:
         raise SettingError(f"option path = {path!r}: only mode = 'files' reads a folder")
     return table.nameserver(), ()
+
+
+def _access(table: Given, nameserver: str) -> Access:
+    access = parse_access(table)
+    if not nameserver:
+        for name in ACCESS_NAMES:
+            if table.get(name) is not None:
+                raise SettingError(f"option {name}: only brokers ask for it; mode = 'files' reads a folder")
+    return access
 
 
 def _stores(text: str) -> tuple[Store, ...]:

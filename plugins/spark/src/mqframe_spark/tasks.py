@@ -50,7 +50,7 @@ def read_partition(options: SourceOptions, partition: InputPartition) -> Iterato
         from mqframe_spark.broker_reading import BrokerSpanReader
         from mqframe_spark.wire import connect
 
-        wire = connect(options.nameserver, options.group)
+        wire = connect(options.nameserver, options.group, options.access)
         try:
             yield from BrokerSpanReader(wire, options, partition.span).batches()
         finally:

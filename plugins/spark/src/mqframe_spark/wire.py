@@ -10,6 +10,7 @@ from mqframe.core.errors import AnswerError, FixError, RouteError
 from mqframe.core.message import MessageQueue
 from mqframe.core.pull import RawPull
 from mqframe.core.route import TopicRoute
+from mqframe_spark.access import Access
 
 PULL_MESSAGES: Final = 4096
 PULL_BYTES: Final = 1 << 20
@@ -59,9 +60,10 @@ class Wire(Protocol):
 class Remoting:
     """`Wire` over the remoting protocol."""
 
-    def __init__(self, nameserver: str, group: str) -> None:
+    def __init__(self, nameserver: str, group: str, access: Access) -> None:
         self._nameserver = nameserver
-        self._puller = Puller(nameserver, group)
+        self._access = access
+        self._puller = Puller(nameserver, group, **access.client_arguments())
         self._groups: dict[str, Puller] = {}
         self.topics = self._puller.topics
         self.min_offset = self._puller.min_offset
@@ -91,7 +93,7 @@ class Remoting:
     def _of(self, group: str) -> Puller:
         found = self._groups.get(group)
         if found is None:
-            found = self._groups[group] = Puller(self._nameserver, group)
+            found = self._groups[group] = Puller(self._nameserver, group, **self._access.client_arguments())
         return found
 
     def pull(self, queue: MessageQueue, offset: int, expression: str | Sql) -> RawPull:
@@ -104,6 +106,6 @@ class Remoting:
             puller.close()
 
 
-def connect(nameserver: str, group: str) -> Wire:
+def connect(nameserver: str, group: str, access: Access) -> Wire:
     """A wire through `nameserver`, asking in the name of `group`. Connections open when first needed."""
-    return Remoting(nameserver, group)
+    return Remoting(nameserver, group, access)
