@@ -36,12 +36,12 @@ ADDED = b"MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultC
 SETS = {  # what is asked for: columns, and what is computed of them, so that all are looked at
     "ids, offsets, times, bodies": (
         "queue_id,queue_offset,msg_id,body,born_timestamp,store_timestamp",
-        "count(*), sum(length(body)), sum(length(msg_id)), max(queue_offset), max(store_timestamp)",
+        "count(*), sum(length(body)), sum(octet_length(msg_id)), max(queue_offset), max(store_timestamp)",
     ),
     "offsets, times": ("queue_offset,store_timestamp", "count(*), max(queue_offset), max(store_timestamp)"),
     "with tags, keys, properties": (
         "queue_offset,msg_id,tags,keys,properties,body,store_timestamp",
-        "count(*), sum(length(body)), sum(length(tags)), sum(length(keys)), sum(size(properties))",
+        "count(*), sum(length(body)), sum(octet_length(tags)), sum(octet_length(keys)), sum(size(properties))",
     ),
 }
 
