@@ -169,9 +169,15 @@ class PullProcessor(Part):
         return self._filters.of_group(fields.consumer_group, subscription, fields.sub_version)
 
     def _caps(self, fields: PullFields) -> tuple[int, int]:
-        """How many messages and bytes the pull gets at most; less from far behind the end of the log."""
+        """How many messages and bytes the pull gets at most; less from far behind the end of the log.
+
+        Many for readers in bulk. They say so themselves, whatever the name of their group, which is theirs to
+        choose; what a reader that nobody waits for may take at once is for the broker's settings to say.
+        """
         settings = self._live.current
-        if self._store.is_cold(fields.topic, fields.queue_id, fields.queue_offset):
+        if fields.mqframe_bulk:
+            caps = settings.bulk_pull_messages_max, settings.bulk_pull_bytes_max
+        elif self._store.is_cold(fields.topic, fields.queue_id, fields.queue_offset):
             caps = settings.cold_pull_messages_max, settings.cold_pull_bytes_max
         else:
             caps = settings.pull_messages_max, settings.pull_bytes_max

@@ -88,6 +88,19 @@ class BrokerSettings:
         check=at_least(1),
         conf="maxTransferBytesOnMessageInDisk",
     )
+    bulk_pull_messages_max: int = setting(
+        4096,
+        doc="most messages of one pull of a reader that says that it reads in bulk, as Spark's tasks do; "
+        "wherever they lie in the log",
+        check=at_least(1),
+        conf="maxTransferCountOnBulkPull",
+    )
+    bulk_pull_bytes_max: int = setting(
+        1 << 20,
+        doc="most bytes of one pull of such a reader",
+        check=within(1, 4 << 20),
+        conf="maxTransferBytesOnBulkPull",
+    )
     send_wait_ms: int = setting(
         200,
         doc="a send that waited longer since it was read is refused as busy, ms",

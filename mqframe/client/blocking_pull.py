@@ -130,11 +130,44 @@ class Puller:
         expression: str | Sql = "*",
         *,
         bytes_max: int = BYTES_MAX,
+        bulk: bool = False,
     ) -> RawPull:
-        """As `pull`, without waiting, with the records as they are: for readers of many messages at once."""
+        """As `pull`, without waiting, with the records as they are: for readers of many messages at once.
+
+        `bulk`: brokers of this project give more than to consumers, as their settings say.
+        """
         wanted = filter_of(expression)
-        answer, address = self._pull(queue, offset, max_messages, wanted, 0.0, bytes_max)
+        answer, address = self._pull(queue, offset, max_messages, wanted, 0.0, bytes_max, bulk)
         return read_raw(answer, queue, wanted, address)
+
+    def pull_all_raw(
+        self,
+        queue: MessageQueue,
+        asked: Sequence[tuple[int, int]],
+        expression: str | Sql = "*",
+        *,
+        bytes_max: int = BYTES_MAX,
+        bulk: bool = False,
+    ) -> list[RawPull]:
+        """Several pulls of `queue`, each (offset, most messages), sent at once; their answers in this order.
+
+        Those behind one that failed in a way that may pass are left out. Raises as `pull_raw` when it is the
+        first.
+        """
+        wanted = filter_of(expression)
+        requests = [
+            self._pull_request(queue, offset, count, wanted, 0.0, bytes_max, bulk) for offset, count in asked
+        ]
+        address = self._address(queue, master=False)
+        found: list[RawPull] = []
+        for answer in self._remoting.invoke_all(address, requests, timeout=self._timeout):
+            try:
+                found.append(read_raw(answer, queue, wanted, address))
+            except RetryError:
+                if not found:
+                    raise
+                break
+        return found
 
     def _pull(
         self,
@@ -144,9 +177,24 @@ class Puller:
         wanted: MessageChoice,
         wait: float,
         bytes_max: int,
+        bulk: bool = False,
     ) -> tuple[Frame, str]:
+        request = self._pull_request(queue, offset, max_messages, wanted, wait, bytes_max, bulk)
+        address = self._address(queue, master=False)
+        return self._remoting.invoke(address, request, timeout=wait + self._timeout), address
+
+    def _pull_request(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        max_messages: int,
+        wanted: MessageChoice,
+        wait: float,
+        bytes_max: int,
+        bulk: bool,
+    ) -> Request:
         check_numbers(offset, max_messages)
-        request = pull_request(
+        return pull_request(
             self.group,
             queue,
             offset,
@@ -155,9 +203,8 @@ class Puller:
             expression=wanted.expression,
             expression_type=wanted.expression_type,
             wait_seconds=wait,
+            bulk=bulk,
         )
-        address = self._address(queue, master=False)
-        return self._remoting.invoke(address, request, timeout=wait + self._timeout), address
 
     def max_offset(self, queue: MessageQueue) -> int:
         """The offset that the next message of `queue` will get."""

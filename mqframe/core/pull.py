@@ -76,13 +76,15 @@ def pull_request(
     wait_seconds: float = 0.0,
     commit_offset: int | None = None,
     lite: bool = False,
+    bulk: bool = False,
 ) -> PullFields:
     """The request that reads `queue` from `offset` on.
 
     `expression`: sent along; `None`: the broker uses what the group's heartbeat said, of `version` (ms) at
     least; `expression_type`: TAG or SQL92, said in both cases. `wait_seconds`: how long the broker may wait
     for messages. `commit_offset`: stored on the way.
-    `lite`: say that a lite pull consumer asks (source: PullAPIWrapper.java).
+    `lite`: say that a lite pull consumer asks (source: PullAPIWrapper.java). `bulk`: say that a job asks, to
+    which a broker of this project gives many messages at once.
     """
     flags = PullFlag.SUSPEND if wait_seconds > 0 else 0
     if expression is not None:
@@ -105,6 +107,7 @@ def pull_request(
         expression_type=expression_type,
         max_msg_bytes=bytes_max,
         bname=queue.broker_name,
+        mqframe_bulk=bulk or None,
     )
 
 

@@ -8,7 +8,7 @@ import itertools
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from mqframe.core.clock import Clock
@@ -85,6 +85,15 @@ class BlockingClient:
         began = self.clock.monotonic()
         peer = self._open(address, timeout)
         return peer.invoke(request, body, max(0.0, timeout - (self.clock.monotonic() - began)))
+
+    def invoke_all(self, address: str, requests: Sequence[Request], *, timeout: float = 3.0) -> list[Frame]:
+        """Send `requests`, without bodies, to `address` at once; their answers, in this order.
+
+        Raises as `invoke` when one of them got none within `timeout` seconds.
+        """
+        began = self.clock.monotonic()
+        peer = self._open(address, timeout)
+        return peer.invoke_all(requests, max(0.0, timeout - (self.clock.monotonic() - began)))
 
     def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0) -> None:
         """Send `request` to `address` without wanting an answer; takes at most `timeout` seconds.

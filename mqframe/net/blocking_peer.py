@@ -14,21 +14,19 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, TooMuchInFlight
 from mqframe.core.frame import Body, Frame, FrameDecoder, encode_answer, encode_head
 from mqframe.core.requests import Request, encode_fields
-from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.hooks.isolate import after_rpc, before_rpc
 from mqframe.log import get_logger
+from mqframe.net.hub import Hub
 from mqframe.net.peer import request_name
-from mqframe.net.settings import NetSettings
 
 if TYPE_CHECKING:
-    from mqframe.core.clock import Clock
     from mqframe.net.call import Call, Reply
 
 log = get_logger("net")
@@ -39,27 +37,6 @@ _SLICE_SECONDS: Final = 0.1
 """How long one receive blocks at most; shorter waits are polled for exactly."""
 _RECEIVE_TIMEOUT: Final = struct.pack("ll", 0, int(_SLICE_SECONDS * 1_000_000))
 _FOLLOWER_SECONDS: Final = 1.0
-
-
-class Hub(Protocol):
-    """What a connection needs of the client that it belongs to."""
-
-    clock: Clock
-    settings: NetSettings
-    rpc_hooks: tuple[RpcHook, ...]
-    opaques: Iterator[int]
-
-    def admit(self, body_bytes: int) -> None:
-        """Count a request in, or raise `TooMuchInFlight`."""
-
-    def release(self, body_bytes: int) -> None:
-        """Count it out."""
-
-    def serve(self, peer: BlockingPeer, frame: Frame) -> None:
-        """Take a request of the other side."""
-
-    def closed(self, peer: BlockingPeer) -> None:
-        """Hear that a connection ended."""
 
 
 class _Slot:
@@ -128,14 +105,49 @@ class BlockingPeer:
                 if slot.answer is None:
                     self._leave(opaque, slot)
             if slot.answer is None:
-                raise slot.problem or CallTimeout(
-                    f"{self.address} did not answer {request_name(frame.code)} within {timeout:g} s"
-                )
+                raise slot.problem or self._late(frame, timeout)
             if hub.rpc_hooks:
                 after_rpc(hub.rpc_hooks, self.address, frame, slot.answer)
             return slot.answer
         finally:
             hub.release(size)
+
+    def invoke_all(self, requests: Sequence[Request], timeout: float) -> list[Frame]:
+        """Send `requests`, which have no bodies, with one write; their answers, in this order.
+
+        Raises as `invoke` when one got none.
+        """
+        hub = self._hub
+        deadline = hub.clock.monotonic() + timeout
+        frames = [
+            Frame(request.CODE, next(hub.opaques) & 0x7FFFFFFF, 0, None, encode_fields(request))
+            for request in requests
+        ]
+        slots = [_Slot() for _ in frames]
+        answers: list[Frame] = []
+        with contextlib.ExitStack() as after:
+            for frame in frames:
+                hub.admit(0)
+                after.callback(hub.release, 0)
+                if hub.rpc_hooks:
+                    before_rpc(hub.rpc_hooks, self.address, frame, serving=False)
+            with self._lock:
+                self._check_open()
+                self._waiting.update((frame.opaque, slot) for frame, slot in zip(frames, slots, strict=True))
+            for frame, slot in zip(frames, slots, strict=True):
+                after.callback(self._leave, frame.opaque, slot)
+            self._send(b"".join(map(encode_head, frames)), b"", deadline)
+            for frame, slot in zip(frames, slots, strict=True):
+                self._wait(slot, deadline)
+                if slot.answer is None:
+                    raise slot.problem or self._late(frame, timeout)
+                if hub.rpc_hooks:
+                    after_rpc(hub.rpc_hooks, self.address, frame, slot.answer)
+                answers.append(slot.answer)
+        return answers
+
+    def _late(self, frame: Frame, timeout: float) -> CallTimeout:
+        return CallTimeout(f"{self.address} did not answer {request_name(frame.code)} within {timeout:g} s")
 
     def oneway(self, request: Request, body: Body, timeout: float) -> None:
         """Send `request` without wanting an answer. Raises `ConnectionLost` and `TooMuchInFlight`."""

@@ -14,7 +14,7 @@ from mqframe.core.requests import REQUESTS, Request, encode_fields
 from mqframe.hooks.isolate import after_rpc, before_rpc
 from mqframe.log import get_logger
 from mqframe.net.call import Call, Reply, failure_reply
-from mqframe.net.endpoint import TURN_BYTES_MAX, Endpoint
+from mqframe.net.endpoint import LONG_TURN_BYTES, TURN_BYTES_MAX, Endpoint
 
 log = get_logger("net")
 _UNKNOWN: Final = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
@@ -182,15 +182,9 @@ class Peer(asyncio.Protocol):
         out = self._out
         out.append(head)
         size = len(head)
-        if body.__class__ is list:
-            keep = self._in_turn
-            for part in body:
-                out.append(part if keep or part.__class__ is bytes else bytes(part))
-                size += len(part)
-        elif body:
-            single = cast("Body", body)
-            out.append(single if self._in_turn or single.__class__ is bytes else bytes(single))
-            size += len(single)
+        for part in body if isinstance(body, list) else (body,) if body else ():
+            out.append(part if self._in_turn or part.__class__ is bytes else bytes(part))
+            size += len(part)
         self._out_bytes += size
 
     def _flush_soon(self) -> None:
@@ -264,6 +258,7 @@ class Peer(asyncio.Protocol):
                 except Exception:  # one turn's error must not end the connections of others
                     log.exception("end of turn failed", peer=self.address)
             self._in_turn = False
+            long = self._out_bytes > LONG_TURN_BYTES
             if self._out:
                 self._flush()
             if endpoint.busy_poll is not None and served:
@@ -271,6 +266,9 @@ class Peer(asyncio.Protocol):
             if problem is not None:
                 log.warning("malformed frame", peer=self.address, problem=str(problem))
                 self.close(f"malformed frame: {problem}")
+            if more and long:
+                self._loop.call_soon(self._continue)
+                return
             more = more and self._stalled_since is None
 
     def _take_answer(self, frame: Frame) -> None:

@@ -12,17 +12,16 @@ from mqframe.core.log_scan import LogRecord, read_record
 from mqframe.core.properties import UNIQUE_KEY, find_property
 from mqframe.core.record import HEAD
 from mqframe.core.record_filter import RecordFilter
+from mqframe.store.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
 from mqframe.store.commit_log import CommitLog
-from mqframe.store.consume_queue import ENTRY, ConsumeQueue
-from mqframe.store.incoming import ENTRY_BYTES, Found, GetStatus, QueryFound
+from mqframe.store.consume_queue import ConsumeQueue
+from mqframe.store.incoming import Found, GetStatus, QueryFound
 from mqframe.store.index import KeyIndex
 from mqframe.store.queue_table import QueueTable
 
 _STORE_TIME_AT: Final = 56
 _QUERY_MAX: Final = 64
-
-Fetch = Callable[[int, int], "Body | None"]
-"""The record of that many bytes at a log offset; `None` when the log does not hold it any more."""
+_PARTS_JOINED_FROM: Final = 32
 
 
 class _WaitsForDisk(Exception):
@@ -93,30 +92,56 @@ class Lookup:
         if records is not None:
             fetch = self._fetching(mapped_from)
         try:
-            status, following, wanted, found, size = choose(
-                entries, offset, max_messages, codes, bytes_max, self._log, records, fetch
-            )
+            chosen = self._choose(entries, offset, max_messages, codes, bytes_max, records, fetch)
+            parts = self._parts(chosen.stretches, mapped_from)
         except _WaitsForDisk:
             return None
+        return Found(chosen.status, chosen.following, low, high, parts, chosen.found, chosen.size_bytes)
+
+    def _choose(
+        self,
+        entries: bytes,
+        offset: int,
+        max_messages: int,
+        codes: Container[int] | None,
+        bytes_max: int,
+        records: RecordFilter | None,
+        fetch: Fetch | None,
+    ) -> Chosen:
+        start, file_bytes = self._log.start, self._log.file_bytes
+        return choose(entries, offset, max_messages, codes, bytes_max, start, file_bytes, records, fetch)
+
+    def _parts(self, stretches: list[Stretch], mapped_from: int) -> list[Body]:
+        """Stretches from log offset `mapped_from` on as slices of the map, older ones copied.
+
+        Raises `_WaitsForDisk`.
+        """
+        if not stretches:
+            return []
         parts: list[Body] = []
-        for start, end in wanted:
-            file = self._log.file_at(start)
-            if file is None:
-                continue
-            if start >= mapped_from:
-                parts.append(file.view[start - file.base : end - file.base])
-                continue
-            read = file.read_now(start - file.base, end - start)
-            if read is None:
-                return None
-            parts.append(read)
-        return Found(status, following, low, high, parts, found, size)
+        if stretches[0][0] < mapped_from:
+            older = [stretch for stretch in stretches if stretch[0] < mapped_from]
+            stretches = stretches[len(older) :]
+            for window in windows(older, self._log.start, self._log.file_bytes):
+                parts += read_window(window, self._copy_now) or ()
+        base = stop = -1
+        view = memoryview(b"")
+        for start, end in stretches:
+            if not base <= start < stop:
+                file = self._log.file_at(start)
+                if file is None:
+                    continue
+                view, base, stop = file.view, file.base, file.base + file.size
+            parts.append(view[start - base : end - base])
+        return parts
 
     def _entries_to_scan(
         self, max_messages: int, codes: Container[int] | None, records: RecordFilter | None
     ) -> int:
         if codes is None and records is None:
             return max_messages
+        if records is not None:
+            return self._scan_entries_max  # each costs what a filter costs, however many are asked for
         return max(self._scan_entries_max, max_messages)
 
     def _fetching(self, mapped_from: int) -> Fetch:
@@ -165,16 +190,16 @@ class Lookup:
         if not entries:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, queue.end)
         with _OwnFiles(self._log, self._base_of) as files:
-            status, following, wanted, found, size = choose(
-                entries, offset, max_messages, codes, bytes_max, self._log, records, files.fetch
-            )
+            chosen = self._choose(entries, offset, max_messages, codes, bytes_max, records, files.fetch)
             parts: list[Body] = []
-            for start, end in wanted:
-                part = files.fetch(start, end - start)
-                if part is None:
-                    return Found(GetStatus.MESSAGE_WAS_REMOVING, following, low, queue.end)
-                parts.append(part)
-        return Found(status, following, low, queue.end, parts, found, size)
+            for window in windows(chosen.stretches, self._log.start, self._log.file_bytes):
+                read = read_window(window, files.fetch)
+                if read is None:
+                    return Found(GetStatus.MESSAGE_WAS_REMOVING, chosen.following, low, queue.end)
+                parts += read
+        if len(parts) > _PARTS_JOINED_FROM:
+            parts = [b"".join(parts)]  # here rather than on the loop
+        return Found(chosen.status, chosen.following, low, queue.end, parts, chosen.found, chosen.size_bytes)
 
     def records(self, wanted: Sequence[tuple[int, int]], mapped_from: int) -> list[Body | None] | None:
         """The records at these (log offset, size), `None` for one that is not there (any more).
@@ -306,61 +331,3 @@ class _OwnFiles:
     def __exit__(self, *problem: object) -> None:
         for descriptor in self._descriptors.values():
             os.close(descriptor)
-
-
-def choose(
-    entries: bytes,
-    offset: int,
-    max_messages: int,
-    codes: Container[int] | None,
-    bytes_max: int,
-    log: CommitLog,
-    records: RecordFilter | None = None,
-    fetch: Fetch | None = None,
-) -> tuple[GetStatus, int, list[tuple[int, int]], int, int]:
-    """What to read of `entries`, the first of which is queue offset `offset`.
-
-    Gives status, where the reader goes on, stretches of the log [start, end), records and bytes in them.
-    Neighbouring records make one stretch. At least one record is taken, however large it is. `records`: asked
-    of each record that `codes` let through, which `fetch` reads.
-    """
-    wanted: list[tuple[int, int]] = []
-    status = GetStatus.NO_MATCHED_MESSAGE
-    log_start, file_bytes = log.start, log.file_bytes
-    start = stop = -1
-    found = size_all = 0
-    at = offset
-    for physical, size, code in ENTRY.iter_unpack(entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES]):
-        if codes is not None and code not in codes:
-            at += 1
-            continue
-        if physical < log_start or size == 0x7FFFFFFF or size <= 0:
-            at += 1
-            if not found:
-                status = GetStatus.MESSAGE_WAS_REMOVING
-            continue
-        if found and (found >= max_messages or size_all + size > bytes_max):
-            break
-        if records is not None and fetch is not None:
-            record = fetch(physical, size)
-            if record is None:
-                at += 1
-                if not found:
-                    status = GetStatus.MESSAGE_WAS_REMOVING
-                continue
-            if not records(record):
-                at += 1
-                continue
-        if physical == stop and (physical - log_start) % file_bytes:
-            stop += size
-        else:
-            if stop > start:
-                wanted.append((start, stop))
-            start, stop = physical, physical + size
-        found += 1
-        size_all += size
-        at += 1
-    if found:
-        wanted.append((start, stop))
-        status = GetStatus.FOUND
-    return status, at, wanted, found, size_all

@@ -1,0 +1,151 @@
+"""What a pull gets of a queue: entries looked at, stretches of the log to read, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from typing import Final, NamedTuple
+
+from mqframe.core.frame import Body
+from mqframe.core.record_filter import RecordFilter
+from mqframe.store.consume_queue import ENTRY
+from mqframe.store.incoming import ENTRY_BYTES, GetStatus
+
+Fetch = Callable[[int, int], "Body | None"]
+"""The record of that many bytes at a log offset; `None` when the log does not hold it any more."""
+
+GAP_BYTES_MAX: Final = 2048
+"""Stretches so close to each other are read with one call: to copy what lies between costs less."""
+WINDOW_BYTES_MAX: Final = 1 << 20
+_FILLER_SIZE: Final = 0x7FFFFFFF
+
+Stretch = tuple[int, int]
+"""Log offsets [start, end) of whole records."""
+
+
+class Chosen(NamedTuple):
+    """`following`: where the reader goes on; `found` and `size_bytes`: in `stretches`."""
+
+    status: GetStatus
+    following: int
+    stretches: list[Stretch]
+    found: int
+    size_bytes: int
+
+
+def choose(
+    entries: bytes,
+    offset: int,
+    max_messages: int,
+    codes: Container[int] | None,
+    bytes_max: int,
+    log_start: int,
+    file_bytes: int,
+    records: RecordFilter | None = None,
+    fetch: Fetch | None = None,
+) -> Chosen:
+    """What to read of `entries`, the first of which is queue offset `offset`.
+
+    Neighbouring records of one file of the log make one stretch. At least one record is taken, however large
+    it is. `records`: asked of each record that `codes` let through, which `fetch` reads.
+    """
+    if codes is None and records is None:
+        return _choose_all(entries, offset, max_messages, bytes_max, log_start, file_bytes)
+    wanted: list[Stretch] = []
+    status = GetStatus.NO_MATCHED_MESSAGE
+    start = stop = -1
+    found = size_all = 0
+    at = offset
+    for physical, size, code in ENTRY.iter_unpack(entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES]):
+        if codes is not None and code not in codes:
+            at += 1
+            continue
+        if physical < log_start or size == _FILLER_SIZE or size <= 0:
+            at += 1
+            if not found:
+                status = GetStatus.MESSAGE_WAS_REMOVING
+            continue
+        if found and (found >= max_messages or size_all + size > bytes_max):
+            break
+        if records is not None and fetch is not None:
+            record = fetch(physical, size)
+            if record is None:
+                at += 1
+                if not found:
+                    status = GetStatus.MESSAGE_WAS_REMOVING
+                continue
+            if not records(record):
+                at += 1
+                continue
+        if physical == stop and (physical - log_start) % file_bytes:
+            stop += size
+        else:
+            if stop > start:
+                wanted.append((start, stop))
+            start, stop = physical, physical + size
+        found += 1
+        size_all += size
+        at += 1
+    if found:
+        wanted.append((start, stop))
+        status = GetStatus.FOUND
+    return Chosen(status, at, wanted, found, size_all)
+
+
+def _choose_all(
+    entries: bytes, offset: int, max_messages: int, bytes_max: int, log_start: int, file_bytes: int
+) -> Chosen:
+    """As `choose`, without filters: big pulls go through here, so the common step is the first test."""
+    count = min(len(entries) // ENTRY_BYTES, max_messages)
+    wanted: list[Stretch] = []
+    status = GetStatus.NO_MATCHED_MESSAGE
+    start = stop = file_end = -1
+    found = passed = 0
+    room = bytes_max
+    for physical, size, _ in ENTRY.iter_unpack(entries[: count * ENTRY_BYTES]):
+        if physical == stop and 0 < size <= room and stop != file_end:
+            stop += size
+            room -= size
+            found += 1
+            continue
+        if physical < log_start or size == _FILLER_SIZE or size <= 0:
+            passed += 1
+            if not found:
+                status = GetStatus.MESSAGE_WAS_REMOVING
+            continue
+        if found and size > room:
+            break
+        if stop > start:
+            wanted.append((start, stop))
+        start, stop = physical, physical + size
+        file_end = physical - (physical - log_start) % file_bytes + file_bytes
+        room -= size
+        found += 1
+    if found:
+        wanted.append((start, stop))
+        status = GetStatus.FOUND
+    return Chosen(status, offset + found + passed, wanted, found, bytes_max - room)
+
+
+def windows(stretches: Iterable[Stretch], log_start: int, file_bytes: int) -> list[list[Stretch]]:
+    """`stretches`, ascending, in groups that are worth one read each: near to each other, in one file."""
+    groups: list[list[Stretch]] = []
+    last = limit = -1
+    for start, end in stretches:
+        if last <= start <= last + GAP_BYTES_MAX and end <= limit:
+            groups[-1].append((start, end))
+        else:
+            groups.append([(start, end)])
+            file_end = start - (start - log_start) % file_bytes + file_bytes
+            limit = min(file_end, start + WINDOW_BYTES_MAX)
+        last = end
+    return groups
+
+
+def read_window(window: list[Stretch], fetch: Fetch) -> list[Body] | None:
+    """The records of each stretch of `window`, read with one call of `fetch`; `None` when that gives none."""
+    first = window[0][0]
+    whole = fetch(first, window[-1][1] - first)
+    if whole is None or len(window) == 1:
+        return None if whole is None else [whole]
+    view = memoryview(whole)
+    return [view[start - first : end - first] for start, end in window]
