@@ -9,13 +9,13 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from mqframe.broker.half_delivery import Delivered, HalfDelivery
 from mqframe.broker.inlet import Inlet
 from mqframe.core import properties as p
 from mqframe.core.clock import Clock
-from mqframe.core.codes import SysFlag
 from mqframe.core.errors import Refusal
 from mqframe.core.frame import Body
-from mqframe.core.host import encode_host
+from mqframe.core.half_batch import stands_for
 from mqframe.core.message import ReceivedMessage
 from mqframe.core.offset_table import OffsetTable
 from mqframe.core.record import decode_record, decode_records
@@ -24,10 +24,8 @@ from mqframe.core.transaction_rules import (
     CHECK_GROUP,
     REMOVE_TAG,
     copy_properties,
-    final_properties,
     op_body,
     parse_op,
-    real_place,
     root_of,
 )
 from mqframe.core.transaction_table import HalfTable
@@ -53,6 +51,8 @@ class HalfQueue:
         self._clock = clock
         self._last_end = 0
         self._kept = (-1, -1)
+        self._delivery = HalfDelivery(store, inlet)
+        self._cut_off: dict[int, int] = {}
         self.table = HalfTable()
 
     @property
@@ -96,7 +96,33 @@ class HalfQueue:
             op = max(next_offset, op + 1)
             await asyncio.sleep(0)
         table.settle()
+        self._complete()
         table.advance(end)
+
+    def _complete(self) -> None:
+        """Finish the commit that a crash interrupted: its messages, or the first of them, end the log.
+
+        Messages and op message of one commit lie next to each other, so only the last commit can be without.
+        """
+        found: dict[int, list[ReceivedMessage]] = {}
+        for offset in self._store.recovered.last_commits:
+            message = self.at(offset)
+            if message is not None:
+                found.setdefault(message.prepared_transaction_offset, []).append(message)
+        for prepared_at, delivered in found.items():
+            half = self.at(prepared_at)
+            if half is None or half.topic != HALF_TOPIC or self.table.place(root_of(half)) is None:
+                continue
+            if stands_for(half, delivered):
+                self._cut_off[root_of(half)] = len(delivered)
+                log.warning(
+                    "a crash interrupted a commit; it is completed",
+                    transaction=half.message_id, delivered=len(delivered),
+                )  # fmt: skip
+                try:
+                    self.commit(half)
+                except Refusal as refusal:  # the next end of it goes on from there
+                    log.error("it cannot be completed now", reason=refusal.remark)
 
     async def _parts(self, topic: str, offset: int, count: int) -> tuple[list[Body], int]:
         if self._store.is_cold(topic, 0, offset):
@@ -119,18 +145,16 @@ class HalfQueue:
 
     # Writing
 
-    def commit(self, half: ReceivedMessage) -> tuple[str, Stored]:
-        """Store the message that `half` stands for, then end its transaction; gives its topic, and where.
+    def commit(self, half: ReceivedMessage) -> Delivered:
+        """Store the messages that `half` stands for, then end its transaction; gives what was stored.
 
-        A delay that it carries begins now. Raises `Refusal` when it cannot be stored; it stays open then.
+        Raises `Refusal` when they cannot be stored; it stays open then.
         """
-        topic, queue_id = real_place(half.properties) or ("", 0)
-        sys_flag = half.sys_flag & ~SysFlag.TRANSACTION_MASK | SysFlag.TRANSACTION_COMMIT
-        final, prepared_at = final_properties(half), half.commit_log_offset
-        stored = self._put(topic, queue_id, half, final, sys_flag, prepared_at)
-        self._last_end = stored.end_offset
+        delivered = self._delivery.deliver(half, self._cut_off.get(root_of(half), 0))
+        self._last_end = max(self._last_end, delivered.end)
+        self._cut_off.pop(root_of(half), None)
         self.close(half)
-        return topic, stored
+        return delivered
 
     def close(self, half: ReceivedMessage) -> None:
         """End the transaction of `half`, for good once its op message is stored."""
@@ -161,7 +185,7 @@ class HalfQueue:
 
     def put(self, topic: str, half: ReceivedMessage, properties: dict[str, str]) -> Stored:
         """Store `half` with other properties in queue 0 of `topic`. Raises `Refusal`."""
-        stored = self._put(topic, 0, half, properties, half.sys_flag)
+        stored = self._delivery.put(topic, 0, half, properties, half.sys_flag)
         self._last_end = stored.end_offset
         return stored
 
@@ -185,29 +209,6 @@ class HalfQueue:
     def when_durable(self, callback: Callable[[bool], object]) -> None:
         """Call `callback` once all that was written here is durable, or with False when it did not get so."""
         self._store.when_confirmed(self._last_end, callback)
-
-    def _put(
-        self,
-        topic: str,
-        queue_id: int,
-        half: ReceivedMessage,
-        properties: dict[str, str],
-        sys_flag: int,
-        prepared_offset: int = 0,
-    ) -> Stored:
-        return self._inlet.put(
-            topic,
-            queue_id,
-            half.stored_body,
-            properties,
-            born_timestamp=half.born_timestamp,
-            born_host=encode_host(half.born_host),
-            flag=half.flag,
-            sys_flag=sys_flag,
-            reconsume_times=half.reconsume_times,
-            prepared_transaction_offset=prepared_offset,
-            heed_delay=bool(sys_flag & SysFlag.TRANSACTION_COMMIT),
-        )
 
 
 def _copies(parts: list[Body]) -> Iterator[ReceivedMessage]:

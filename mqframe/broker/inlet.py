@@ -12,7 +12,7 @@ from mqframe.broker.identity import Identity
 from mqframe.core import properties as p
 from mqframe.core.delay_rules import DelayRules
 from mqframe.core.frame import Body
-from mqframe.store.incoming import Incoming, Stored
+from mqframe.store.incoming import Incoming, Stored, StoredBatch
 from mqframe.store.message_store import MessageStore
 
 
@@ -70,5 +70,37 @@ class Inlet:
                 prepared_transaction_offset,
             )
         )
+        self._stored()
+        return stored
+
+    def put_batch(
+        self,
+        topic: str,
+        queue_id: int,
+        batch: Body,
+        added_properties: bytes,
+        *,
+        born_timestamp: int,
+        born_host: bytes,
+        sys_flag: int,
+        prepared_transaction_offset: int,
+    ) -> StoredBatch:
+        """Store the messages of `batch` (mqframe.core.batch) in one queue, one behind the other.
+
+        `added_properties`, in text form, go behind those of each message. Raises as `put`, and `BodyError`
+        for a malformed batch; nothing is stored then.
+        """
+        head = Incoming(
+            topic,
+            queue_id,
+            b"",
+            "",
+            born_timestamp,
+            born_host,
+            self._identity.store_host,
+            sys_flag=sys_flag,
+            prepared_transaction_offset=prepared_transaction_offset,
+        )
+        stored = self._store.put_batch(head, memoryview(batch), added_properties)
         self._stored()
         return stored

@@ -1,4 +1,4 @@
-"""Sends: 10, 310 and 320 (wire.md §3.1, §8; source: SendMessageProcessor.java).
+"""Sends: 10, 310, 320 and 21320 (wire.md §3.1, §8; source: SendMessageProcessor.java).
 
 The way of an ordinary message is kept short: its properties are looked at for a few words, not split. A
 message in which one of these words occurs takes the long way through the rules of `send_rules`.
@@ -20,10 +20,12 @@ from mqframe.core import properties as p
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.half_batch import check_half_batch
 from mqframe.core.host import encode_host
 from mqframe.core.ids import UniqueIds
+from mqframe.core.record import BLANK_BYTES
 from mqframe.core.requests.fields import decode_fields
-from mqframe.core.requests.messages import SendBatchMessage, SendMessage, SendMessageV2
+from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
 from mqframe.net.call import Call, Handler, Reply
 from mqframe.store.incoming import Incoming, Stored, StoredBatch
 from mqframe.store.message_store import MessageStore
@@ -75,7 +77,12 @@ class SendProcessor(Part):
 
     def handlers(self) -> dict[int, Handler]:
         """The codes served here."""
-        return {10: self._send_first_form, 310: self._send_short_form, 320: self._send_batch_form}
+        return {
+            10: self._send_first_form,
+            310: self._send_short_form,
+            320: self._send_batch_form,
+            SendHalfBatch.CODE: self._send_half_batch_form,
+        }
 
     def _send_first_form(self, call: Call) -> Reply | None:
         return self._send(call, decode_fields(call.frame.ext, SendMessage))
@@ -85,6 +92,11 @@ class SendProcessor(Part):
 
     def _send_batch_form(self, call: Call) -> Reply | None:
         return self._send(call, decode_fields(call.frame.ext, SendBatchMessage))
+
+    def _send_half_batch_form(self, call: Call) -> Reply | None:
+        fields = decode_fields(call.frame.ext, SendHalfBatch)
+        fields.batch = True
+        return self._send(call, fields)
 
     def _send(self, call: Call, fields: SendFields) -> Reply | None:
         late = self._clock.monotonic() - call.received
@@ -174,6 +186,14 @@ class SendProcessor(Part):
         topic = fields.topic
         if target.is_retry:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"retry topic {topic} takes no batches")
+        if isinstance(fields, SendHalfBatch):
+            check_half_batch(
+                fields,
+                bytes(call.frame.body),
+                added_bytes=len(self._suffix_bytes),
+                log_file_bytes=self._store.settings.commit_log_file_bytes - BLANK_BYTES,
+            )
+            return self._store_one(call, fields, target, queue_id)
         text = fields.properties or ""
         if text and text[-1] != p.PAIR_END:
             text += p.PAIR_END

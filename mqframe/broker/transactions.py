@@ -23,7 +23,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.ids import parse_offset_id
 from mqframe.core.message import ReceivedMessage
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
-from mqframe.core.requests.messages import EndTransaction
+from mqframe.core.requests.messages import EndTransaction, SendHalfBatch
 from mqframe.core.topic_table import TopicTable
 from mqframe.core.topics import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.transaction_outcome import TransactionOutcome
@@ -67,6 +67,8 @@ class HoldHalfMessages:
             raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
         if self._half is None:
             self._half = self._targets.of(self._topics.ensure(HALF_TOPIC, 1))
+        if not isinstance(draft.fields, SendHalfBatch):
+            draft.properties.pop(p.HALF_BATCH, None)  # its body was not looked into
         hold(draft.properties, draft.topic, draft.queue_id)
         draft.target = self._half
         draft.topic, draft.queue_id = HALF_TOPIC, 0
@@ -148,12 +150,12 @@ class TransactionProcessor(Part):
         if self._halves.table.place(root_of(half)) is None:
             raise ended_already(fields)
         if outcome is TransactionOutcome.COMMIT:
-            topic, stored = self._halves.commit(half)
-            count = self._statistics.topic(topic)
-            count.total += 1
+            delivered = self._halves.commit(half)
+            count = self._statistics.topic(delivered.topic)
+            count.total += delivered.messages
             count.times += 1
-            count.size.total += stored.size
-            self._statistics.put.total += 1
+            count.size.total += delivered.size
+            self._statistics.put.total += delivered.messages
         else:
             self._halves.close(half)
 

@@ -148,7 +148,7 @@ class BatchLayout:
         _, sys_flag = fixed_part(born, store, head.sys_flag)
         shared = struct.pack(
             f">iq{len(born)}sq{len(store)}siq",
-            sys_flag, head.born_timestamp, born, self._now, store, 0, 0,
+            sys_flag, head.born_timestamp, born, self._now, store, 0, head.prepared_transaction_offset,
         )  # fmt: skip
         return struct.Struct(f">iiiiiqq{len(shared)}si"), shared
 

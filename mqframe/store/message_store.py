@@ -210,6 +210,15 @@ class MessageStore(StoreReads):
             self._refuse()
         return self._appender.put_batch(head, memoryview(batch), extra_properties)
 
+    def make_room(self, size: int) -> None:
+        """See that `size` bytes fit the current log file, so that what is stored next lies in one file.
+
+        Raises as `put`; what is stored now, and takes no more than that, is refused for itself only.
+        """
+        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+            self._refuse()
+        self._log.room(size)
+
     def _refuse(self) -> None:
         self.dispatch()
         refusal = self.refusal()

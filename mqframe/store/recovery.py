@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, NamedTuple
 
 import msgspec
 
+from mqframe.core.codes import SysFlag
 from mqframe.core.delay_levels import parse_levels
 from mqframe.core.dispatch_facts import index_keys, queue_code
 from mqframe.core.log_scan import LogRecord, is_blank, read_record, scan
@@ -20,14 +22,20 @@ from mqframe.store.queue_table import QueueEnds, QueueTable
 from mqframe.store.settings import StoreSettings
 
 log: Final = get_logger("store")
+COMMITS_MAX: Final = 1 << 15
 _ends_decoder: Final = msgspec.msgpack.Decoder(QueueEnds)
 
 
 class Recovered(NamedTuple):
-    """`store_time`: of the newest record, ms; `records`: how many were checked."""
+    """`store_time`: of the newest record, ms; `records`: how many were checked.
+
+    `last_commits`: log offsets of the committed transactional messages that the log ends with, at most
+    `COMMITS_MAX`: a crash may have come before what has to follow them.
+    """
 
     store_time: int
     records: int
+    last_commits: tuple[int, ...] = ()
 
 
 class Recovery:
@@ -67,14 +75,15 @@ class Recovery:
                 self._index.rewind(0)
             return Recovered(0, 0)
         start = self._before_lost_keys(ends.log_end if ends is not None else self._start(killed), killed)
-        newest, records, end = self._check(start)
+        commits: deque[int] = deque(maxlen=COMMITS_MAX)
+        newest, records, end = self._check(start, commits)
         self._queues.cut_after(end)
         if self._index is not None:
             self._index.write()
             self._index.rewind(end)
         self._cut_log(end, killed)
         newest = max(newest, self._checkpoint.log, self._checkpoint.queues)
-        return Recovered(newest, records)
+        return Recovered(newest, records, tuple(commits))
 
     def _orderly_ends(self) -> QueueEnds | None:
         try:
@@ -117,7 +126,7 @@ class Recovery:
         file = self._log.file_at(self._index.covered)
         return min(start, file.base if file is not None else self._log.start)
 
-    def _check(self, start: int) -> tuple[int, int, int]:
+    def _check(self, start: int, commits: deque[int]) -> tuple[int, int, int]:
         newest = records = 0
         position = start
         for file in self._log.files:
@@ -128,6 +137,10 @@ class Recovery:
                 position = record.end
                 newest = max(newest, record.store_timestamp)
                 records += 1
+                if record.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_COMMIT:
+                    commits.append(record.physical_offset)
+                elif commits:
+                    commits.clear()
             if position - file.base < self._log.file_bytes and not is_blank(file.view, position - file.base):
                 break
             position = file.base + self._log.file_bytes
