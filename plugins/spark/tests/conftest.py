@@ -10,7 +10,7 @@ import pytest
 
 from mqframe.core.bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.codes import SysFlag
-from mqframe.core.errors import ConnectError
+from mqframe.core.errors import ConnectError, FixError
 from mqframe.core.host import encode_host
 from mqframe.core.java_hash import java_hash
 from mqframe.core.message import MessageQueue, ReceivedMessage
@@ -81,6 +81,7 @@ class ScriptedWire:
         self.per_pull = 3
         self.groups: dict[tuple[str, MessageQueue], int] = {}
         self.closed = False
+        self.deleted: set[str] = set()
 
     def add(self, queue_id: int, count: int, broker: str = "a", begin: int = 0) -> MessageQueue:
         """A queue that holds `count` messages, the first at offset `begin`."""
@@ -94,6 +95,8 @@ class ScriptedWire:
 
     def route(self, topic: str) -> TopicRoute:
         self._call("route", "")
+        if topic in self.deleted:
+            raise FixError(f"option topic = {topic!r}: the name server knows no such topic")
         brokers = sorted({queue.broker_name for queue in self.messages})
         data = TopicRouteData(
             [BrokerData(name, {1 if name in self.masterless else 0: f"{name}:1"}) for name in brokers],

@@ -91,6 +91,26 @@ def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
             "startingOffsets and startingTimestamp contra",
         ),
         ({"endingTimestamp": "x"}, "option endingTimestamp = 'x'"),
+        (
+            {"startingOffsets": "latest", "endingOffsets": "earliest"},
+            "options startingOffsets = 'latest' and endingOffsets = 'earliest' contradict",
+        ),
+        (
+            {"startingTimestamp": "2000", "endingTimestamp": "1970-01-01T00:00:01Z"},
+            "options startingTimestamp = '2000' and endingTimestamp = '1970-01-01T00:00:01Z' contradict",
+        ),
+        (
+            {"startingOffsets": '{"orders": {"a/0": 5}}', "endingOffsets": '{"orders": {"a/0": 4}}'},
+            "startingOffsets = .* and endingOffsets = .* contradict",
+        ),
+        (
+            {"startingOffsets": '{"x": {"a/0": 5}}'},
+            "option startingOffsets = .*: topic x is not one of those",
+        ),
+        (
+            {"topic": None, "topicPattern": "or.*", "endingOffsets": '{"x": {"a/0": 5}}'},
+            "option endingOffsets = .*: topic x is not one of those to read",
+        ),
         ({"maxOffsetsPerTrigger": "0"}, "option maxOffsetsPerTrigger = '0'"),
         ({"maxOffsetsPerTrigger": "1e3"}, "option maxOffsetsPerTrigger = '1e3'"),
         ({"minPartitions": "-1"}, "option minPartitions = '-1'"),
@@ -120,5 +140,5 @@ def test_a_folder_without_a_store_is_refused(store, tmp_path) -> None:
 
 def test_what_only_a_stream_has_is_refused_to_a_batch() -> None:
     options = parse_options({**GOOD, "maxBytesPerTrigger": "1"})
-    with pytest.raises(SettingError, match="option maxBytesPerTrigger: only streams"):
+    with pytest.raises(SettingError, match="option maxBytesPerTrigger = '1': only streams"):
         options.refuse(STREAM_ONLY, "only streams have it")

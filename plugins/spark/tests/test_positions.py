@@ -52,9 +52,11 @@ def test_a_queue_without_a_start_is_not_read_yet() -> None:
     assert spans({}, {A0: 7}) == []
 
 
-def test_an_offset_that_goes_back_is_a_loss() -> None:
-    with pytest.raises(DataLoss, match=r"topic t, broker a, queue 0: offset 5 is needed, .* ends at 4"):
-        spans({A0: 5}, {A0: 4})
+def test_a_queue_that_was_made_anew_is_entered_at_its_beginning() -> None:
+    back = next_positions({A0: 5, A1: 1}, {A0: 0}, {A0: 4, A1: 2})
+    assert back == {A0: 0, A1: 2}
+    assert spans({A0: 5, A1: 1}, back) == [Span(A1, 1, 2)]
+    assert next_positions(back, {}, {A0: 4, A1: 2}) == {A0: 4, A1: 2}
 
 
 def test_a_new_queue_is_entered_at_its_beginning_and_read_afterwards() -> None:

@@ -131,8 +131,8 @@ def test_what_is_wrong_is_said_before_a_job_starts(spark, traffic) -> None:
         ({"nameserver": "127.0.0.1:1"}, "option nameserver = '127.0.0.1:1': no name server answered"),
         ({"offsets": "x"}, "unknown option offsets = 'x'"),
         ({"startingOffsets": "soon"}, "option startingOffsets = 'soon'"),
-        ({"startingOffsets": '{"x": {"a/0": 1}}'}, "topic x has no queue a/0"),
-        ({"maxOffsetsPerTrigger": "5"}, "option maxOffsetsPerTrigger: only streams have it"),
+        ({"startingOffsets": '{"x": {"a/0": 1}}'}, "topic x is not one of those to read"),
+        ({"maxOffsetsPerTrigger": "5"}, "option maxOffsetsPerTrigger = '5': only streams have it"),
     ):
         with pytest.raises(Exception, match=r"mqframe") as problem:
             source(spark, traffic, **options).count()

@@ -23,13 +23,15 @@ class Bound:
     """`kind` says which of the others counts.
 
     `offsets`: by queue, `AT_EARLIEST` and `AT_LATEST` among them; queues that are left out count as at the
-    default end. `timestamp_ms`: first message stored at or after it. `group`: where that group is.
+    default end. `timestamp_ms`: first message stored at or after it. `group`: where that group is. `option`:
+    how it was given, name and value, for error messages.
     """
 
     kind: Literal["earliest", "latest", "offsets", "time", "group"]
     offsets: Mapping[MessageQueue, int] = {}
     timestamp_ms: int = 0
     group: str = ""
+    option: str = attrs.field(default="", eq=False)
 
 
 EARLIEST: Final = Bound("earliest")
@@ -109,17 +111,35 @@ def resolve(
         return {queue: min(max(at_time(queue, bound.timestamp_ms), low[queue]), high[queue]) for queue in low}
     if bound.kind == "group":
         stored = {queue: of_group(queue, bound.group) for queue in low}
-        return {queue: default[queue] if at is None else at for queue, at in stored.items()}
+        found = {queue: default[queue] if at is None else at for queue, at in stored.items()}
+        for queue, at in found.items():
+            _check_end(queue, at, high[queue])
+        return found
     strangers = sorted(queue for queue in bound.offsets if queue not in low)
     if strangers:
         topic, broker, number = strangers[0]
         raise SettingError(f"topic {topic} has no queue {broker}/{number}")
     found = dict(default)
     for queue, offset in bound.offsets.items():
-        if offset > high[queue]:
-            raise SettingError(
-                f"topic {queue.topic}, queue {queue.broker_name}/{queue.queue_id}: offset {offset} lies "
-                f"behind its end, {high[queue]}"
-            )
+        _check_end(queue, offset, high[queue])
         found[queue] = {AT_EARLIEST: low, AT_LATEST: high}[offset][queue] if offset < 0 else offset
     return found
+
+
+def _check_end(queue: MessageQueue, offset: int, high: int) -> None:
+    if offset > high:
+        raise SettingError(
+            f"topic {queue.topic}, queue {queue.broker_name}/{queue.queue_id}: offset {offset} lies behind "
+            f"its end, {high}"
+        )
+
+
+def check_order(starting: Bound, ending: Bound) -> None:
+    """Raise `SettingError` when `ending` comes before `starting` whatever the queues hold."""
+    backwards = starting == LATEST and ending == EARLIEST
+    if starting.kind == ending.kind == "time":
+        backwards = starting.timestamp_ms > ending.timestamp_ms
+    for queue, offset in ending.offsets.items():
+        backwards |= 0 <= offset < starting.offsets.get(queue, 0)
+    if backwards:
+        raise SettingError(f"options {starting.option} and {ending.option} contradict each other")

@@ -9,12 +9,13 @@ from mqframe.core.errors import ConnectError, FixError, RetryError
 from mqframe.core.message import MessageQueue
 from mqframe.core.route import TopicRoute
 from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
-from mqframe.log import get_logger
+from mqframe_spark.deletions import Deletions, is_registered, missing_of
 from mqframe_spark.options import SourceOptions
-from mqframe_spark.retrying import retrying
+from mqframe_spark.positions import Positions
+from mqframe_spark.progress import commit_forward
+from mqframe_spark.retrying import PAUSES_SECONDS, retrying
+from mqframe_spark.telling import tell
 from mqframe_spark.wire import Wire, connect
-
-log = get_logger("spark")
 
 
 class BrokerOrigin:
@@ -29,19 +30,55 @@ class BrokerOrigin:
     ) -> None:
         self._options = options
         self._sleep = sleep
+        self._deleted = Deletions(options)
+        self._waiting: set[str] = set()
         self._wire = wire or connect(options.nameserver, options.group, options.access)
 
-    def queues(self, *, patient: bool = False) -> list[MessageQueue]:
-        """See `Origin`."""
+    def queues(self, *, patient: bool = False, known: Positions | None = None) -> list[MessageQueue]:
+        """See `Origin`. A name server forgets a broker that is away, and topics with it."""
+        known = known or {}
+        for pause in (*PAUSES_SECONDS, None):
+            found, problem = self._find(patient)
+            missing = missing_of(known, found)
+            registered = {broker: self._registered(broker) for _, broker in missing}
+            deleted = [pair for pair in missing if registered[pair[1]]]
+            self._deleted.report(deleted, known)
+            if found or problem is None or (deleted and deleted == missing):
+                break
+            if pause is None:
+                raise problem
+            self._sleep(pause)
+        return found
+
+    def _find(self, patient: bool) -> tuple[list[MessageQueue], FixError | None]:
+        """Queues that can be read, and what is wrong with topics without any. Raises it unless `patient`."""
         found: list[MessageQueue] = []
+        problem: FixError | None = None
         for topic in self._topics():
-            route = self._route(topic)
+            try:
+                route = self._route(topic)
+            except FixError as error:
+                if not patient:
+                    raise
+                problem = error
+                self._wait_for(topic, str(error))
+                continue
+            self._waiting.discard(topic)
             found += [
                 queue
                 for queue in route.read_queues()
                 if not patient or route.master_address(queue.broker_name) is not None
             ]
-        return sorted(found)
+        return sorted(found), problem
+
+    def _wait_for(self, name: str, reason: str) -> None:
+        """Say that a topic or a broker cannot be read now, once until it can."""
+        if name not in self._waiting:
+            self._waiting.add(name)
+            tell("what cannot be reached waits, the rest goes on", name=name, reason=reason)
+
+    def _registered(self, broker: str) -> bool:
+        return retrying(lambda: is_registered(self._wire, broker), sleep=self._sleep)
 
     def _topics(self) -> Iterable[str]:
         if self._options.topics:
@@ -79,13 +116,12 @@ class BrokerOrigin:
                 continue
             try:
                 found[queue] = self._ask(self._wire.max_offset, queue)
+                self._waiting.discard(queue.broker_name)
             except ConnectError as error:
                 if not patient:
                     raise
                 away.add(queue.broker_name)
-                log.warning(
-                    "broker cannot be reached, its queues wait", broker=queue.broker_name, reason=str(error)
-                )
+                self._wait_for(queue.broker_name, str(error))
                 problem = error
         if problem is not None and not found:
             raise problem
@@ -107,9 +143,7 @@ class BrokerOrigin:
 
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
         """See `Origin`."""
-        before = self.of_group(queue, group)
-        if before is None or before < offset:
-            retrying(lambda: self._wire.commit(group, queue, offset), sleep=self._sleep)
+        commit_forward(self._wire, group, queue, offset, sleep=self._sleep)
 
     def close(self) -> None:
         """Close the connections."""

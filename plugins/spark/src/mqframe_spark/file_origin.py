@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mqframe.core.errors import FixError, SettingError
+from mqframe.core.errors import FixError
 from mqframe.core.message import MessageQueue
 from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqframe.store.reader import StoreReader
+from mqframe_spark.deletions import Deletions, missing_of
 from mqframe_spark.options import SourceOptions
+from mqframe_spark.positions import Positions
+from mqframe_spark.progress import commit_forward
+from mqframe_spark.wire import Wire, connect
 
 
 class FileOrigin:
@@ -17,8 +21,10 @@ class FileOrigin:
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._stores = {store.broker: StoreReader(store.path, store.broker) for store in options.stores}
+        self._deleted = Deletions(options)
+        self._progress: Wire | None = None
 
-    def queues(self, *, patient: bool = False) -> list[MessageQueue]:
+    def queues(self, *, patient: bool = False, known: Positions | None = None) -> list[MessageQueue]:
         """See `Origin`."""
         found = [
             MessageQueue(topic, broker, queue_id)
@@ -28,6 +34,7 @@ class FileOrigin:
             for queue_id in store.queue_ids(topic)
         ]
         missing = set(self._options.topics) - {queue.topic for queue in found}
+        self._deleted.report(missing_of(known or {}, found), known or {})
         if missing and not patient:
             folders = ", ".join(str(store.path) for store in self._options.stores)
             raise FixError(f"option topic = {min(missing)!r}: no queue of it is in {folders}")
@@ -80,8 +87,13 @@ class FileOrigin:
         return self._store(queue).queue_bytes(queue.topic, queue.queue_id, start, end)
 
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
-        """Files take no progress."""
-        raise SettingError("option commitToGroup: only brokers keep the progress of groups; give nameserver")
+        """See `Origin`. Files take no progress: the broker that a folder is named after does."""
+        if self._progress is None:
+            self._progress = connect(self._options.nameserver, self._options.group, self._options.access)
+        commit_forward(self._progress, group, queue, offset)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close the connections, if there are any."""
+        if self._progress is not None:
+            self._progress.close()
+            self._progress = None

@@ -13,7 +13,7 @@ from mqframe.core.errors import FixError, MessageError, SettingError
 from mqframe.core.tag_filter import TagFilter
 from mqframe.core.topics import check_topic
 from mqframe_spark.access import ACCESS_NAMES, OPEN, Access, parse_access
-from mqframe_spark.bounds import EARLIEST, LATEST, Bound, parse_bound, parse_time
+from mqframe_spark.bounds import EARLIEST, LATEST, Bound, check_order, parse_bound, parse_time
 from mqframe_spark.given import Given
 from mqframe_spark.schema import ARROW_SCHEMA
 
@@ -45,7 +45,8 @@ class SourceOptions:
     a batch, and where a new stream begins. `min_partitions`: queues are split until there are so many tasks.
     `columns`: those that rows have. `fail_on_data_loss`: whether messages that are gone are an error.
     `commit_to_group`: consumer group that is told of a stream's progress. `group`: in whose name brokers are
-    asked. `access`: keys and TLS that they want. `given`: names of the options that were there, lower case.
+    asked. `access`: keys and TLS that they want. `given`: the options that only a stream or
+    only a batch has, by name in lower case, as they were given.
     """
 
     nameserver: str = ""
@@ -64,13 +65,14 @@ class SourceOptions:
     commit_to_group: str = ""
     group: str = "TOOLS_CONSUMER"
     access: Access = OPEN
-    given: frozenset[str] = frozenset()
+    given: Mapping[str, str] = {}
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
         """Raise `SettingError` when one of the options called `names` was given."""
         for name in names:
-            if name.lower() in self.given:
-                raise SettingError(f"option {name}: {why}")
+            value = self.given.get(name.lower())
+            if value is not None:
+                raise SettingError(f"option {name} = {value!r}: {why}")
 
     def wants(self, topic: str) -> bool:
         """Whether `topic` is one of those to read."""
@@ -90,6 +92,11 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     except FixError as problem:
         raise SettingError(f"option tags = {tags!r}: {problem}") from None
     nameserver, stores = _where(table)
+    starting = _bound(table, "startingOffsets", "startingTimestamp", EARLIEST)
+    ending = _bound(table, "endingOffsets", "endingTimestamp", LATEST)
+    check_order(starting, ending)
+    for bound in (starting, ending):
+        _check_topics(bound, topics, pattern)
     return SourceOptions(
         nameserver=nameserver,
         stores=stores,
@@ -97,8 +104,8 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         pattern=pattern,
         tags=tags,
         sql=_sql(table),
-        starting=_bound(table, "startingOffsets", "startingTimestamp", EARLIEST),
-        ending=_bound(table, "endingOffsets", "endingTimestamp", LATEST),
+        starting=starting,
+        ending=ending,
         min_partitions=table.number("minPartitions") or 1,
         max_offsets_per_trigger=table.number("maxOffsetsPerTrigger"),
         max_bytes_per_trigger=table.number("maxBytesPerTrigger"),
@@ -107,7 +114,11 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         commit_to_group=table.group("commitToGroup", ""),
         group=table.group("group", "TOOLS_CONSUMER"),
         access=_access(table, nameserver),
-        given=frozenset(table.values),
+        given={
+            name.lower(): value
+            for name in (*STREAM_ONLY, *BATCH_ONLY)
+            if (value := table.get(name)) is not None
+        },
     )
 
 
@@ -193,9 +204,17 @@ def _bound(table: Given, offsets: str, timestamp: str, default: Bound) -> Bound:
         return default
     value = table.get(which) or ""
     try:
-        return parse_bound(value) if which == offsets else parse_time(value)
+        bound = parse_bound(value) if which == offsets else parse_time(value)
+        return attrs.evolve(bound, option=f"{which} = {value!r}")
     except SettingError as problem:
         raise SettingError(f"option {which} = {value!r}: {problem}") from None
+
+
+def _check_topics(bound: Bound, topics: tuple[str, ...], pattern: str) -> None:
+    for queue in bound.offsets:
+        wanted = queue.topic in topics if topics else re.fullmatch(pattern, queue.topic)
+        if not wanted:
+            raise SettingError(f"option {bound.option}: topic {queue.topic} is not one of those to read")
 
 
 def _columns(table: Given) -> tuple[str, ...]:

@@ -6,16 +6,18 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from mqframe.core.message import MessageQueue
+from mqframe_spark.positions import Positions
 
 
 class Origin(Protocol):
     """Used on the driver only. Offsets count messages; the end of a queue is behind its last message."""
 
-    def queues(self, *, patient: bool = False) -> list[MessageQueue]:
+    def queues(self, *, patient: bool = False, known: Positions | None = None) -> list[MessageQueue]:
         """The queues of all wanted topics, asked now, sorted.
 
-        `patient`: leaves out, with a warning, those that cannot be read at the moment. Raises `FixError` for
-        a topic that does not exist or has no queue to read.
+        Raises `FixError` for a topic that does not exist or has no queue to read. `patient`: leaves those out
+        that cannot be read at the moment, as long as others can be. `known`: what was read so far; where some
+        of it was deleted, as opposed to being away, that is a `DataLoss`, or told.
         """
         ...
 

@@ -55,12 +55,13 @@ def from_json(table: Mapping[str, Any], wants: Callable[[str], bool]) -> dict[Me
 
 
 def spans(start: Positions, end: Positions) -> list[Span]:
-    """What lies between two positions, queue by queue. Raises `DataLoss` when an offset goes back."""
+    """What lies between two positions, queue by queue; nothing where an offset goes back.
+
+    It does so only for a queue that was made anew, see `next_positions`.
+    """
     found = []
     for queue in sorted(end):
         first, last = start.get(queue, end[queue]), end[queue]
-        if last < first:
-            raise DataLoss(lost(queue, first, f"the queue ends at {last}"))
         if first < last:
             found.append(Span(queue, first, last))
     return found
@@ -85,12 +86,14 @@ def split(found: Iterable[Span], parts: int, most: int) -> list[Span]:
 def next_positions(start: Positions, first: Positions, heads: Positions) -> dict[MessageQueue, int]:
     """Where a micro-batch may end that begins at `start`.
 
-    `heads`: the ends of the queues that can be read now; `first`: the beginnings of those not in `start`.
-    Queues that cannot be read now keep their offset. Raises `DataLoss` when a queue ends before its offset.
+    `heads`: the ends of the queues that can be read now; `first`: the beginnings of those that are to be
+    entered, because `start` does not hold them or because they were made anew, whose offset goes back then.
+    Queues that cannot be read now keep their offset. Raises `DataLoss` when another queue ends before its
+    offset.
     """
     end = dict(start)
     for queue, head in heads.items():
-        if queue not in start:
+        if queue in first:
             end[queue] = first[queue]
         elif head < start[queue]:
             raise DataLoss(lost(queue, start[queue], f"the queue ends at {head}"))

@@ -37,6 +37,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner = planner
         self._target: Positions | None = None
         self._heads: Positions | None = None
+        self._told: Positions = {}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """As `maxOffsetsPerTrigger` or `maxBytesPerTrigger` says; when both do, the second is kept, too."""
@@ -58,6 +59,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where the next micro-batch ends; `start` itself when there is nothing new."""
         planner = self._plan()
         begun = from_json(start, self._options.wants)
+        self._tell_group(begun)  # Spark never says that it committed the last batch, but it asks what follows
         fresh, heads = planner.now(begun)
         self._heads = heads if self._target is None else self._target
         fresh = {queue: offset for queue, offset in fresh.items() if queue in self._heads}
@@ -84,8 +86,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Everything before `end` was processed: tell the group that wants to know."""
+        self._tell_group(from_json(end, self._options.wants))
+
+    def _tell_group(self, done: Positions) -> None:
+        """Have `commitToGroup` hold `done`, of which everything was processed."""
         if self._options.commit_to_group:
-            self._plan().commit(from_json(end, self._options.wants))
+            news = {queue: offset for queue, offset in done.items() if self._told.get(queue, -1) < offset}
+            self._plan().commit(news)
+            self._told = {**self._told, **news}
 
     def stop(self) -> None:
         """Close the connections, should Spark ever call it."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from mqframe_spark.positions import Span
+from mqframe.core.errors import FixError, RouteError
+from mqframe_spark.planning import report
+from mqframe_spark.positions import DataLoss, Span, lost
 
 if TYPE_CHECKING:
     from mqframe_spark.options import SourceOptions
@@ -39,19 +41,38 @@ def open_origin(options: SourceOptions) -> Origin:
 
 
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The batches of `partition`. One that is no `QueueSpan` is Spark's stand-in for "nothing to read"."""
+    """The batches of `partition`. One that is no `QueueSpan` is Spark's stand-in for "nothing to read".
+
+    What cannot be read any more is a `DataLoss`, or told where that is no failure: else a planned batch of a
+    stream could never be finished.
+    """
     if not isinstance(partition, QueueSpan):
         return
+    try:
+        yield from _batches(options, partition.span)
+    except DataLoss as problem:
+        if options.fail_on_data_loss:
+            raise
+        report(options, str(problem))
+
+
+def _batches(options: SourceOptions, span: Span) -> Iterator[pa.RecordBatch]:
     if options.stores:
         from mqframe_spark.file_reading import FileSpanReader
 
-        yield from FileSpanReader(options, partition.span).batches()
+        yield from FileSpanReader(options, span).batches()
     else:
         from mqframe_spark.broker_reading import BrokerSpanReader
+        from mqframe_spark.deletions import is_deleted
         from mqframe_spark.wire import connect
 
         wire = connect(options.nameserver, options.group, options.access)
         try:
-            yield from BrokerSpanReader(wire, options, partition.span).batches()
+            yield from BrokerSpanReader(wire, options, span).batches()
+        except (FixError, RouteError) as problem:
+            if isinstance(problem, DataLoss) or not is_deleted(wire, span.queue):
+                raise
+            what = f"the topic is gone from its broker ({problem})"
+            raise DataLoss(lost(span.queue, span.start, what)) from problem
         finally:
             wire.close()
