@@ -218,4 +218,9 @@ class BrokerSettings:
     )
     vip_port: bool = setting(True, doc="listen on port - 2 as well, where some clients send to")
     dispatchers: tuple[str, ...] = setting((), doc="dispatcher plugins that follow the log")
+    dispatcher_lag_warn_seconds: int = setting(
+        600,
+        doc="a dispatcher whose oldest message has waited so long is warned of, s; 0: never",
+        check=at_least(0),
+    )
     rpc_hooks: tuple[str, ...] = setting((), doc="RPC hook plugins around every request")

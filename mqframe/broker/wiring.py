@@ -9,6 +9,7 @@ from mqframe.broker.assignment import AssignmentProcessor
 from mqframe.broker.check_backs import CheckBacks
 from mqframe.broker.clients import ClientProcessor
 from mqframe.broker.delay_wiring import make_delay_parts
+from mqframe.broker.dispatch_lag import DispatchLag
 from mqframe.broker.groups import GroupProcessor
 from mqframe.broker.half_queue import HalfQueue
 from mqframe.broker.inspection import InspectionProcessor
@@ -43,6 +44,7 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
     targets = SendTargets(topics, live, statistics)
     progress = Progress(store, offsets, identity)
     delay_parts, counters, delivered_to = make_delay_parts(state)
+    dispatch_lag = DispatchLag(store.lags, live, clock)
     rules: tuple[Rule, ...] = (
         DivertDeadLetters(groups, topics, targets, locks),
         HoldHalfMessages(topics, targets, live),
@@ -77,7 +79,10 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
         ),
         *make_pop_parts(state, delivered_to),
         AssignmentProcessor(state.modes, topics, groups, clients, registration, identity, live, clock),
-        RuntimeProcessor(store, offsets, topics, live, clock, statistics, counters),
+        dispatch_lag,
+        RuntimeProcessor(
+            store, offsets, topics, live, clock, statistics, [*counters, dispatch_lag.counters]
+        ),
     ]  # fmt: skip
 
 

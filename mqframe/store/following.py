@@ -20,6 +20,7 @@ from mqframe.store.layout import file_name
 log: Final = get_logger("store")
 _IDLE_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
+_RETRY_SECONDS_MAX: Final = 60.0
 
 
 class FileRange:
@@ -117,15 +118,9 @@ class Follower(threading.Thread):
 
     def run(self) -> None:
         """The thread."""
-        try:
-            own = self._dispatcher.start(self._directory.parent, self._broker_name)
-        except Exception:
-            # A plugin's failure stays with the plugin.
-            log.exception("dispatcher could not be started", dispatcher=self._dispatcher.name)
+        if not self._start():
             return
-        if own is not None:
-            self._keep(own)
-        self._handed = self.cursor
+        pause = _RETRY_SECONDS
         while not self._ending:
             try:
                 busy = self._step()
@@ -133,12 +128,37 @@ class Follower(threading.Thread):
                 # At least once: what is not durable is handed over again, later.
                 self._handed = self.cursor
                 log.exception("dispatcher failed; the stretch comes again", dispatcher=self._dispatcher.name)
-                self._pause.wait(_RETRY_SECONDS)
+                self._pause.wait(pause)
+                pause = min(2 * pause, _RETRY_SECONDS_MAX)
                 continue
+            pause = _RETRY_SECONDS
             if not busy:
                 self._wake.wait(_IDLE_SECONDS)
                 self._wake.clear()
-        self._dispatcher.stop()
+        try:
+            self._dispatcher.stop()
+        except Exception:
+            # A plugin's failure stays with the plugin; what it has not kept comes again at the next start.
+            log.exception("dispatcher could not be stopped in good order", dispatcher=self._dispatcher.name)
+
+    def _start(self) -> bool:
+        """Start the dispatcher, again and again until it succeeds; False when that is not wanted any more."""
+        pause = _RETRY_SECONDS
+        while not self._ending:
+            try:
+                own = self._dispatcher.start(self._directory.parent, self._broker_name)
+            except Exception:
+                # A plugin's failure stays with the plugin.
+                name = self._dispatcher.name
+                log.exception("dispatcher could not be started; that is tried again", dispatcher=name)
+                self._pause.wait(pause)
+                pause = min(2 * pause, _RETRY_SECONDS_MAX)
+                continue
+            if own is not None:
+                self._keep(own)
+            self._handed = self.cursor
+            return True
+        return False
 
     def _step(self) -> bool:
         start = self._handed
@@ -158,8 +178,8 @@ class Follower(threading.Thread):
                 self._keep(newer)
             return False
         self._keep(self._dispatcher.dispatch(stretch))
-        self._handed = stretch.end
-        return True
+        self._handed = self._dispatcher.taken(stretch)
+        return self._handed > start
 
     def _stretch(self, start: int, limit: int) -> FileRange | None:
         if limit <= start:

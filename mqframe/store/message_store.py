@@ -8,6 +8,7 @@ from typing import Final
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal, StoreError
+from mqframe.core.record import decode_record
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 from mqframe.log import get_logger
 from mqframe.replication.confirmed import flushed_as_configured
@@ -17,6 +18,7 @@ from mqframe.store.cleaner import Cleaner, DiskUsage, disk_usage
 from mqframe.store.commit_log import CommitLog
 from mqframe.store.flusher import LogFlusher
 from mqframe.store.following import Cursors, Follower
+from mqframe.store.following_lag import Lag, messages_from
 from mqframe.store.incoming import Incoming, Stored, StoredBatch
 from mqframe.store.index import KeyIndex
 from mqframe.store.inline_dispatch import InlineDispatch, OnArrival
@@ -271,6 +273,21 @@ class MessageStore(StoreReads):
     def lag(self, name: str) -> int:
         """How many bytes of the log the following dispatcher `name` has not taken in. Raises KeyError."""
         return self._followers[name].lag_bytes
+
+    def lags(self) -> list[Lag]:
+        """How far each following dispatcher is behind."""
+        return [self._lag(name, follower) for name, follower in self._followers.items()]
+
+    def _lag(self, name: str, follower: Follower) -> Lag:
+        cursor = max(follower.cursor, self._log.start)
+        size = max(0, self.confirmed() - cursor)
+        if not size:
+            return Lag(name, cursor, 0, 0, None)
+        file_bytes = self._log.file_bytes
+        # Where a file ends before its size, the next record begins the next file.
+        record = self.record_at(cursor) or self.record_at(cursor - cursor % file_bytes + file_bytes)
+        stored = None if record is None else decode_record(record).store_timestamp
+        return Lag(name, cursor, size, messages_from(self._queues, cursor), stored)
 
     def _follower_cursors(self) -> dict[str, int]:
         return {name: follower.cursor for name, follower in self._followers.items()}

@@ -148,6 +148,70 @@ def test_own_durable_offset_wins(opened, message):
     asyncio.run(scenario())
 
 
+class InParts(Collector):
+    """Takes in one record of a stretch at a time; what it has not taken must come again, at once."""
+
+    def dispatch(self, stretch):
+        self.end = stretch.end
+        for message in stretch.records():
+            self.bodies.append(message.body)
+            self.end = message.commit_log_offset + message.store_size
+            break
+        return self.end
+
+    def taken(self, stretch):
+        return self.end
+
+
+def test_a_stretch_may_be_taken_in_parts(opened, message):
+    async def scenario():
+        store = opened(commit_log_file_bytes=4096)
+        fill(store, message, 40)
+        one = InParts()
+        store.follow(one)
+        store.start()
+        await until(lambda: store.lag("collector") == 0)
+        assert one.bodies == expected(40)
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
+class Reluctant(Collector):
+    """Starts at the third attempt, and fails when it is stopped."""
+
+    attempts = 0
+
+    def start(self, data_directory, broker_name):
+        self.attempts += 1
+        if self.attempts < 3:
+            raise OSError(28, "No space left")
+        return None
+
+    def stop(self):
+        super().stop()
+        raise RuntimeError("not in good order")
+
+
+def test_a_start_that_fails_is_tried_again_and_a_stop_that_fails_stays_with_the_plugin(
+    opened, message, monkeypatch
+):
+    monkeypatch.setattr("mqframe.store.following._RETRY_SECONDS", 0.01)
+
+    async def scenario():
+        store = opened()
+        fill(store, message, 5)
+        one = Reluctant()
+        store.follow(one)
+        store.start()
+        await until(lambda: store.lag("collector") == 0)
+        assert (one.attempts, one.bodies) == (3, expected(5))
+        await store.stop()
+        assert one.stopped
+
+    asyncio.run(scenario())
+
+
 def test_two_of_one_name(opened):
     store = opened()
     store.follow(Collector())

@@ -54,13 +54,20 @@ class Dispatcher(ABC):
         """Get ready; files of its own may lie below `data_directory`.
 
         Returns the offset up to which everything is known to be durable, where the dispatcher keeps that
-        itself; `None` leaves it to the broker's cursor.
+        itself; `None` leaves it to the broker's cursor. When it raises, it is called again later.
         """
         return None
 
     @abstractmethod
     def dispatch(self, stretch: LogRange) -> int:
         """Take `stretch` in; returns the offset up to which all is durable (the cursor to keep)."""
+
+    def taken(self, stretch: LogRange) -> int:
+        """How far `stretch`, which was just dispatched, was taken in; the next one begins there.
+
+        All of it, unless a dispatcher takes long stretches in parts; then the end of a record.
+        """
+        return stretch.end
 
     def idle(self) -> int | None:
         """Called about once a second when there is nothing new; may return a newer durable offset."""
