@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from mqframe_spark.dispatcher import ParquetDispatcher, WorkerFailed
-from mqframe_spark.parquet_files import STORE_ID_FILE, ParquetFolder
+from mqframe_spark.durable_file import STORE_ID_FILE
+from mqframe_spark.parquet_files import ParquetFolder
 from mqframe_spark.parquet_options import ParquetOptions
 from mqframe_spark.parquet_writer import ParquetWriter
 

@@ -34,11 +34,14 @@ class ParquetDispatcher(Dispatcher):
     Options = ParquetOptions
 
     def __init__(self, options: ParquetOptions | None = None) -> None:
+        """Raises `SettingError` for options that cannot work, so that a broker does not start with them."""
         self._options = options or ParquetOptions()
+        self._options.check()
         self._data_directory = Path()
         self._broker = ""
         self._worker: subprocess.Popen[bytes] | None = None
         self._durable: int | None = None
+        self._taken = 0
 
     def start(self, data_directory: Path, broker_name: str) -> int | None:
         """Start the process. The broker keeps the cursor."""
@@ -50,6 +53,10 @@ class ParquetDispatcher(Dispatcher):
         """Take in what is new in `stretch`, publish what is large or old enough. Raises `WorkerFailed`."""
         directory = str(stretch.commit_log_directory)
         return self._ask({"take": [directory, stretch.commit_log_file_bytes, stretch.start, stretch.end]})
+
+    def taken(self, stretch: LogRange) -> int:
+        """A long stretch is taken in in parts."""
+        return min(max(self._taken, stretch.start), stretch.end)
 
     def idle(self) -> int | None:
         """Publish what has waited long enough."""
@@ -94,7 +101,8 @@ class ParquetDispatcher(Dispatcher):
             # It knows nothing of what the one before had taken in: that must come again, from the cursor.
             raise WorkerFailed("the process that makes Parquet files was started anew")
         try:
-            self._durable = int(_talk(worker, command)["durable"])
+            answer = _talk(worker, command)
+            self._durable, self._taken = int(answer["durable"]), int(answer["taken"])
         except WorkerFailed:
             if worker.poll() is not None:
                 self._worker = None

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.record import MAGIC_BLANK, MAGIC_V1, MAGIC_V2, RecordError
-from mqframe_spark.gathering import Offsets, gather
+from mqframe_spark.gathering import Bytes, Offsets, gather
 from mqframe_spark.record_columns import V4_HEAD, head_of
 
 DAY_MS: Final = 86_400_000
@@ -22,6 +22,9 @@ SLICE_BYTES: Final = 16 << 20
 """Taken apart at once."""
 
 _SIZE_MAGIC: Final = struct.Struct(">ii")
+_MAGIC: Final = struct.pack(">i", MAGIC_V1)[:3]
+_MAGIC_LAST: Final = struct.pack(">i", MAGIC_V1)[3], struct.pack(">i", MAGIC_V2)[3]
+_LONG_RECORD: Final = 4096
 _V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
@@ -55,27 +58,60 @@ def slices(directory: Path, file_bytes: int, start: int, end: int) -> Iterator[S
     base = start - start % file_bytes
     with (directory / f"{base:020d}").open("rb") as file:
         data = pa.py_buffer(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
-    view = memoryview(data)
+    view, raw = memoryview(data), np.frombuffer(data, np.uint8)
     at, stop = start - base, end - base
     while at < stop:
-        starts, sizes = [], []
         limit = min(stop, at + SLICE_BYTES)
-        while at < limit and at + 8 <= stop:
-            size, magic = _SIZE_MAGIC.unpack_from(view, at)
-            if magic == MAGIC_BLANK:
-                at = stop
-                break
-            if magic not in (MAGIC_V1, MAGIC_V2) or size <= V4_HEAD.itemsize or at + size > stop:
-                raise RecordError(
-                    f"no record begins at commit-log offset {base + at}; the store is damaged there"
-                )
-            starts.append(at)
-            sizes.append(size)
-            at += size
-        if starts:
-            yield Slice(data, base, np.array(starts, np.int64), np.array(sizes, np.int64))
-        elif at < stop:
+        found = _search(raw, at, limit, stop)
+        if found is None:
+            found = _walk(view, base, at, limit, stop)
+        starts, sizes = found
+        if not len(starts):
             return
+        yield Slice(data, base, starts, sizes)
+        at = int(starts[-1] + sizes[-1])
+
+
+def _walk(view: memoryview, base: int, at: int, limit: int, stop: int) -> tuple[Offsets, Offsets]:
+    """Places and sizes of the records that begin in [at, limit), one after the other."""
+    starts, sizes = [], []
+    while at < limit and at + 8 <= stop:
+        size, magic = _SIZE_MAGIC.unpack_from(view, at)
+        if magic == MAGIC_BLANK:
+            break
+        if magic not in (MAGIC_V1, MAGIC_V2) or size <= V4_HEAD.itemsize or at + size > stop:
+            raise RecordError(
+                f"no record begins at commit-log offset {base + at}; the store is damaged there"
+            )
+        starts.append(at)
+        sizes.append(size)
+        at += size
+    return np.array(starts, np.int64), np.array(sizes, np.int64)
+
+
+def _search(raw: Bytes, at: int, limit: int, stop: int) -> tuple[Offsets, Offsets] | None:
+    """As `_walk`, by looking for all magic numbers at once.
+
+    `None` when that does not give one unbroken row of records up to `limit`: for a body that holds a magic
+    number, for the end of a file, for damage; and when records are so long that there is nothing to gain.
+    """
+    if at + V4_HEAD.itemsize > limit or int.from_bytes(raw[at : at + 4].tobytes(), "big") > _LONG_RECORD:
+        return None
+    places = np.flatnonzero(raw[at + 4 : limit] == _MAGIC[0]) + at
+    places = places[places + 8 <= limit]
+    for number, wanted in enumerate(_MAGIC[1:], 5):
+        places = places[raw[places + number] == wanted]
+    last = raw[places + 7]
+    starts = places[(last == _MAGIC_LAST[0]) | (last == _MAGIC_LAST[1])]
+    if not len(starts) or starts[0] != at:
+        return None
+    sizes = np.zeros(len(starts), np.int64)
+    for number in range(4):
+        sizes = sizes << 8 | raw[starts + number]
+    ends = starts + sizes
+    unbroken = (ends[:-1] == starts[1:]).all() and sizes.min() > V4_HEAD.itemsize and ends[-1] <= stop
+    # What a magic number crosses the limit for comes with the next slice.
+    return (starts, sizes) if unbroken and ends[-1] + 8 > limit else None
 
 
 def groups(part: Slice) -> list[Group]:

@@ -2,8 +2,8 @@
 
 One JSON object a line comes in and one goes out. First what it is to work on: `options`, `data_directory`,
 `broker`. Then {"take": [directory, file bytes, start, end]}, {"roll": true} or {"finish": true}, each
-answered by {"durable": offset}, or by {"error": text} when it failed and may be asked again. The end of the
-input is the end of the process: when a broker dies, so does this.
+answered by {"durable": offset, "taken": offset}, or by {"error": text} when it failed and may be asked again.
+The end of the input is the end of the process: when a broker dies, so does this.
 """
 
 from __future__ import annotations
@@ -31,8 +31,12 @@ def serve(commands: BinaryIO, answers: BinaryIO) -> None:
     options = ParquetOptions(
         **{**fields, "topics": tuple(fields["topics"])}, path=Path(path) if path else None
     )
-    writer = ParquetWriter(options, Path(first["data_directory"]), first["broker"])
-    _say(answers, {"durable": 0})
+    try:
+        writer = ParquetWriter(options, Path(first["data_directory"]), first["broker"])
+    except (OSError, MqframeError) as problem:
+        _say(answers, {"error": f"{type(problem).__name__}: {problem}"})
+        return
+    _say(answers, {"durable": 0, "taken": 0})
     for line in commands:
         _say(answers, _do(writer, msgspec.json.decode(line)))
 
@@ -41,8 +45,10 @@ def _do(writer: ParquetWriter, command: dict[str, Any]) -> dict[str, Any]:
     try:
         if "take" in command:
             directory, file_bytes, start, end = command["take"]
-            return {"durable": writer.take(Path(directory), file_bytes, start, end)}
-        return {"durable": writer.roll() if "roll" in command else writer.finish()}
+            durable = writer.take(Path(directory), file_bytes, start, end)
+        else:
+            durable = writer.roll() if "roll" in command else writer.finish()
+        return {"durable": durable, "taken": writer.taken_end}
     except (OSError, MqframeError) as problem:
         return {"error": f"{type(problem).__name__}: {problem}"}
 

@@ -1,12 +1,13 @@
-"""Stored messages gathered into Parquet files, by topic and day.
+"""Stored messages gathered into files or tables, by topic and day.
 
-Exactness without a journal: messages of one slot (topic and day) come in the order of the log, so the newest
-published file of a slot says which of them are done, whatever is handed over again after a crash. Nothing is
-reported as durable before its file has its name.
+Exactness: messages of one slot come in the order of the log, so the end of what was published of a slot says
+which of them are done, whatever is handed over again after a crash. Nothing is reported as durable before it
+is published.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -21,14 +22,16 @@ import pyarrow as pa
 from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqframe.log import get_logger
 from mqframe_spark.gathering import Offsets
+from mqframe_spark.landing import Landing, Slot, make_landing
 from mqframe_spark.log_stretch import DAY_MS, Slice, groups, slices
-from mqframe_spark.parquet_files import ParquetFolder, Slot, store_id
 from mqframe_spark.parquet_options import ParquetOptions
 from mqframe_spark.record_columns import record_batch
 from mqframe_spark.schema import ARROW_SCHEMA
 
 log = get_logger("spark")
 _COLUMNS: Final = tuple(ARROW_SCHEMA.names)
+TAKE_BYTES_MAX: Final = 64 << 20
+"""Taken in by one call, about: so often the broker hears how far things are."""
 
 
 @attrs.define
@@ -79,10 +82,11 @@ class Waiting:
 
 
 class ParquetWriter:
-    """Takes stretches of the log in and publishes files below `options.path`.
+    """Takes stretches of the log in and publishes them below `options.path`.
 
     A slot is published when it has enough rows or bytes, or has waited long enough; when all together take
-    too much memory, the largest goes first. `monotonic`: seconds, from an arbitrary start.
+    too much memory, the largest goes first. `monotonic`: seconds, from an arbitrary start. `landing`: where
+    to; by default what the options say. Raises `SettingError`, `OSError`.
     """
 
     def __init__(
@@ -92,6 +96,7 @@ class ParquetWriter:
         broker: str,
         monotonic: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        landing: Landing | None = None,
     ) -> None:
         self._options = options
         self._topics = frozenset(options.topics)
@@ -99,25 +104,35 @@ class ParquetWriter:
         self._now_ms = now_ms
         self._expired_day = 0
         self._broker = broker
-        root = options.path or data_directory / "parquet"
-        self._folder = ParquetFolder(root, broker, store_id(data_directory), options.compression)
-        self._published: dict[Slot, int] = self._folder.published()
+        self._landing = landing or make_landing(options, data_directory, broker)
+        self._published: dict[Slot, int] = self._landing.published()
         self._waiting: dict[Slot, Waiting] = {}
-        self._taken_end = 0
+        self._doubtful: set[Slot] = set()
+        self._unsettled = False
+        self._log_start = 0
+        self.taken_end = 0
+        """Commit-log offset before which everything was taken in."""
 
     def take(self, directory: Path, file_bytes: int, start: int, end: int) -> int:
-        """Take in what is new in [start, end) of the log, publish what is large or old enough.
+        """Take in what is new at the begin of [start, end) of the log, publish what is large or old enough.
 
-        Gives the offset before which everything is durable. Raises `OSError`, `RecordError`; what was taken
-        in before is passed over when it comes again.
+        Gives the offset before which everything is durable; `taken_end` says how far it came. Raises
+        `OSError` or an error of mqframe; what was taken in before is passed over when it comes again.
         """
         self._expire()
-        for part in slices(directory, file_bytes, max(start, min(self._taken_end, end)), end):
+        self._log_start = min((int(name) for name in os.listdir(directory) if name.isdecimal()), default=0)
+        start = max(start, min(self.taken_end, end))
+        done = False
+        for part in slices(directory, file_bytes, start, end):
             self._take(part)
-            self._taken_end = part.end
+            self.taken_end = part.end
             self._publish_full()
             self._make_room()
-        self._taken_end = max(self._taken_end, end)
+            done = part.end - start >= TAKE_BYTES_MAX
+            if done:
+                break
+        if not done:
+            self.taken_end = max(self.taken_end, end)
         return self.roll()
 
     def roll(self) -> int:
@@ -128,27 +143,34 @@ class ParquetWriter:
         for slot, waiting in list(self._waiting.items()):
             if waiting.since <= due:
                 self._publish(slot)
+        self._settle()
         return self.durable
 
     @property
     def durable(self) -> int:
         """Commit-log offset before which everything is in files."""
-        return min((waiting.start for waiting in self._waiting.values()), default=self._taken_end)
+        return min((waiting.start for waiting in self._waiting.values()), default=self.taken_end)
 
     def finish(self) -> int:
         """Publish the rest, so that a stopped broker leaves nothing for its next start."""
         for slot in list(self._waiting):
             while slot in self._waiting:
                 self._publish(slot)
+        self._settle()
         return self.durable
+
+    def _settle(self) -> None:
+        if self._unsettled:
+            self._landing.settle(self._published, self._log_start)
+            self._unsettled = False
 
     def _expire(self) -> None:
         """Delete the days that are over, once a day."""
         if self._options.retention_days:
             oldest = self._now_ms() // DAY_MS - self._options.retention_days
             if oldest > self._expired_day:
+                self._landing.expire(_day(oldest))
                 self._expired_day = oldest
-                self._folder.expire(_day(oldest))
 
     def _wanted(self, topic: str) -> bool:
         if self._topics:
@@ -156,19 +178,20 @@ class ParquetWriter:
         return not is_system_topic(topic) and not topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
 
     def _take(self, part: Slice) -> None:
-        taken = []
+        chosen: dict[Slot, list[Offsets]] = {}
         for topic, day, rows in groups(part):
-            if not self._wanted(topic) or day < self._expired_day:
-                continue
-            slot = Slot(topic, _day(day))
-            starts = part.starts[rows] + part.base
-            rows = rows[starts >= self._published.get(slot, 0)]
+            if self._wanted(topic) and day >= self._expired_day:
+                chosen.setdefault(self._landing.slot(topic, _day(day)), []).append(rows)
+        taken = []
+        for slot, several in chosen.items():
+            rows = np.sort(np.concatenate(several))
+            rows = rows[part.starts[rows] + part.base >= self._published.get(slot, 0)]
             if not len(rows):
                 continue
             places, sizes = part.starts[rows], part.sizes[rows]
             physical = places + part.base
             batch = record_batch(
-                part.data, places, sizes, physical, topic, self._broker, _COLUMNS, lenient=True
+                part.data, places, sizes, physical, slot.topic, self._broker, _COLUMNS, lenient=True
             )
             taken.append((slot, batch, physical, physical + sizes))
         # All or nothing: a slice that fails comes again.
@@ -190,13 +213,32 @@ class ParquetWriter:
             self._publish(max(self._waiting, key=lambda slot: self._waiting[slot].size_bytes))
 
     def _publish(self, slot: Slot) -> None:
-        """Publish one file of `slot`. Raises `OSError`; nothing changed then."""
-        waiting = self._waiting[slot]
+        """Publish one stretch of `slot`. Raises as `Landing.publish`; nothing is lost then."""
+        if slot in self._doubtful:
+            self._look_up(slot)
+        waiting = self._waiting.get(slot)
+        if waiting is None:
+            return
         count, end = waiting.first(self._options.roll_rows, self._options.roll_bytes)
         table = pa.Table.from_batches(waiting.parts, ARROW_SCHEMA).slice(0, count)
-        path = self._folder.publish(slot, waiting.start, end, table)
+        self._doubtful.add(slot)
+        path = self._landing.publish(slot, waiting.start, end, table)
+        self._doubtful.discard(slot)
         log.debug("published", path=str(path), start=waiting.start, end=end)
+        self._done(slot, count, end)
+
+    def _look_up(self, slot: Slot) -> None:
+        """A call that failed may have published all the same."""
+        waiting, end = self._waiting[slot], self._landing.end(slot)
+        count = int(np.searchsorted(np.concatenate(waiting.starts), end))
+        if count:
+            self._done(slot, count, end)
+        self._doubtful.discard(slot)
+
+    def _done(self, slot: Slot, count: int, end: int) -> None:
         self._published[slot] = end
+        self._unsettled = True
+        waiting = self._waiting[slot]
         rest = waiting.without(count, waiting.since)
         if rest is None:
             del self._waiting[slot]
