@@ -117,7 +117,7 @@ def broker(work: pathlib.Path, count: int) -> None:
         "--broker-port",
         "32981",
     ]
-    server = subprocess.Popen([*command, "--data", str(work / "store")], stdout=subprocess.PIPE)
+    server = subprocess.Popen([*command, "--data", str(work)], stdout=subprocess.PIPE)
     try:
         assert server.stdout
         server.stdout.readline()

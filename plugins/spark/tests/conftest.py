@@ -79,6 +79,7 @@ class ScriptedWire:
         self.faults: list[Exception] = []
         self.calls: list[str] = []
         self.per_pull = 3
+        self.asked: list[list[tuple[int, int]]] = []
         self.groups: dict[tuple[str, MessageQueue], int] = {}
         self.closed = False
         self.deleted: set[str] = set()
@@ -132,12 +133,16 @@ class ScriptedWire:
         self._call("commit", queue.broker_name)
         self.groups[group, queue] = offset
 
-    def pull(self, queue: MessageQueue, offset: int, expression: object) -> RawPull:
+    def pull(self, queue: MessageQueue, asked: list[tuple[int, int]], expression: object) -> list[RawPull]:
         self._call("pull", queue.broker_name)
+        self.asked.append(asked)
+        return [self._answer(queue, offset, most) for offset, most in asked]
+
+    def _answer(self, queue: MessageQueue, offset: int, most: int) -> RawPull:
         low, high = self.begin[queue], self.begin[queue] + len(self.messages[queue])
         if not low <= offset <= high:
             return RawPull(PullStatus.OFFSET_ILLEGAL, b"", low if offset < low else high, low, high)
-        found = self.messages[queue][offset - low :][: self.per_pull]
+        found = self.messages[queue][offset - low :][: min(self.per_pull, most)]
         status = PullStatus.FOUND if found else PullStatus.NO_NEW_MSG
         return RawPull(status, b"".join(found), offset + len(found), low, high)
 

@@ -1,5 +1,5 @@
 import pytest
-from mqframe_spark import broker_reading
+from mqframe_spark import broker_reading, pull_window
 from mqframe_spark.broker_reading import BrokerSpanReader
 from mqframe_spark.options import SourceOptions
 from mqframe_spark.positions import DataLoss, Span
@@ -26,6 +26,7 @@ def test_exactly_what_was_asked_for_is_read(wire, start, end) -> None:
 
 def test_batches_are_bounded(wire, monkeypatch) -> None:
     monkeypatch.setattr(broker_reading, "BATCH_BYTES", 500)
+    monkeypatch.setattr(pull_window, "WINDOW_BYTES", 500)
     queue = wire.add(0, 13)
     assert [batch.num_rows for batch in reader(wire, queue, 0, 13).batches()] == [6, 6, 1]
 
@@ -68,7 +69,7 @@ def test_a_hole_is_a_loss(wire) -> None:
 def test_an_answer_that_does_not_reach_the_offset_is_a_loss(wire, monkeypatch) -> None:
     queue = wire.add(0, 5)
     old = RawPull(PullStatus.FOUND, b"".join(wire.messages[queue][:2]), 2, 0, 5)
-    monkeypatch.setattr(wire, "pull", lambda queue, offset, expression: old)
+    monkeypatch.setattr(wire, "pull", lambda queue, asked, expression: [old])
     with pytest.raises(DataLoss, match="offset 3 is needed, but the broker finds nothing there"):
         read(wire, queue, 3, 5)
 

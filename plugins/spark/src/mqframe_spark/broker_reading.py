@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,10 +14,14 @@ from mqframe import Sql
 from mqframe.core.errors import RetryError
 from mqframe.core.frame import Body
 from mqframe.core.pull import PullStatus, RawPull
+from mqframe.core.record import RecordError
 from mqframe.core.tag_filter import TagFilter
+from mqframe_spark.gathering import Offsets
 from mqframe_spark.options import SourceOptions
 from mqframe_spark.planning import skipped
 from mqframe_spark.positions import DataLoss, Span, lost
+from mqframe_spark.pull_window import Asked, PullWindow
+from mqframe_spark.record_walk import numbers_at, walk
 from mqframe_spark.retrying import PAUSES_SECONDS
 from mqframe_spark.selecting import selected_batch
 from mqframe_spark.wire import Wire
@@ -26,23 +29,23 @@ from mqframe_spark.wire import Wire
 BATCH_BYTES: Final = 4 << 20
 """Answers are gathered until they have so many bytes, so that decoding pays."""
 
-_SIZE: Final = struct.Struct(">i")
 _QUEUE_OFFSET_AT: Final = 20
-_PHYSICAL: Final = struct.Struct(">qq")
+_PHYSICAL_AT: Final = 28
+_NONE: Final = np.empty(0, np.int64)
 
 
 class Found(NamedTuple):
     """An answer: its bytes, and the place, size and commit-log offset of each record that is wanted of it."""
 
     body: Body
-    starts: list[int]
-    sizes: list[int]
-    physical: list[int]
+    starts: Offsets
+    sizes: Offsets
+    physical: Offsets
     next_offset: int
 
 
 class BrokerSpanReader:
-    """Reads one span. While one answer is taken apart, the next is under way."""
+    """Reads one span. While answers are taken apart, the next are under way."""
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class BrokerSpanReader:
         self._tags = TagFilter(options.tags)
         self._expression = Sql(options.sql) if options.sql else options.tags
         self._filtered = bool(options.sql or self._tags.tags)
+        self._window = PullWindow(predictable=not self._filtered)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Arrow batches by offset. Raises `DataLoss` for the first message that is no longer there."""
@@ -66,42 +70,75 @@ class BrokerSpanReader:
         waiting: list[Found] = []
         size = 0
         with ThreadPoolExecutor(1, "mqframe-pull") as ahead:
-            pending = ahead.submit(self._pull, offset)
+            asked = self._window.asked(offset, end)
+            pending = ahead.submit(self._pull, asked)
             while offset < end:
-                found = self._wanted(pending.result(), offset)
-                offset = found.next_offset
+                taken = self._taken(asked, pending.result())
+                offset = taken[-1].next_offset
                 if offset < end:
-                    pending = ahead.submit(self._pull, offset)
-                if found.starts:
-                    waiting.append(found)
-                    size += len(found.body)
+                    asked = self._window.asked(offset, end)
+                    pending = ahead.submit(self._pull, asked)
+                for found in taken:
+                    if len(found.starts):
+                        waiting.append(found)
+                        size += len(found.body)
                 if size >= BATCH_BYTES:
-                    yield from self._batch(waiting)
+                    yield self._batch(waiting)
                     waiting, size = [], 0
         if waiting:
-            yield from self._batch(waiting)
+            yield self._batch(waiting)
 
-    def _pull(self, offset: int) -> RawPull:
-        """A pull that found something at `offset`, or says where to go on. Passing faults are borne."""
-        queue = self._span.queue
+    def _pull(self, asked: Asked) -> list[RawPull]:
+        """Answers, of which the first found something, or says where to go on. Passing faults are borne."""
+        queue, offset = self._span.queue, asked[0][0]
         moved = False
         for pause in (*PAUSES_SECONDS, None):
             try:
                 if moved:
                     self._wire.route(queue.topic)  # the broker may be elsewhere by now
-                result = self._wire.pull(queue, offset, self._expression)
+                results = self._wire.pull(queue, asked, self._expression)
             except RetryError:
                 if pause is None:
                     raise
                 moved = True
                 self._sleep(pause)
                 continue
-            if result.status is PullStatus.NO_NEW_MSG and result.next_offset <= offset and pause is not None:
+            first = results[0]
+            if first.status is PullStatus.NO_NEW_MSG and first.next_offset <= offset and pause is not None:
                 # The end was planned from what the broker said, so the message is about to be there.
                 self._sleep(pause)
                 continue
-            return result
-        return result
+            return results
+        return results
+
+    def _taken(self, asked: Asked, results: list[RawPull]) -> list[Found]:
+        """The answers that follow each other from the first of `asked` on, one at least."""
+        whole = self._whole(asked, results) if len(results) > 1 else None
+        if whole is not None:
+            return [whole]
+        taken: list[Found] = []
+        at = asked[0][0]
+        for (offset, _), result in zip(asked, results, strict=False):
+            if offset != at or (taken and result.status is not PullStatus.FOUND):
+                break  # what was predicted did not come; it is asked for again
+            taken.append(self._wanted(result, offset))
+            at = taken[-1].next_offset
+        self._window.learn(asked, [len(one.starts) for one in taken], sum(len(one.body) for one in taken))
+        return taken
+
+    def _whole(self, asked: Asked, results: list[RawPull]) -> Found | None:
+        """All answers as if they were one; `None` unless they are just the messages that were asked for."""
+        if len(results) < len(asked) or any(result.status is not PullStatus.FOUND for result in results):
+            return None
+        body = b"".join([result.records for result in results])
+        starts, sizes = walk(body)
+        first, last = asked[0][0], asked[-1][0]
+        end = first + len(starts)
+        own = numbers_at(body, starts, sizes, _QUEUE_OFFSET_AT)
+        if not last < end <= self._span.end or (own != np.arange(first, end)).any():
+            return None
+        self._window.learn(asked, [most for _, most in asked[:-1]] + [end - last], len(body))
+        return Found(body, starts, sizes, numbers_at(body, starts, sizes, _PHYSICAL_AT), end)
 
     def _wanted(self, result: RawPull, offset: int) -> Found:
         """The records of an answer from `offset` on and before the end; none left out, or `DataLoss`."""
@@ -110,37 +147,44 @@ class BrokerSpanReader:
             held = min(max(result.next_offset, result.min_offset), end)
             if held <= offset:
                 raise DataLoss(lost(queue, offset, f"the queue ends at {result.max_offset}"))
-            return Found(b"", [], [], [], skipped(self._options, queue, offset, held))
+            return Found(b"", _NONE, _NONE, _NONE, skipped(self._options, queue, offset, held))
         body = result.records
-        starts, sizes, physical = [], [], []
-        at, expected = 0, offset
-        while at < len(body):
-            (size,) = _SIZE.unpack_from(body, at)
-            own, place = _PHYSICAL.unpack_from(body, at + _QUEUE_OFFSET_AT)
-            if own >= end:
-                break
-            if own >= offset:
-                if own != expected and not self._filtered:
-                    skipped(self._options, queue, expected, own)
-                starts.append(at)
-                sizes.append(size)
-                physical.append(place)
-                expected = own + 1
-            at += size
-        following = min(max(expected, result.next_offset if self._filtered or not starts else expected), end)
+        starts, sizes = walk(body)
+        own = numbers_at(body, starts, sizes, _QUEUE_OFFSET_AT)
+        if len(own) and (own[0] < offset or own[-1] >= end):
+            chosen = (own >= offset) & (own < end)
+            starts, sizes, own = starts[chosen], sizes[chosen], own[chosen]
+        if (np.diff(own) <= 0).any():
+            raise RecordError(f"an answer for {queue} at offset {offset} has its records out of order")
+        if not self._filtered:
+            self._check_whole(own, offset)
+        expected = int(own[-1]) + 1 if len(own) else offset
+        following = expected if len(own) and not self._filtered else max(expected, result.next_offset)
+        following = min(following, end)
         if following <= offset:
             raise DataLoss(lost(queue, offset, "the broker finds nothing there"))
-        if not starts and not self._filtered:
+        if not len(own) and not self._filtered:
             skipped(self._options, queue, offset, following)
-        return Found(body, starts, sizes, physical, following)
+        return Found(body, starts, sizes, numbers_at(body, starts, sizes, _PHYSICAL_AT), following)
 
-    def _batch(self, waiting: list[Found]) -> Iterator[pa.RecordBatch]:
-        queue, columns = self._span.queue, self._options.columns
+    def _check_whole(self, own: Offsets, offset: int) -> None:
+        """Tell of offsets from `offset` on that `own` leaves out. Raises `DataLoss`."""
+        expected = np.concatenate(([offset], own[:-1] + 1))
+        for hole in np.flatnonzero(own != expected).tolist():
+            skipped(self._options, self._span.queue, int(expected[hole]), int(own[hole]))
+
+    def _batch(self, waiting: list[Found]) -> pa.RecordBatch:
         data = pa.py_buffer(b"".join([found.body for found in waiting]))
         starts, base = [], 0
         for found in waiting:
-            starts.append(np.array(found.starts, np.int64) + base)
+            starts.append(found.starts + base)
             base += len(found.body)
-        sizes = np.concatenate([np.array(found.sizes, np.int64) for found in waiting])
-        physical = np.concatenate([np.array(found.physical, np.int64) for found in waiting])
-        yield selected_batch(data, np.concatenate(starts), sizes, physical, queue, self._tags, columns)
+        return selected_batch(
+            data,
+            np.concatenate(starts),
+            np.concatenate([found.sizes for found in waiting]),
+            np.concatenate([found.physical for found in waiting]),
+            self._span.queue,
+            self._tags,
+            self._options.columns,
+        )

@@ -11,10 +11,10 @@ from mqframe.core.message import MessageQueue
 from mqframe.core.pull import RawPull
 from mqframe.core.route import TopicRoute
 from mqframe_spark.access import Access
+from mqframe_spark.pull_window import Asked
 
-PULL_MESSAGES: Final = 4096
 PULL_BYTES: Final = 1 << 20
-"""Asked for in one pull; brokers give what they are configured to: 32 messages, where they are Apache's."""
+"""Asked for in one pull; brokers give what they are configured to: 256 KiB, where they are Apache's."""
 
 
 class Wire(Protocol):
@@ -48,8 +48,8 @@ class Wire(Protocol):
         """Store where a consumer group is."""
         ...
 
-    def pull(self, queue: MessageQueue, offset: int, expression: str | Sql) -> RawPull:
-        """Messages of `queue` from `offset` on, without waiting for any."""
+    def pull(self, queue: MessageQueue, asked: Asked, expression: str | Sql) -> list[RawPull]:
+        """Messages of `queue`, without waiting for any: the answers to the first of `asked`, one at least."""
         ...
 
     def close(self) -> None:
@@ -96,9 +96,9 @@ class Remoting:
             found = self._groups[group] = Puller(self._nameserver, group, **self._access.client_arguments())
         return found
 
-    def pull(self, queue: MessageQueue, offset: int, expression: str | Sql) -> RawPull:
+    def pull(self, queue: MessageQueue, asked: Asked, expression: str | Sql) -> list[RawPull]:
         """See `Wire`."""
-        return self._puller.pull_raw(queue, offset, PULL_MESSAGES, expression, bytes_max=PULL_BYTES)
+        return self._puller.pull_all_raw(queue, asked, expression, bytes_max=PULL_BYTES, bulk=True)
 
     def close(self) -> None:
         """See `Wire`."""
