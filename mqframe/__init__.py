@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from mqframe.broker.broker import Broker
     from mqframe.broker.settings import BrokerSettings
     from mqframe.client.admin import AsyncAdmin
+    from mqframe.client.batch_transaction_producer import (
+        AsyncBatchTransactionProducer,
+        BatchTransactionProducer,
+    )
     from mqframe.client.blocking_admin import Admin
     from mqframe.client.blocking_lite_pull_consumer import LitePullConsumer
     from mqframe.client.blocking_producer import Producer
@@ -50,8 +54,10 @@ if TYPE_CHECKING:
         RouteError,
         SettingError,
         StoreError,
+        TlsError,
         TooMuchInFlight,
     )
+    from mqframe.core.half_batch import EndStatus, EndsUnfinished, PreparedHalf
     from mqframe.core.message import Message, MessageQueue, ReceivedMessage, SendResult, SendStatus
     from mqframe.core.message_choice import Sql
     from mqframe.core.popped import PoppedMessage
@@ -91,7 +97,7 @@ __version__ = "0.1.0"
 _ERRORS = (
     "AnswerError CallTimeout ClosedError ConnectError ConnectionLost FixError GiveUpError MessageError"
     " MqframeError PluginError ReceiptError Refusal RequestTimeout RetryError RouteError SettingError"
-    " StoreError TooMuchInFlight"
+    " StoreError TlsError TooMuchInFlight"
 )
 _INTERFACES = (
     "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
@@ -104,6 +110,7 @@ _HOME = {
         "broker.broker": "Broker",
         "broker.settings": "BrokerSettings",
         "client.admin": "AsyncAdmin",
+        "client.batch_transaction_producer": "AsyncBatchTransactionProducer BatchTransactionProducer",
         "client.blocking_admin": "Admin",
         "client.blocking_producer": "Producer",
         "client.blocking_lite_pull_consumer": "LitePullConsumer",
@@ -127,6 +134,7 @@ _HOME = {
         "core.consume_result": "ConsumeResult",
         "core.dead_letter_rules": "DeadLetter",
         "core.errors": _ERRORS,
+        "core.half_batch": "EndStatus EndsUnfinished PreparedHalf",
         "core.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
         "core.message_choice": "Sql",
         "core.popped": "PoppedMessage",
@@ -149,6 +157,7 @@ __all__ = [
     "AllocationStrategy",
     "AnswerError",
     "AsyncAdmin",
+    "AsyncBatchTransactionProducer",
     "AsyncLitePullConsumer",
     "AsyncProducer",
     "AsyncPuller",
@@ -156,6 +165,7 @@ __all__ = [
     "AsyncSimpleConsumer",
     "AsyncTransaction",
     "AsyncTransactionProducer",
+    "BatchTransactionProducer",
     "BlockingPuller",
     "Broker",
     "BrokerSettings",
@@ -171,6 +181,8 @@ __all__ = [
     "DatabaseOutcome",
     "DeadLetter",
     "Dispatcher",
+    "EndStatus",
+    "EndsUnfinished",
     "FixError",
     "Forbidden",
     "ForbiddenContext",
@@ -194,6 +206,7 @@ __all__ = [
     "PluginError",
     "PluginManager",
     "PoppedMessage",
+    "PreparedHalf",
     "Producer",
     "ProducerSettings",
     "PullResult",
@@ -220,6 +233,7 @@ __all__ = [
     "StoreError",
     "StoreReader",
     "StoreSettings",
+    "TlsError",
     "TooMuchInFlight",
     "TopicGrowth",
     "Transaction",

@@ -10,20 +10,16 @@ from mqframe.client.blocking_producer import Producer
 from mqframe.client.known_outcomes import KnownOutcomes
 from mqframe.client.transaction_checks import WAITING_MAX, WORKERS, CheckAnswers
 from mqframe.client.transaction_listener import (
+    HalfMessage,
     TransactionListener,
     TransactionSendResult,
-    as_outcome,
+    check_of,
     must_be_plain,
-    send_result,
 )
 from mqframe.client.transaction_producer import NO_LISTENER
-from mqframe.client.transaction_sends import Begun, OpenTransaction, TransactionSends, Where
-from mqframe.core.errors import ClosedError, FixError
+from mqframe.client.transaction_sends import OpenTransaction, TransactionSends, Where
+from mqframe.core.errors import FixError
 from mqframe.core.message import Message, MessageQueue
-from mqframe.core.transaction_outcome import TransactionOutcome
-from mqframe.log import get_logger
-
-log = get_logger("client")
 
 
 class TransactionProducer(Producer):
@@ -52,27 +48,23 @@ class TransactionProducer(Producer):
         super().__init__(group, **options)
         self._listener = listener
         self._known = KnownOutcomes()
-        self._answers = CheckAnswers(group, listener, self._known, check_workers, checks_waiting_max)
-        self._transactions: TransactionSends | None = None
+        self._answers = CheckAnswers(
+            group, check_of(listener), self._known, check_workers, checks_waiting_max
+        )
+        self._transactions = TransactionSends(self._running, group, self._known, self.settings)
 
     def start(self) -> None:
         """As `Producer.start`; brokers are answered from now on."""
         super().start()
         with self._lifecycle:
-            if self._transactions is not None or self._thread is None or self._stopped:
-                return
-            self._thread.call(self._start_answers())
-            settings = self.settings
-            self._transactions = TransactionSends(
-                self._running(), self.group, self._known, settings.body_bytes_max,
-                settings.send_timeout_seconds,
-            )  # fmt: skip
+            if self._thread is not None and not self._stopped:
+                self._thread.call(self._start_answers())
 
     def stop(self) -> None:
         """As `Producer.stop`; open transactions are left to the other producers of the group."""
         with self._lifecycle:
             self._process.check()
-            if self._transactions is not None and not self._stopped and self._thread is not None:
+            if self._thread is not None and not self._stopped:
                 self._thread.call(self._stop_answers())
         super().stop()
 
@@ -98,14 +90,12 @@ class TransactionProducer(Producer):
         listener = self._listener
         if listener is None:
             raise FixError(NO_LISTENER)
-        transactions = self._sending()
         where = Where(queue, selector, sharding_key, timeout, check_after)
-        begun = run_blocking(transactions.begin(message, where))
-        outcome, error = TransactionOutcome.ROLLBACK, None
-        if begun.stored_ok:
-            outcome, error = self._execute(listener, transactions, begun, arg)
-        run_blocking(transactions.end(begun, outcome))
-        return send_result(begun.sent, outcome, error)
+
+        async def execute(half: HalfMessage) -> object:
+            return listener.execute_local_transaction(half, arg)
+
+        return run_blocking(self._transactions.run(message, where, execute))
 
     def transaction(
         self,
@@ -118,28 +108,9 @@ class TransactionProducer(Producer):
         check_after: float | None = None,
     ) -> Transaction:
         """A transaction around a block: `with producer.transaction(message) as transaction: …`."""
-        where = Where(queue, selector, sharding_key, timeout, check_after)
-        return Transaction(self._sending(), message, where)
-
-    def _execute(
-        self, listener: TransactionListener, transactions: TransactionSends, begun: Begun, arg: Any
-    ) -> tuple[TransactionOutcome, Exception | None]:
-        name = begun.half.transaction_id
-        try:
-            value = listener.execute_local_transaction(begun.half, arg)
-        except Exception as problem:  # the listener is the application's: the broker asks how it ended
-            log.exception("execute_local_transaction failed", transaction=name)
-            return TransactionOutcome.UNKNOWN, problem
-        except BaseException:  # re-raised
-            transactions.interrupted(begun)
-            raise
-        return as_outcome(value, "execute_local_transaction", name), None
-
-    def _sending(self) -> TransactionSends:
         self._running()
-        if self._transactions is None:
-            raise ClosedError("the producer was not started; use it in a with block, or call start()")
-        return self._transactions
+        where = Where(queue, selector, sharding_key, timeout, check_after)
+        return Transaction(self._transactions, message, where)
 
     async def _start_answers(self) -> None:
         assert self._instance is not None

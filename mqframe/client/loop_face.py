@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from mqframe.client.identity import SameProcess
@@ -28,14 +30,14 @@ class Startable(Protocol):
 class LoopFace:
     """Starts `client` in a thread, and carries calls of other threads there. Any thread may use it.
 
-    `title`: what error messages call the client; `thread_name`: of its thread.
+    `title`: what error messages call the client; `thread_name`: of its thread; `kind`: what it is in a word.
     """
 
-    def __init__(self, title: str, client: Startable, thread_name: str) -> None:
+    def __init__(self, title: str, client: Startable, thread_name: str, kind: str = "consumer") -> None:
         self._title = title
         self._client = client
         self._thread_name = thread_name
-        self._process = SameProcess("consumer")
+        self._process = SameProcess(kind)
         self._lock = threading.Lock()
         self._loop: LoopThread | None = None
         self._stopped = False
@@ -69,11 +71,11 @@ class LoopFace:
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The result of the coroutine that `work` makes, run on the loop. Raises `ClosedError` without it."""
-        self._process.check()
-        loop = self._loop
-        if loop is None:
-            raise ClosedError(f"{self._title} is not running")
-        return loop.call(work())
+        return self._running().call(work())
+
+    def begin(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Have the coroutine that `work` makes run on the loop; gives its future. Raises `ClosedError`."""
+        return asyncio.run_coroutine_threadsafe(work(), self._running().loop)
 
     def do(self, action: Callable[[], T]) -> T:
         """The result of `action`, called on the loop, and right here while there is none."""
@@ -86,3 +88,10 @@ class LoopFace:
             return action()
 
         return loop.call(there())
+
+    def _running(self) -> LoopThread:
+        self._process.check()
+        loop = self._loop
+        if loop is None:
+            raise ClosedError(f"{self._title} is not running")
+        return loop

@@ -15,7 +15,12 @@ from mqframe.client.room import Room
 from mqframe.client.send import Sender
 from mqframe.core.errors import MessageError, answer_error
 from mqframe.core.message import Message, MessageQueue, SendResult
-from mqframe.core.message_checks import check_batch, check_message, check_properties_size
+from mqframe.core.message_checks import (
+    check_batch,
+    check_message,
+    check_properties_size,
+    check_sendable_topic,
+)
 from mqframe.core.properties import decode_properties
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.route import TopicRoute
@@ -26,13 +31,12 @@ from mqframe.core.timer_rules import decode_recall_handle
 class Sends:
     """Sends of one running producer. `room`: limits what waits for its answer."""
 
-    __slots__ = ("_awaited", "_body_bytes_max", "_monotonic", "_parts", "_room", "_seconds", "sender")
+    __slots__ = ("_body_bytes_max", "_monotonic", "_parts", "_room", "_seconds", "sender")
 
     def __init__(self, parts: ProducerParts, sender: Sender, room: Room) -> None:
         self.sender = sender
         self._parts = parts
         self._room = room
-        self._awaited = parts.awaited
         self._seconds = parts.settings.send_timeout_seconds
         self._body_bytes_max = parts.settings.body_bytes_max
         self._monotonic = sender.clock.monotonic
@@ -107,6 +111,14 @@ class Sends:
         load = self.sender.loader.batch(messages)
         return await self._send(messages, load, queue, selector, sharding_key, timeout)
 
+    async def encoded(
+        self, topic: str, elements: bytes, queue: MessageQueue | None, timeout: float | None
+    ) -> SendResult:
+        """Send messages that are encoded already."""
+        check_sendable_topic(topic)
+        load = self.sender.loader.encoded(topic, elements, looked_at=self.sender.hooked)
+        return await self._send(load.messages, load, queue, None, None, timeout)
+
     async def once(
         self,
         load: Load,
@@ -114,9 +126,10 @@ class Sends:
         selector: object,
         sharding_key: object,
         timeout: float | None,
+        rules: RetryRules = NEVER,
     ) -> SendResult:
-        """Send `load`, which was checked, and never try again."""
-        return await self._send(load.messages, load, queue, selector, sharding_key, timeout, NEVER)
+        """Send `load`, which was checked, and try again only as `rules` say: by default never."""
+        return await self._send(load.messages, load, queue, selector, sharding_key, timeout, rules)
 
     async def loaded(
         self,
@@ -156,7 +169,7 @@ class Sends:
         selector: object,
         sharding_key: object,
         timeout: float | None,
-        awaited: RetryRules | None = None,
+        rules: RetryRules | None = None,
     ) -> SendResult:
         seconds = self._seconds if timeout is None else timeout
         deadline = self._monotonic() + seconds
@@ -169,9 +182,10 @@ class Sends:
             route = sender.port.known_route(message.topic)
             if route is None or not route.write_queues():
                 route = await sender.route(message.topic, seconds)
-            fixed, rules = None, awaited or self._awaited
+            fixed = None
             if queue is not None or sharding_key is not None or selector is not None:
                 fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
+            if rules is None:
                 rules = self._parts.rules(fixed)
             if load is None:
                 load = sender.loader.one(message)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, cast
 
 from mqframe.client.instance import ClientInstance
 from mqframe.client.known_outcomes import KnownOutcomes
-from mqframe.client.transaction_listener import TransactionListener, as_outcome, is_async
+from mqframe.client.transaction_listener import as_outcome, is_async
 from mqframe.core import properties as p
 from mqframe.core.errors import MqframeError
 from mqframe.core.message import ReceivedMessage
@@ -38,19 +38,20 @@ class Check(NamedTuple):
 class CheckAnswers:
     """Answers for one producer group, on the loop of its client instance.
 
-    `workers`: questions answered at once; plain listeners are called in as many threads.
+    `check`: asked about transactions that are not `known`; may be an `async def`. `workers`: questions
+    answered at once; a plain `check` is called in as many threads.
     """
 
     def __init__(
         self,
         group: str,
-        listener: TransactionListener | None,
+        check: Callable[[ReceivedMessage], object] | None,
         known: KnownOutcomes,
         workers: int = WORKERS,
         waiting_max: int = WAITING_MAX,
     ) -> None:
         self._group = group
-        self._listener = listener
+        self._check = check
         self._known = known
         self._workers = workers
         self._waiting: asyncio.Queue[Check] = asyncio.Queue(waiting_max)
@@ -66,7 +67,9 @@ class CheckAnswers:
         return self._pool
 
     def start(self, instance: ClientInstance) -> None:
-        """Have the brokers of `instance` answered."""
+        """Have the brokers of `instance` answered. Twice does no harm."""
+        if self._tasks:
+            return
         instance.transaction_checks[self._group] = self.take
         serve_checks(instance)
         self._tasks = [asyncio.ensure_future(self._work()) for _ in range(self._workers)]
@@ -74,9 +77,10 @@ class CheckAnswers:
     async def stop(self, instance: ClientInstance) -> None:
         """Forget what waits. A listener that is being called in a thread ends by itself."""
         instance.transaction_checks.pop(self._group, None)
-        for task in self._tasks:
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -117,16 +121,17 @@ class CheckAnswers:
         known = self._known.find(name)
         if known is not None:
             return known
-        listener = self._listener
-        if listener is None:
+        check = self._check
+        if check is None:
             log.warning("transaction of another process, and no listener to ask", transaction=name)
             return TransactionOutcome.UNKNOWN
+        method = getattr(check, "__name__", "check")
         try:
-            value = await self.call(listener.check_local_transaction, message)
-        except Exception:  # the listener is the application's; the broker asks again
-            log.exception("check_local_transaction failed", transaction=name)
+            value = await self.call(check, message)
+        except Exception:  # it is the application's; the broker asks again
+            log.exception(f"{method} failed", transaction=name)
             return TransactionOutcome.UNKNOWN
-        return as_outcome(value, "check_local_transaction", name)
+        return as_outcome(value, method, name)
 
     async def call(self, method: Callable[..., object], *arguments: object) -> object:
         """The result of a method of the listener: awaited, or from a thread when it is plain."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -62,6 +62,11 @@ class TransactionListener:
 def is_async(method: object) -> bool:
     """Whether a method of a listener is an `async def`."""
     return inspect.iscoroutinefunction(method)
+
+
+def check_of(listener: TransactionListener | None) -> Callable[[ReceivedMessage], object] | None:
+    """What to ask about a transaction of another producer; `None` when there is nobody."""
+    return None if listener is None else listener.check_local_transaction
 
 
 def must_be_plain(listener: TransactionListener | None) -> None:

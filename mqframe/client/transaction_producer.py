@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from types import TracebackType
 from typing import Any
 
@@ -9,18 +10,14 @@ from mqframe.client.known_outcomes import KnownOutcomes
 from mqframe.client.producer import AsyncProducer
 from mqframe.client.transaction_checks import WAITING_MAX, WORKERS, CheckAnswers
 from mqframe.client.transaction_listener import (
+    HalfMessage,
     TransactionListener,
     TransactionSendResult,
-    as_outcome,
-    send_result,
+    check_of,
 )
-from mqframe.client.transaction_sends import Begun, OpenTransaction, TransactionSends, Where
-from mqframe.core.errors import ClosedError, FixError
+from mqframe.client.transaction_sends import OpenTransaction, TransactionSends, Where
+from mqframe.core.errors import FixError
 from mqframe.core.message import Message, MessageQueue
-from mqframe.core.transaction_outcome import TransactionOutcome
-from mqframe.log import get_logger
-
-log = get_logger("client")
 
 NO_LISTENER = "send_in_transaction needs a listener; pass one to the producer, or use transaction(message)"
 
@@ -50,23 +47,19 @@ class AsyncTransactionProducer(AsyncProducer):
         super().__init__(group, **options)
         self._listener = listener
         self._known = KnownOutcomes()
-        self._answers = CheckAnswers(group, listener, self._known, check_workers, checks_waiting_max)
-        self._transactions: TransactionSends | None = None
+        self._answers = CheckAnswers(
+            group, check_of(listener), self._known, check_workers, checks_waiting_max
+        )
+        self._transactions = TransactionSends(self._running, group, self._known, self.settings)
 
     async def start(self) -> None:
         """As `AsyncProducer.start`; brokers are answered from now on."""
         await super().start()
-        if self._transactions is None:
-            settings = self.settings
-            self._transactions = TransactionSends(
-                self._running(), self.group, self._known, settings.body_bytes_max,
-                settings.send_timeout_seconds,
-            )  # fmt: skip
-            self._answers.start(self.instance)
+        self._answers.start(self.instance)
 
     async def stop(self) -> None:
         """As `AsyncProducer.stop`; open transactions are left to the other producers of the group."""
-        if self._transactions is not None and not self._stopped:
+        if self._sends is not None:
             await self._answers.stop(self.instance)
         await super().stop()
 
@@ -91,15 +84,15 @@ class AsyncTransactionProducer(AsyncProducer):
         `check_after`: seconds in which the broker does not ask, for transactions that take long; the end must
         come within it. Else as `send`. Raises as `send`; then the transaction was not done.
         """
-        if self._listener is None:
+        listener = self._listener
+        if listener is None:
             raise FixError(NO_LISTENER)
-        transactions = self._sending()
-        begun = await transactions.begin(message, Where(queue, selector, sharding_key, timeout, check_after))
-        outcome, error = TransactionOutcome.ROLLBACK, None
-        if begun.stored_ok:
-            outcome, error = await self._execute(self._listener, transactions, begun, arg)
-        await transactions.end(begun, outcome)
-        return send_result(begun.sent, outcome, error)
+        where = Where(queue, selector, sharding_key, timeout, check_after)
+
+        def execute(half: HalfMessage) -> Awaitable[object]:
+            return self._answers.call(listener.execute_local_transaction, half, arg)
+
+        return await self._transactions.run(message, where, execute)
 
     def transaction(
         self,
@@ -112,29 +105,9 @@ class AsyncTransactionProducer(AsyncProducer):
         check_after: float | None = None,
     ) -> AsyncTransaction:
         """A transaction around a block: `async with producer.transaction(message) as transaction: …`."""
-        return AsyncTransaction(
-            self._sending(), message, Where(queue, selector, sharding_key, timeout, check_after)
-        )
-
-    async def _execute(
-        self, listener: TransactionListener, transactions: TransactionSends, begun: Begun, arg: Any
-    ) -> tuple[TransactionOutcome, Exception | None]:
-        name = begun.half.transaction_id
-        try:
-            value = await self._answers.call(listener.execute_local_transaction, begun.half, arg)
-        except Exception as problem:  # the listener is the application's: the broker asks how it ended
-            log.exception("execute_local_transaction failed", transaction=name)
-            return TransactionOutcome.UNKNOWN, problem
-        except BaseException:  # re-raised
-            transactions.interrupted(begun)
-            raise
-        return as_outcome(value, "execute_local_transaction", name), None
-
-    def _sending(self) -> TransactionSends:
         self._running()
-        if self._transactions is None:
-            raise ClosedError("the producer was not started; use it in a with block, or call start()")
-        return self._transactions
+        where = Where(queue, selector, sharding_key, timeout, check_after)
+        return AsyncTransaction(self._transactions, message, where)
 
 
 class AsyncTransaction(OpenTransaction):

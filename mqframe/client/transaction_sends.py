@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from mqframe.client.known_outcomes import KnownOutcomes
 from mqframe.client.sends import Sends
-from mqframe.client.transaction_listener import HalfMessage
+from mqframe.client.settings import ProducerSettings
+from mqframe.client.transaction_listener import (
+    HalfMessage,
+    TransactionSendResult,
+    as_outcome,
+    send_result,
+)
 from mqframe.core import properties as p
 from mqframe.core.codes import SysFlag
-from mqframe.core.errors import ClosedError, MessageError, MqframeError, answer_error
+from mqframe.core.errors import AnswerError, ClosedError, MessageError, MqframeError, answer_error
+from mqframe.core.half_batch import PreparedHalf
 from mqframe.core.ids import parse_offset_id
 from mqframe.core.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.message_checks import check_message, check_properties_size
@@ -47,23 +55,55 @@ class Begun(msgspec.Struct, frozen=True):
         return self.sent.status is SendStatus.SEND_OK
 
 
+Execute = Callable[[HalfMessage], Awaitable[object]]
+"""Does the local transaction of a half message and gives its outcome."""
+
+
 class TransactionSends:
-    """Begins and ends the transactions of one running producer."""
+    """Runs the transactions of one producer.
+
+    `running`: gives its sends, and raises `ClosedError` unless it runs.
+    """
 
     def __init__(
-        self, sends: Sends, group: str, known: KnownOutcomes, body_bytes_max: int, send_seconds: float
+        self, running: Callable[[], Sends], group: str, known: KnownOutcomes, settings: ProducerSettings
     ) -> None:
-        self._sends = sends
+        self._running = running
         self._group = group
         self._known = known
-        self._body_bytes_max = body_bytes_max
-        self._seconds = send_seconds
+        self._body_bytes_max = settings.body_bytes_max
+        self._seconds = settings.send_timeout_seconds
+
+    async def run(self, message: Message, where: Where, execute: Execute) -> TransactionSendResult:
+        """Send `message` as a half, have its transaction done, tell the broker how that ended.
+
+        A status other than SEND_OK is a rollback, and nothing is executed. Raises as `begin`.
+        """
+        begun = await self.begin(message, where)
+        outcome, error = TransactionOutcome.ROLLBACK, None
+        if begun.stored_ok:
+            outcome, error = await self._execute(begun, execute)
+        await self.end(begun, outcome)
+        return send_result(begun.sent, outcome, error)
+
+    async def _execute(self, begun: Begun, execute: Execute) -> tuple[TransactionOutcome, Exception | None]:
+        name = begun.half.transaction_id
+        try:
+            value = await execute(begun.half)
+        except Exception as problem:  # the listener is the application's: the broker asks how it ended
+            log.exception("execute_local_transaction failed", transaction=name)
+            return TransactionOutcome.UNKNOWN, problem
+        except BaseException:  # re-raised: nobody knows how it ended, so the listener is asked
+            self._known.end(name, TransactionOutcome.UNKNOWN)
+            raise
+        return as_outcome(value, "execute_local_transaction", name), None
 
     async def begin(self, message: Message, where: Where) -> Begun:
         """Send the half message, once. Raises as `send`; then nothing is to be done, and the broker is told
         so when it asks."""
         check_message(message, self._body_bytes_max)
-        load = self._sends.sender.loader.one(message)
+        sends = self._running()
+        load = sends.sender.loader.one(message)
         [transaction_id] = load.ids
         own = _own_properties(self._group, where)
         fields = {name: getattr(message, name) for name in Message.__struct_fields__}
@@ -75,12 +115,8 @@ class TransactionSends:
         load.sys_flag |= SysFlag.TRANSACTION_PREPARED
         self._known.begin(transaction_id)
         try:
-            sent = await self._sends.once(
-                load, where.queue, where.selector, where.sharding_key, where.timeout
-            )
-        except (
-            BaseException
-        ):  # re-raised: nothing was done in this transaction, so nothing is to be delivered
+            sent = await sends.once(load, where.queue, where.selector, where.sharding_key, where.timeout)
+        except BaseException:  # re-raised: nothing was done in it, so nothing is to be delivered
             self._known.end(transaction_id, TransactionOutcome.ROLLBACK)
             raise
         return Begun(half, sent)
@@ -89,31 +125,17 @@ class TransactionSends:
         """Tell the broker, without wanting an answer. What fails is logged: the broker asks later."""
         sent, half = begun.sent, begun.half
         self._known.end(half.transaction_id, outcome)
-        sender = self._sends.sender
         try:
-            request = EndTransaction(
-                producer_group=self._group,
-                tran_state_table_offset=sent.queue_offset,
-                commit_log_offset=parse_offset_id(sent.offset_message_id)[1],
-                commit_or_rollback=int(outcome),
-                msg_id=sent.message_id,
-                topic=half.topic,
-                from_transaction_check=False,
-                transaction_id=sent.transaction_id or half.transaction_id,
-                bname=sent.queue.broker_name,
-            )
+            sender = self._running().sender
             route = await sender.route(half.topic, self._seconds)
             address = await sender.address(route, sent.queue, self._seconds)
+            request = end_request(self._group, prepared_half(sent, half.topic, 1), outcome)
             await sender.port.oneway(address, request, timeout=self._seconds)
         except MqframeError as problem:
             log.warning(
                 "end of a transaction was not sent; the broker will ask",
                 transaction=half.transaction_id, outcome=outcome.name, reason=str(problem),
             )  # fmt: skip
-
-    def interrupted(self, begun: Begun) -> None:
-        """Nobody knows how it ended: leave it to the listener, when the broker asks."""
-        self._known.end(begun.half.transaction_id, TransactionOutcome.UNKNOWN)
 
 
 class OpenTransaction:
@@ -172,11 +194,7 @@ class OpenTransaction:
         begun = await self._sends.begin(self._message, self._where)
         if not begun.stored_ok:
             await self._sends.end(begun, TransactionOutcome.ROLLBACK)
-            raise answer_error(
-                begun.sent.status.value,
-                "the half message was stored, but not as durably as configured; it was rolled back",
-                begun.sent.queue.broker_name,
-            )
+            raise not_durable(begun.sent)
         self._begun = begun
 
     async def end(self, problem: BaseException | None) -> None:
@@ -192,8 +210,55 @@ class OpenTransaction:
         return self._begun
 
 
+def prepared_half(sent: SendResult, topic: str, count: int, *, repeatable: bool = False) -> PreparedHalf:
+    """The half that `sent` says was stored; it stands for `count` messages to `topic`.
+
+    Raises `FixError` when the broker gave no offset of it.
+    """
+    queue = sent.queue
+    return PreparedHalf(
+        queue.broker_name,
+        topic,
+        queue.queue_id,
+        sent.queue_offset,
+        parse_offset_id(sent.offset_message_id)[1],
+        sent.transaction_id or sent.message_id,
+        count,
+        repeatable,
+    )
+
+
+def end_request(group: str, half: PreparedHalf, outcome: TransactionOutcome) -> EndTransaction:
+    """What tells the broker of `half` how its transaction ended."""
+    return EndTransaction(
+        producer_group=group,
+        tran_state_table_offset=half.queue_offset,
+        commit_log_offset=half.commit_log_offset,
+        commit_or_rollback=int(outcome),
+        msg_id=half.transaction_id,
+        topic=half.topic,
+        from_transaction_check=False,
+        transaction_id=half.transaction_id,
+        bname=half.broker_name,
+    )
+
+
+def not_durable(sent: SendResult) -> AnswerError:
+    """The error for a half that its broker holds less safely than it is configured to."""
+    return answer_error(
+        sent.status.value,
+        "the half message was stored, but not as durably as configured; it was rolled back",
+        sent.queue.broker_name,
+    )
+
+
+def half_properties(group: str) -> dict[str, str]:
+    """What makes a message a half of the producer group `group`."""
+    return {p.TRANSACTION_PREPARED: "true", p.PRODUCER_GROUP: group}
+
+
 def _own_properties(group: str, where: Where) -> dict[str, str]:
-    own = {p.TRANSACTION_PREPARED: "true", p.PRODUCER_GROUP: group}
+    own = half_properties(group)
     if where.check_after is not None:
         if not 0 <= where.check_after < math.inf:
             raise MessageError(f"check_after is {where.check_after}, not a number of seconds from 0 on")

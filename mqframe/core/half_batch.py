@@ -16,10 +16,20 @@ import msgspec
 from mqframe.core import properties as p
 from mqframe.core.batch import ELEMENT_OVERHEAD_BYTES, decode_batch
 from mqframe.core.codes import ResponseCode, SysFlag
-from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.errors import (
+    AnswerError,
+    BodyError,
+    ConnectError,
+    MqframeError,
+    Refusal,
+    RetryError,
+    RouteError,
+    TooMuchInFlight,
+)
 from mqframe.core.message import ReceivedMessage
 from mqframe.core.record import HEADS
 from mqframe.core.requests.messages import SendHalfBatch
+from mqframe.core.send_rules import FLOW_CONTROL_CODES
 
 ELEMENTS_MAX: Final = 32767
 """Messages in one half, count."""
@@ -28,6 +38,12 @@ OP_RECORD_BYTES_MAX: Final = 1024
 _REFUSED: Final = (p.DELAY, p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS, p.TIMER_DELIVER_MS, p.TRANSACTION_PREPARED)
 _REFUSED_WORDS: Final = tuple(f"{name}{p.NAME_END}".encode() for name in _REFUSED)
 _FIXED_BYTES: Final = HEADS[True, True].size + 4
+_NOTHING_DONE: Final = FLOW_CONTROL_CODES | {
+    ResponseCode.SERVICE_NOT_AVAILABLE,
+    ResponseCode.SLAVE_NOT_AVAILABLE,
+    ResponseCode.MESSAGE_ILLEGAL,
+    ResponseCode.NO_PERMISSION,
+}
 _ABSENT: Final = (
     "no half message begins",
     "the half at commit-log offset",
@@ -60,12 +76,35 @@ class EndStatus(Enum):
     """What a broker says to an end.
 
     DONE: it counts; ENDED_BEFORE: the half was committed, rolled back or discarded before (604); NOT_FOUND:
-    the broker holds no such half, because it is too old or because the store is another one.
+    the broker holds no such half, because it is too old or because the store is another one; UNCERTAIN: it
+    was told, and nobody knows whether it heard (only in `EndsUnfinished.statuses`).
     """
 
     DONE = "done"
     ENDED_BEFORE = "ended_before"
     NOT_FOUND = "not_found"
+    UNCERTAIN = "uncertain"
+
+
+class EndsUnfinished(RetryError):
+    """Not all halves could be ended. `statuses`: of each half, in order; `None`: its broker was not told.
+
+    Those that are `None` can be ended again at any time, those that are UNCERTAIN when they are `repeatable`;
+    others answer by themselves when their broker asks.
+    """
+
+    def __init__(self, words: str, statuses: Sequence[EndStatus | None]) -> None:
+        super().__init__(words)
+        self.statuses = list(statuses)
+
+
+def status_of_failure(problem: MqframeError) -> EndStatus | None:
+    """What is known of an end that met `problem`: `None` when its broker was not told, or took nothing."""
+    if isinstance(problem, ConnectError | TooMuchInFlight | RouteError):
+        return None
+    if isinstance(problem, AnswerError) and problem.code in _NOTHING_DONE:
+        return None
+    return EndStatus.UNCERTAIN
 
 
 def end_status(code: int, remark: str | None) -> EndStatus | None:
