@@ -58,6 +58,10 @@ class ConnectError(RetryError):
     """A connection could not be opened. Nothing was sent."""
 
 
+class TlsError(FixError):
+    """A connection could not be secured: certificates or settings do not fit. Nothing was sent."""
+
+
 class ConnectionLost(RetryError):
     """A connection closed while a call was under way. The request may or may not have been served."""
 

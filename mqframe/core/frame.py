@@ -77,6 +77,8 @@ _BINARY: Final = struct.Struct(">hBhiii")
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
 _LENGTH_MASK: Final = 0xFFFFFF
+_TLS_RECORDS: Final = (0x1603, 0x1503)
+"""First bytes of a TLS handshake, and of an alert: what a side that uses TLS says to one that does not."""
 
 _json_header: Final = msgspec.json.Decoder(_JsonHeader)
 _lax_json_header: Final = msgspec.json.Decoder(_LaxJsonHeader)
@@ -105,6 +107,11 @@ class FrameDecoder:
     def unread_bytes(self) -> int:
         """How many bytes wait here for the rest of their frame."""
         return len(self._buffer) - self._position + self._parts_bytes
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing ever came."""
+        return not self._buffer and not self._parts
 
     def receive(self, data: bytes) -> None:
         """Take `data` in. It must not change afterwards."""
@@ -152,6 +159,8 @@ class FrameDecoder:
 
     def _check_length(self, length: int) -> None:
         if length < 4 or length + 4 > self._frame_bytes_max:
+            if length >> 16 in _TLS_RECORDS:
+                raise FrameError("these bytes are TLS, which this connection does not use")
             raise FrameError(f"frame length {length} is not within 4..{self._frame_bytes_max - 4} bytes")
 
 

@@ -25,7 +25,10 @@ from mqframe.net.caretaker import Caretaker
 from mqframe.net.settings import NetSettings
 
 if TYPE_CHECKING:
+    import ssl
+
     from mqframe.net.peer import Peer
+    from mqframe.net.tls_socket import TlsSocket
 
 log = get_logger("net")
 
@@ -36,7 +39,7 @@ class BlockingClient:
     A calling thread waits at the socket itself. One caretaker thread, started with the first connection,
     reads connections that nobody waits at, runs `handlers` (which must give a `Reply` or `None`, quickly, and
     may not call the client) and closes idle connections. `on_close` is told the address of every connection
-    that ended, in whichever thread noticed.
+    that ended, in whichever thread noticed. Raises `SettingError` for certificates that cannot be used.
     """
 
     def __init__(
@@ -62,6 +65,11 @@ class BlockingClient:
         self._caretaker: Caretaker | None = None
         self._closed = False
         self._process = os.getpid()
+        self._tls: ssl.SSLContext | None = None
+        if self.settings.tls:
+            from mqframe.net.tls import client_context  # others need not wait for the library to load
+
+            self._tls = client_context(self.settings)
 
     @property
     def addresses(self) -> list[str]:
@@ -76,8 +84,8 @@ class BlockingClient:
     def invoke(self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0) -> Frame:
         """Send `request` to `address` and wait for the answer, whatever its code, `timeout` seconds at most.
 
-        Raises `ConnectError` and `TooMuchInFlight` (nothing was sent), `ConnectionLost` and `CallTimeout` (it
-        may have been served), `ClosedError`.
+        Raises `ConnectError`, `TlsError` and `TooMuchInFlight` (nothing was sent), `ConnectionLost` and
+        `CallTimeout` (it may have been served), `ClosedError`.
         """
         peer = self._peers.get(address)
         if peer is not None and not peer.closed and self._process == os.getpid():
@@ -98,7 +106,7 @@ class BlockingClient:
     def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0) -> None:
         """Send `request` to `address` without wanting an answer; takes at most `timeout` seconds.
 
-        Raises `ConnectError`, `ConnectionLost`, `TooMuchInFlight` and `ClosedError`.
+        Raises `ConnectError`, `TlsError`, `ConnectionLost`, `TooMuchInFlight` and `ClosedError`.
         """
         self._open(address, timeout).oneway(request, body, timeout)
 
@@ -224,11 +232,13 @@ class BlockingClient:
         if not separator or not port.isdecimal():
             raise ConnectError(f"{address!r} is not an address like host:port")
         seconds = max(0.001, min(timeout, self.settings.connect_timeout_seconds))
+        deadline = self.clock.monotonic() + seconds
         try:
             connection = socket.create_connection((host.strip("[]"), int(port)), seconds)
         except (OSError, OverflowError) as problem:
             raise ConnectError(f"no connection to {address}: {problem}; nothing was sent") from problem
-        peer = BlockingPeer(self, address, connection)
+        secured = connection if self._tls is None else self._secure(address, connection, deadline)
+        peer = BlockingPeer(self, address, secured)
         with self._lock:
             if not self._closed:
                 if self._caretaker is None:
@@ -238,3 +248,15 @@ class BlockingClient:
                 return peer
         connection.close()
         raise ClosedError("the client was closed")
+
+    def _secure(self, address: str, connection: socket.socket, deadline: float) -> TlsSocket:
+        from mqframe.net.tls import handshake_error
+        from mqframe.net.tls_socket import secure
+
+        assert self._tls is not None
+        host = address.rpartition(":")[0].strip("[]")
+        try:
+            return secure(connection, self._tls, host, lambda: deadline - self.clock.monotonic())
+        except OSError as problem:  # what ssl raises is one, too
+            connection.close()
+            raise handshake_error(address, problem) from problem

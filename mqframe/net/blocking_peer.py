@@ -24,10 +24,12 @@ from mqframe.core.requests import Request, encode_fields
 from mqframe.hooks.isolate import after_rpc, before_rpc
 from mqframe.log import get_logger
 from mqframe.net.hub import Hub
+from mqframe.net.other_side import closed_reason
 from mqframe.net.peer import request_name
 
 if TYPE_CHECKING:
     from mqframe.net.call import Call, Reply
+    from mqframe.net.tls_socket import TlsSocket
 
 log = get_logger("net")
 
@@ -58,7 +60,7 @@ class BlockingPeer:
     last frame; `led`: whether some thread is reading.
     """
 
-    def __init__(self, hub: Hub, address: str, connection: socket.socket) -> None:
+    def __init__(self, hub: Hub, address: str, connection: socket.socket | TlsSocket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(None)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _RECEIVE_TIMEOUT)
@@ -364,7 +366,7 @@ class BlockingPeer:
             if self._ended:
                 return
             self._ended = self.closed = True
-            self._reason = self._reason or "closed by the other side"
+            self._reason = self._reason or closed_reason(self._decoder)
             waiting, self._waiting = self._waiting, {}
             for slot in waiting.values():
                 slot.problem = ConnectionLost(

@@ -15,6 +15,9 @@ from mqframe.net.clock import LoopClock, within
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer import Peer
 from mqframe.net.settings import NetSettings
+from mqframe.net.tls import client_context, handshake_error
+from mqframe.net.tls_pipe import TlsPipe
+from mqframe.net.tls_protocol import TlsProtocol
 
 
 class Client:
@@ -22,7 +25,8 @@ class Client:
 
     Callers that open the same address at once share one attempt. A lost connection fails its calls with
     `ConnectionLost`; the next call opens a new one. `on_close` is told the address of every connection that
-    ended. Belongs to the loop and the process that use it first.
+    ended. Belongs to the loop and the process that use it first. Raises `SettingError` for certificates that
+    cannot be used.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Client:
         self._opening: dict[str, asyncio.Task[Peer]] = {}
         self._closed = False
         self._process = os.getpid()
+        self._tls = client_context(self._settings)
         self._endpoint = Endpoint(
             clock, self._settings, handlers or {}, rpc_hooks, None, self._peer_closed, throttle=False
         )
@@ -64,9 +69,9 @@ class Client:
     ) -> Awaitable[Frame]:
         """Send `request` to `address` and give the awaitable of its answer, whatever its code.
 
-        Calls made in one turn of the loop leave together. Awaiting raises `ConnectError` (nothing was sent),
-        `ConnectionLost` and `CallTimeout` (it may have been served), `timeout` seconds in all. Raises
-        `TooMuchInFlight` and `ClosedError` at once.
+        Calls made in one turn of the loop leave together. Awaiting raises `ConnectError` and `TlsError`
+        (nothing was sent), `ConnectionLost` and `CallTimeout` (it may have been served), `timeout` seconds in
+        all. Raises `TooMuchInFlight` and `ClosedError` at once.
         """
         peer = self._peers.get(address)
         if peer is not None and not peer.closed and self._process == os.getpid():
@@ -77,7 +82,7 @@ class Client:
     async def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0) -> None:
         """Send `request` to `address` without wanting an answer; connecting takes at most `timeout` seconds.
 
-        Raises `ConnectError`, `ConnectionLost`, `TooMuchInFlight` and `ClosedError`.
+        Raises `ConnectError`, `TlsError`, `ConnectionLost`, `TooMuchInFlight` and `ClosedError`.
         """
         self._check_usable()
         peer = self._peers.get(address)
@@ -141,19 +146,40 @@ class Client:
         if not separator or not port.isdecimal():
             raise ConnectError(f"{address!r} is not an address like host:port")
         seconds = self._settings.connect_timeout_seconds
-        loop = asyncio.get_running_loop()
+        connecting = self._connect_plain if self._tls is None else self._connect_secured
         try:
-            _, peer = await within(
-                self._clock,
-                seconds,
-                loop.create_connection(lambda: Peer(self._endpoint, address), host.strip("[]"), int(port)),
-            )
+            peer = await within(self._clock, seconds, connecting(address, host.strip("[]"), int(port)))
         except CallTimeout:
             raise ConnectError(f"no connection to {address} within {seconds:g} s; nothing was sent") from None
         except (OSError, OverflowError) as problem:
             raise ConnectError(f"no connection to {address}: {problem}; nothing was sent") from problem
         self._endpoint.start()
         self._peers[address] = peer
+        return peer
+
+    async def _connect_plain(self, address: str, host: str, port: int) -> Peer:
+        loop = asyncio.get_running_loop()
+        _, peer = await loop.create_connection(lambda: Peer(self._endpoint, address), host, port)
+        return peer
+
+    async def _connect_secured(self, address: str, host: str, port: int) -> Peer:
+        assert self._tls is not None
+        loop = asyncio.get_running_loop()
+        pipe, peer = TlsPipe(self._tls, host=host), Peer(self._endpoint, address)
+        shaken: asyncio.Future[Exception | None] = loop.create_future()
+
+        def done(problem: Exception | None) -> None:
+            if not shaken.done():
+                shaken.set_result(problem)
+
+        _, protocol = await loop.create_connection(lambda: TlsProtocol(pipe, peer, done), host, port)
+        try:
+            problem = await shaken
+        except asyncio.CancelledError:
+            protocol.abort()
+            raise
+        if problem is not None:
+            raise handshake_error(address, problem) from problem
         return peer
 
     def _peer_closed(self, peer: Peer) -> None:

@@ -15,6 +15,7 @@ from mqframe.hooks.isolate import after_rpc, before_rpc
 from mqframe.log import get_logger
 from mqframe.net.call import Call, Reply, failure_reply
 from mqframe.net.endpoint import LONG_TURN_BYTES, TURN_BYTES_MAX, Endpoint
+from mqframe.net.other_side import address_text, closed_reason
 
 log = get_logger("net")
 _UNKNOWN: Final = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
@@ -343,14 +344,14 @@ class Peer(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         limit = self._endpoint.settings.unsent_bytes_max
         self._transport.set_write_buffer_limits(high=limit, low=limit // 4)
-        self.address = self.address or _text(transport.get_extra_info("peername"))
-        self.local_address = _text(transport.get_extra_info("sockname"))
+        self.address = self.address or address_text(transport.get_extra_info("peername"))
+        self.local_address = address_text(transport.get_extra_info("sockname"))
         self._endpoint.peers.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail what waits (asyncio.Protocol)."""
         endpoint = self._endpoint
-        self.closed, self._reason = True, self._reason or str(exc or "closed by the other side")
+        self.closed, self._reason = True, self._reason or str(exc or closed_reason(self._decoder))
         endpoint.peers.discard(self)
         waiting, self.waiting = self.waiting, {}
         for call in waiting.values():
@@ -389,10 +390,3 @@ def request_name(code: int) -> str:
     """How a request kind is named in messages."""
     kind = REQUESTS.get(code)
     return f"{kind.__name__} ({code})" if kind else f"request {code}"
-
-
-def _text(address: tuple[str, int] | str | None) -> str:
-    if not isinstance(address, tuple):
-        return str(address or "")
-    host, port = address[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

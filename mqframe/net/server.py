@@ -12,6 +12,8 @@ from mqframe.net.clock import LoopClock
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer import Peer
 from mqframe.net.settings import NetSettings
+from mqframe.net.tls import server_context
+from mqframe.net.tls_gate import TlsGate
 
 
 class Server:
@@ -19,7 +21,7 @@ class Server:
 
     A handler runs while the bytes that held its request are being read. When all frames of one read were
     handled, `turn_end` is called once, then all answers leave with one write. `on_close` is told of every
-    connection that ended.
+    connection that ended. Raises `SettingError` for certificates that cannot be used.
     """
 
     def __init__(
@@ -36,6 +38,13 @@ class Server:
         self._busy_poll_seconds = settings.busy_poll_microseconds / 1e6
         self._endpoint = Endpoint(clock, settings, handlers, rpc_hooks, turn_end, on_close, throttle=True)
         self._listeners: list[asyncio.Server] = []
+        self._arrive: Callable[[], asyncio.Protocol] = lambda: Peer(self._endpoint)
+        self._gate: TlsGate | None = None
+        context = server_context(settings)
+        if context is not None:
+            plain = settings.tls_server_mode == "permissive"
+            self._gate = TlsGate(context, clock, self._arrive, plain=plain, patience=settings.idle_seconds)
+            self._arrive = self._gate.arrive
 
     @property
     def peers(self) -> frozenset[Peer]:
@@ -48,9 +57,7 @@ class Server:
         May be called several times, for several addresses. Raises `OSError` when the address cannot be used.
         """
         loop = asyncio.get_running_loop()
-        listener = await loop.create_server(
-            lambda: Peer(self._endpoint), host.strip("[]"), port, backlog=1024
-        )
+        listener = await loop.create_server(self._arrive, host.strip("[]"), port, backlog=1024)
         self._endpoint.start()
         if self._endpoint.busy_poll is None and self._busy_poll_seconds:
             self._endpoint.busy_poll = BusyPoll(loop, self._busy_poll_seconds)
@@ -61,6 +68,8 @@ class Server:
         """Stop listening, send what is gathered, close all connections."""
         for listener in self._listeners:
             listener.close()
+        if self._gate is not None:
+            self._gate.close()
         await self._endpoint.stop("the server stops")
         for listener in self._listeners:
             await listener.wait_closed()
