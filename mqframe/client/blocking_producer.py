@@ -184,6 +184,17 @@ class Producer:
         """Send `messages`, all of one topic, in one request. See `AsyncProducer.send_batch`."""
         return run_blocking(self._running().batch(messages, queue, selector, sharding_key, timeout))
 
+    def send_encoded(
+        self,
+        topic: str,
+        elements: bytes,
+        *,
+        queue: MessageQueue | None = None,
+        timeout: float | None = None,
+    ) -> SendResult:
+        """Send messages that are encoded already in one request. See `AsyncProducer.send_encoded`."""
+        return run_blocking(self._running().encoded(topic, elements, queue, timeout))
+
     def send_oneway(
         self,
         message: Message,

@@ -8,7 +8,12 @@ from mqframe.core.compression import Compression, compress
 from mqframe.core.errors import MessageError
 from mqframe.core.ids import UniqueIds
 from mqframe.core.message import Message, MessageQueue
-from mqframe.core.message_text import BATCH_PROPERTIES, encode_elements, message_properties
+from mqframe.core.message_text import (
+    BATCH_PROPERTIES,
+    decode_elements,
+    encode_elements,
+    message_properties,
+)
 from mqframe.core.request_reply import ReplyMessage
 from mqframe.core.requests.messages import SendBatchMessage, SendFieldsV2, SendMessageV2
 from mqframe.core.requests.replies import SendReplyMessageV2
@@ -89,12 +94,26 @@ class Loader:
         if ids is None:
             ids = self._ids.take(len(messages))
         body = encode_elements(messages, ids)
+        self._check_size(body, f"{len(messages)} messages")
+        return Load(messages, ids, body, BATCH_PROPERTIES[messages[0].wait_store_ok], 0, True)
+
+    def encoded(self, topic: str, elements: bytes, *, looked_at: bool) -> Load:
+        """The body of a batch request as it is; its messages are decoded only if they are `looked_at`.
+
+        Raises `MessageError` when it is empty or too large, `BodyError` for a bad one that is looked at.
+        """
+        if not elements:
+            raise MessageError(f"a batch to {topic} needs at least one message")
+        self._check_size(elements, "the messages")
+        messages, ids = decode_elements(topic, elements) if looked_at else ([Message(topic, b"")], [""])
+        return Load(messages, ids, elements, BATCH_PROPERTIES[True], 0, True)
+
+    def _check_size(self, body: bytes, what: str) -> None:
         if len(body) > self._body_bytes_max:
             raise MessageError(
-                f"{len(messages)} messages make a batch of {len(body)} bytes, {self._body_bytes_max} may be "
+                f"{what} make a batch of {len(body)} bytes, {self._body_bytes_max} may be "
                 "(producer.body_bytes_max); send them in several batches"
             )
-        return Load(messages, ids, body, BATCH_PROPERTIES[messages[0].wait_store_ok], 0, True)
 
     def header(self, load: Load, queue: MessageQueue, born_timestamp: int) -> SendFieldsV2:
         """The header of a try to `queue`."""

@@ -211,6 +211,22 @@ class AsyncProducer:
         """
         return await self._running().batch(messages, queue, selector, sharding_key, timeout)
 
+    async def send_encoded(
+        self,
+        topic: str,
+        elements: bytes,
+        *,
+        queue: MessageQueue | None = None,
+        timeout: float | None = None,
+    ) -> SendResult:
+        """Send messages of `topic` that are encoded already to one queue in one request; stored all or none.
+
+        `elements`: the messages as `mqframe.core.batch` lays them out, with their unique keys; for senders of
+        many. The broker refuses what is not laid out so. Raises `MessageError` when they are none or larger
+        than `body_bytes_max`; else as `send`. The result names the first offset.
+        """
+        return await self._running().encoded(topic, elements, queue, timeout)
+
     async def send_oneway(
         self,
         message: Message,

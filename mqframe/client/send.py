@@ -79,6 +79,11 @@ class Sender:
         self._vip = vip
         self._choices: dict[str, QueueChoice] = {}
 
+    @property
+    def hooked(self) -> bool:
+        """Whether somebody looks at the messages."""
+        return bool(self._hooks or self.forbidden)
+
     # Where to
 
     async def route(self, topic: str, seconds: float) -> TopicRoute:

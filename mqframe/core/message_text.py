@@ -6,11 +6,12 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from mqframe.core.batch import ELEMENT_OVERHEAD_BYTES
+from mqframe.core import properties as p
+from mqframe.core.batch import ELEMENT_OVERHEAD_BYTES, decode_batch
 from mqframe.core.errors import MessageError
 from mqframe.core.message import Message
 from mqframe.core.message_checks import check_properties_size
-from mqframe.core.properties import encode_properties
+from mqframe.core.properties import decode_properties, encode_properties
 from mqframe.core.request_reply import ReplyMessage
 
 BATCH_PROPERTIES: Final = {
@@ -84,3 +85,17 @@ def encode_elements(messages: Sequence[Message], unique_ids: Sequence[str]) -> b
             raw,
         )
     return b"".join(parts)
+
+
+def decode_elements(topic: str, elements: bytes) -> tuple[list[Message], list[str]]:
+    """The messages to `topic` in the body of a batch request, and their unique keys ("" for none).
+
+    Raises `BodyError` for what is no such body.
+    """
+    messages, unique_ids = [], []
+    for flag, body, text in decode_batch(elements):
+        pairs = decode_properties(str(text, "utf-8", "replace"))
+        unique_ids.append(pairs.pop(p.UNIQUE_KEY, ""))
+        tag, keys = pairs.pop(p.TAGS, None), pairs.pop(p.KEYS, "").split()
+        messages.append(Message(topic, bytes(body), tag, keys, pairs, flag))
+    return messages, unique_ids

@@ -7,15 +7,28 @@ those who use it, and to nobody else.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    from mqframe_spark.options import SourceOptions
 
 
 class DefaultSource(DataSource):
-    """Topics of a RocketMQ-compatible cluster. Options: `mqframe_spark.options.SourceOptions`.
+    """Topics of a RocketMQ-compatible cluster.
 
-    Raises `SettingError` for unknown options and bad values, when the DataFrame is made.
+    Options: `mqframe_spark.options.SourceOptions` to read, `mqframe_spark.sink_options.SinkOptions` to write.
+    Raises `SettingError` for unknown options and bad values: when the DataFrame to read is made, and before
+    the first task of one to write.
     """
 
     @classmethod
@@ -24,10 +37,20 @@ class DefaultSource(DataSource):
         return "mqframe"
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        from mqframe_spark.options import parse_options
+        from mqframe_spark.given import Given
+        from mqframe_spark.options import NAMES
+        from mqframe_spark.sink_options import SINK_NAMES
 
         super().__init__(options)
-        self.settings = parse_options(options)
+        # Nobody says here whether it is to read or to write; what neither knows is wrong at any rate.
+        Given(options, tuple(dict.fromkeys((*NAMES, *SINK_NAMES))))
+
+    @cached_property
+    def settings(self) -> SourceOptions:
+        """The options, as a reader understands them."""
+        from mqframe_spark.options import parse_options
+
+        return parse_options(self.options)
 
     def schema(self) -> StructType:
         """The columns, the same for every topic, or those of them that are wanted."""
@@ -46,3 +69,17 @@ class DefaultSource(DataSource):
         from mqframe_spark.stream import StreamReader
 
         return StreamReader(self.settings, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Sends rows as messages."""
+        from mqframe_spark.sink import batch_writer
+        from mqframe_spark.sink_options import parse_sink_options
+
+        return batch_writer(parse_sink_options(self.options), schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        """Sends the rows of each micro-batch as messages."""
+        from mqframe_spark.sink import stream_writer
+        from mqframe_spark.sink_options import parse_sink_options
+
+        return stream_writer(parse_sink_options(self.options), schema, overwrite)

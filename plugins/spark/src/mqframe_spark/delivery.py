@@ -1,0 +1,123 @@
+"""What a task that writes does: sends its rows, and returns when brokers have confirmed all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from mqframe import Producer, ProducerSettings
+from mqframe.core.errors import FixError, MqframeError, RetryError
+from mqframe.core.message import BODY_BYTES_MAX, Message, MessageQueue, SendResult
+from mqframe_spark.key_bytes import UniqueKeys
+from mqframe_spark.lanes import Lanes
+from mqframe_spark.outgoing import Outgoing, OutgoingBatches
+from mqframe_spark.retrying import retrying
+from mqframe_spark.sink_options import SinkOptions
+from mqframe_spark.wire import Wire, connect
+
+GROUP: Final = "SPARK_SINK"
+"""The producer group where none is given."""
+
+
+class Sending(Protocol):
+    """The part of a producer that is used."""
+
+    def send(self, message: Message, *, queue: MessageQueue | None = None, **delay: Any) -> SendResult:
+        """Send one message."""
+        ...
+
+    def send_encoded(self, topic: str, elements: bytes, *, queue: MessageQueue | None = None) -> SendResult:
+        """Send encoded messages."""
+        ...
+
+
+def writable_queues(wire: Wire, topic: str) -> Sequence[MessageQueue]:
+    """The queues of `topic` that can be written. Raises `FixError` for a topic that nobody has."""
+    queues = wire.route(topic).write_queues()
+    if not queues:
+        raise RetryError(
+            f"topic {topic} has no queue to write: its brokers have no master, or forbid writing"
+        )
+    return queues
+
+
+def send_rows(
+    options: SinkOptions, batches: Iterable[pa.RecordBatch], *, idempotence: str = "", where: str = ""
+) -> int:
+    """Send all rows of `batches`, and give their number, once brokers have confirmed them.
+
+    `idempotence`, `where`: as of `OutgoingBatches`. Raises `FixError` for a row that no broker takes,
+    `RetryError` when brokers could not be reached for too long; what was sent before stays.
+    """
+    wire = connect(options.nameserver, options.group or GROUP, options.access)
+    try:
+        settings = ProducerSettings(
+            body_bytes_max=2 * BODY_BYTES_MAX, compress_over_bytes=options.compress_over_bytes
+        )
+        with Producer(
+            options.group or GROUP,
+            nameserver=options.nameserver,
+            settings=settings,
+            **options.access.client_arguments(),
+        ) as producer:
+            outgoing = OutgoingBatches(
+                options,
+                lambda topic: retrying(lambda: writable_queues(wire, topic)),
+                UniqueKeys(producer.client_id),
+                idempotence=idempotence,
+                where=where,
+            )
+            return deliver(producer, outgoing, batches, options.in_flight_requests, where=where)
+    finally:
+        wire.close()
+
+
+def deliver(
+    producer: Sending,
+    outgoing: OutgoingBatches,
+    batches: Iterable[pa.RecordBatch],
+    in_flight: int,
+    *,
+    where: str = "",
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Send the rows of `batches` through `producer`, `in_flight` requests at once; gives their number."""
+    lanes = Lanes(lambda one: _send(producer, one, where, sleep), in_flight)
+    count = 0
+    try:
+        for batch in batches:
+            for one in outgoing.add(batch):
+                count += one.count
+                lanes.put(one)
+        for one in outgoing.rest():
+            count += one.count
+            lanes.put(one)
+        lanes.finish()
+    finally:
+        lanes.close()
+    return count
+
+
+def _send(producer: Sending, one: Outgoing, where: str, sleep: Callable[[float], None]) -> None:
+    def once() -> SendResult:
+        if one.single is not None:
+            return producer.send(one.single, queue=one.queue, **one.delay)
+        return producer.send_encoded(one.topic, one.elements, queue=one.queue)
+
+    try:
+        retrying(once, sleep=sleep)
+    except MqframeError as problem:
+        raise _explained(problem, one, where) from problem
+
+
+def _explained(problem: MqframeError, one: Outgoing, where: str) -> MqframeError:
+    first, last = one.rows
+    rows = f"row {first}" if first == last else f"one of rows {first} to {last}"
+    place = f"topic {one.topic}" + (
+        "" if one.queue is None else f", queue {one.queue.broker_name}/{one.queue.queue_id}"
+    )
+    kind = RetryError if isinstance(problem, RetryError) else FixError
+    return kind(f"{where or 'a partition'}, {rows}: nobody confirmed them for {place}: {problem}")
