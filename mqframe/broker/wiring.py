@@ -51,6 +51,11 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
         DelayMessages(state.delays, identity.name),
     )
     return [
+        # First, for it completes a commit that a crash cut off, and that has to be what the log ends with.
+        TransactionProcessor(
+            HalfQueue(store, offsets, state.inlet, clock), CheckBacks(clients, identity), topics, live, clock,
+            statistics, store.settings.keep_hours * 3_600_000,
+        ),
         SendProcessor(
             store, targets, identity, live, clock, statistics, _unique_ids(state), rules,
             store.settings.flush == "SYNC_FLUSH",
@@ -73,10 +78,6 @@ def make_parts(state: BrokerState, registration: Registration) -> list[Part]:
         ResetProcessor(store, topics, groups, offsets, clients, state.on_reset, identity, live),
         RelayProcessor(store, topics, groups, clients, identity),
         *delay_parts,
-        TransactionProcessor(
-            HalfQueue(store, offsets, state.inlet, clock), CheckBacks(clients, identity), topics, live, clock,
-            statistics, store.settings.keep_hours * 3_600_000,
-        ),
         *make_pop_parts(state, delivered_to),
         AssignmentProcessor(state.modes, topics, groups, clients, registration, identity, live, clock),
         dispatch_lag,

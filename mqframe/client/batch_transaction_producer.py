@@ -7,11 +7,13 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any
 
-from mqframe.client.half_batches import HalfBatches
+from mqframe.client.half_batches import IN_FLIGHT_BYTES_MAX, HalfBatches
 from mqframe.client.known_outcomes import KnownOutcomes
 from mqframe.client.loop_face import LoopFace
 from mqframe.client.producer import AsyncProducer
+from mqframe.client.room import AsyncRoom
 from mqframe.client.transaction_checks import WAITING_MAX, WORKERS, CheckAnswers
+from mqframe.core.budget import Budget
 from mqframe.core.half_batch import EndStatus, PreparedHalf
 from mqframe.core.message import MessageQueue, ReceivedMessage
 from mqframe.core.transaction_outcome import TransactionOutcome
@@ -48,7 +50,10 @@ class AsyncBatchTransactionProducer(AsyncProducer):
         super().__init__(group, **options)
         # Nothing is known without asking: another process may have ended what this one prepared.
         self._answers = CheckAnswers(group, check, KnownOutcomes(), check_workers, checks_waiting_max)
-        self._halves = HalfBatches(self._running, group, self.settings)
+        self._turns = AsyncRoom(
+            Budget(self.settings.in_flight_messages_max, IN_FLIGHT_BYTES_MAX), self._clock
+        )
+        self._halves = HalfBatches(self._running, group, self.settings, self._turns)
 
     async def start(self) -> None:
         """As `AsyncProducer.start`; brokers are answered from now on, once they are known (`queues`)."""
@@ -59,6 +64,7 @@ class AsyncBatchTransactionProducer(AsyncProducer):
         """As `AsyncProducer.stop`; open halves are left to the other producers of the group."""
         if self._sends is not None:
             await self._answers.stop(self.instance)
+        self._turns.close()
         await super().stop()
 
     async def __aenter__(self) -> AsyncBatchTransactionProducer:
@@ -83,7 +89,8 @@ class AsyncBatchTransactionProducer(AsyncProducer):
         have them only where they are halves of their own. `timeout`: for each request, s.
 
         Never sent twice once it may be stored: after `CallTimeout` or `ConnectionLost` there may be a half
-        that nobody ends, about which `check` is asked. Any number of prepares may be under way. Raises
+        that nobody ends, about which `check` is asked. Any number of prepares may be under way; 4 MiB
+        go at once. Raises
         `MessageError`, and as `send`; `AnswerError` 13 for a batch that the broker does not take, and also
         when a half was stored less safely than configured (it is rolled back then).
         """

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from mqframe.client.load import Load
+from mqframe.client.room import Room
 from mqframe.client.sends import Sends
 from mqframe.client.settings import ProducerSettings
 from mqframe.client.transaction_sends import end_request, half_properties, not_durable, prepared_half
@@ -41,6 +42,8 @@ from mqframe.log import get_logger
 
 log = get_logger("client")
 
+IN_FLIGHT_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Batches that wait for their answers at once; well below what a connection takes unsent (8 MiB)."""
 IN_FLIGHT_MAX: Final = 256
 """Single halves, or ends, of one call that wait for their answers at once, count."""
 _RULES: Final = RetryRules(2, FLOW_CONTROL_CODES)
@@ -53,14 +56,19 @@ R = TypeVar("R")
 class HalfBatches:
     """Prepares and ends halves of the producer group `group`.
 
-    `running`: gives the producer's sends, and raises `ClosedError` unless it runs.
+    `running`: gives the producer's sends, and raises `ClosedError` unless it runs. `room`: limits the bytes
+    that wait for their answers; more prepares wait for their turn.
     """
 
-    def __init__(self, running: Callable[[], Sends], group: str, settings: ProducerSettings) -> None:
+    def __init__(
+        self, running: Callable[[], Sends], group: str, settings: ProducerSettings, room: Room
+    ) -> None:
         self._running = running
         self._group = group
         self._body_bytes_max = settings.body_bytes_max
         self._seconds = settings.send_timeout_seconds
+        self._turn_seconds = settings.submit_wait_seconds
+        self._room = room
         self._without: set[str] = set()
 
     async def prepare(
@@ -82,6 +90,8 @@ class HalfBatches:
         sender = self._running().sender
         route = await sender.route(topic, self._seconds if timeout is None else timeout)
         chosen = queue or sender.choose(route)
+        if not self._room.take(len(elements)):
+            await self._room.wait(len(elements), self._turn_seconds)
         try:
             return await self._prepare_in(chosen, message, count, timeout)
         except ConnectError:
@@ -89,6 +99,8 @@ class HalfBatches:
             if queue is not None or other.broker_name == chosen.broker_name:
                 raise
             return await self._prepare_in(other, message, count, timeout)
+        finally:
+            self._room.give(len(elements))
 
     async def end(
         self, halves: Sequence[PreparedHalf], outcome: TransactionOutcome, timeout: float | None = None
