@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -60,12 +62,14 @@ def _batches(options: SourceOptions, span: Span) -> Iterator[pa.RecordBatch]:
     if options.stores:
         from mqframe_spark.file_reading import FileSpanReader
 
+        _settle()
         yield from FileSpanReader(options, span).batches()
     else:
         from mqframe_spark.broker_reading import BrokerSpanReader
         from mqframe_spark.deletions import is_deleted
         from mqframe_spark.wire import connect
 
+        _settle()
         wire = connect(options.nameserver, options.group, options.access)
         try:
             yield from BrokerSpanReader(wire, options, span).batches()
@@ -76,3 +80,13 @@ def _batches(options: SourceOptions, span: Span) -> Iterator[pa.RecordBatch]:
             raise DataLoss(lost(span.queue, span.start, what)) from problem
         finally:
             wire.close()
+
+
+@cache
+def _settle() -> None:
+    """Once in each worker: keep what it has imported out of the garbage collector's sight.
+
+    Spark's daemon collects after every task, and would walk through all modules each time: that took longer
+    than reading a hundred thousand messages.
+    """
+    gc.freeze()
