@@ -1,0 +1,41 @@
+"""Certificates for tests: an authority and what it signed, as files."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import trustme
+
+from mqframe.net.settings import NetSettings
+
+
+class Pems(NamedTuple):
+    """Paths of PEM files."""
+
+    ca: str
+    cert: str
+    key: str
+
+    def server(self, **change: Any) -> NetSettings:
+        """How a server uses them."""
+        return NetSettings(tls_server_cert_file=self.cert, tls_server_key_file=self.key, **change)
+
+    def client(self, **change: Any) -> NetSettings:
+        """How a client trusts them."""
+        return NetSettings(**{"tls": True, "tls_ca_file": self.ca, **change})
+
+
+def make(folder: Path, *names: str, expired: bool = False) -> Pems:
+    """A new authority, and a certificate of it for `names`, by default 127.0.0.1, in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    authority = trustme.CA()
+    past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=2)
+    ends = {"not_after": past} if expired else {}
+    leaf = authority.issue_cert(*(names or ("127.0.0.1", "localhost")), **ends)
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    leaf.private_key_pem.write_to_path(folder / "key.pem")
+    for n, blob in enumerate(leaf.cert_chain_pems):
+        blob.write_to_path(folder / "cert.pem", append=n > 0)
+    return Pems(*(str(folder / f"{name}.pem") for name in ("ca", "cert", "key")))
