@@ -95,4 +95,4 @@ class DeltaTables:
 
     def _table(self, slot: Slot) -> DeltaTable | None:
         path = self._root / slot.topic
-        return DeltaTable(path, without_files=True) if DeltaTable.is_deltatable(str(path)) else None
+        return DeltaTable(path) if DeltaTable.is_deltatable(str(path)) else None

@@ -32,6 +32,7 @@ class ParquetDispatcher(Dispatcher):
     stretch_bytes_max = None  # the worker finds the ends of records by itself
 
     Options = ParquetOptions
+    worker_command: tuple[str, ...] = (sys.executable, "-m", "mqframe_spark.parquet_worker")
 
     def __init__(self, options: ParquetOptions | None = None) -> None:
         """Raises `SettingError` for options that cannot work, so that a broker does not start with them."""
@@ -75,8 +76,7 @@ class ParquetDispatcher(Dispatcher):
             _close(worker)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "mqframe_spark.parquet_worker"]
-        worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        worker = subprocess.Popen(self.worker_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         fields: dict[str, Any] = attrs.asdict(cast("Any", self._options))
         path = fields["path"]
         try:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from mqframe.core.errors import RetryError
+
 STORE_ID_FILE: Final = "parquet-dispatcher.id"
+LOCK_FILE: Final = "parquet-dispatcher.lock"
 TEMPORARY: Final = ".tmp"
+_LOOK_SECONDS: Final = 0.05
 
 
 def store_id(data_directory: Path) -> str:
@@ -20,6 +28,28 @@ def store_id(data_directory: Path) -> str:
         made = uuid.uuid4().hex[:8]
         write_durably(path, (made + "\n").encode())
         return made
+
+
+@contextlib.contextmanager
+def only_one(data_directory: Path, wait_seconds: float) -> Iterator[None]:
+    """Be the only process that lands messages of the store in `data_directory`.
+
+    The one of a broker that was killed may still be busy for a moment. Raises `RetryError` when another has
+    not ended within `wait_seconds`.
+    """
+    with (data_directory / LOCK_FILE).open("wb") as file:
+        until = time.monotonic() + wait_seconds
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise RetryError(
+                        f"another process still makes files of the store in {data_directory}"
+                    ) from None
+                time.sleep(_LOOK_SECONDS)
+        yield
 
 
 def write_durably(path: Path, content: bytes | memoryview) -> None:

@@ -16,11 +16,14 @@ from typing import Any, BinaryIO
 import msgspec
 
 from mqframe.core.errors import MqframeError
+from mqframe_spark.durable_file import only_one
 from mqframe_spark.parquet_options import ParquetOptions
 from mqframe_spark.parquet_writer import ParquetWriter
 
 NICE = 10
 """The broker's own work comes first."""
+FORMER_SECONDS = 30.0
+"""How long the process of a broker that was killed is waited for."""
 
 
 def serve(commands: BinaryIO, answers: BinaryIO) -> None:
@@ -31,11 +34,17 @@ def serve(commands: BinaryIO, answers: BinaryIO) -> None:
     options = ParquetOptions(
         **{**fields, "topics": tuple(fields["topics"])}, path=Path(path) if path else None
     )
+    directory = Path(first["data_directory"])
     try:
-        writer = ParquetWriter(options, Path(first["data_directory"]), first["broker"])
+        with only_one(directory, FORMER_SECONDS):
+            _serve(ParquetWriter(options, directory, first["broker"]), commands, answers)
+    except BrokenPipeError:
+        return  # the broker is gone; its successor starts another process
     except (OSError, MqframeError) as problem:
-        _say(answers, {"error": f"{type(problem).__name__}: {problem}"})
-        return
+        _say(answers, _failure(problem))
+
+
+def _serve(writer: ParquetWriter, commands: BinaryIO, answers: BinaryIO) -> None:
     _say(answers, {"durable": 0, "taken": 0})
     for line in commands:
         _say(answers, _do(writer, msgspec.json.decode(line)))
@@ -50,7 +59,11 @@ def _do(writer: ParquetWriter, command: dict[str, Any]) -> dict[str, Any]:
             durable = writer.roll() if "roll" in command else writer.finish()
         return {"durable": durable, "taken": writer.taken_end}
     except (OSError, MqframeError) as problem:
-        return {"error": f"{type(problem).__name__}: {problem}"}
+        return _failure(problem)
+
+
+def _failure(problem: Exception) -> dict[str, Any]:
+    return {"error": f"{type(problem).__name__}: {problem}"}
 
 
 def _say(answers: BinaryIO, answer: dict[str, Any]) -> None:
@@ -58,9 +71,14 @@ def _say(answers: BinaryIO, answer: dict[str, Any]) -> None:
     answers.flush()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve the broker at the other end of the pipes."""
     os.nice(NICE)
     # Nothing but answers may get into the pipe; logs go where the broker's errors go.
-    with os.fdopen(os.dup(1), "wb") as pipe:
+    with os.fdopen(os.dup(1), "wb", buffering=0) as pipe:
         os.dup2(2, 1)
         serve(sys.stdin.buffer, pipe)
+
+
+if __name__ == "__main__":
+    main()
