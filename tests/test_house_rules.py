@@ -49,7 +49,13 @@ IMPURE = {
 }
 """What `core` may not know: clock, chance and the outer world are handed in."""
 
-PLUGIN_MAY_IMPORT = ("mqframe.core", "mqframe.hooks", "mqframe.store.reader", "mqframe.log")
+PLUGIN_MAY_IMPORT = (
+    "mqframe.core",
+    "mqframe.hooks",
+    "mqframe.store.reader",
+    "mqframe.log",
+    "mqframe.cli.extension",
+)
 
 
 def kernel() -> list[Path]:

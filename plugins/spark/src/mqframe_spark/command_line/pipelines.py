@@ -1,0 +1,156 @@
+"""`mqframe spark run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from mqframe.cli.extension import Json, NameServer
+from mqframe.core.errors import SettingError
+from mqframe_spark import jobs
+from mqframe_spark.command_line.arguments import (
+    Checkpoint,
+    Conf,
+    LogLevel,
+    Master,
+    Options,
+    OptionsFile,
+    Pattern,
+    Topics,
+    pairs,
+    source_options,
+)
+from mqframe_spark.command_line.running import finish, note, session, teller
+
+if TYPE_CHECKING:
+    from mqframe_spark.jobs.pipeline import Pipeline
+
+DEFAULT_SINK: Final = "console"
+SECONDS_MAX: Final = 366 * 86_400
+
+Function = Annotated[
+    str,
+    typer.Argument(
+        metavar="PIPELINE", help="Function that gets the DataFrame: module:function or file.py:function."
+    ),
+]
+Topic = Annotated[str, typer.Option(help="Topic to read.")]
+Mode = Annotated[str, typer.Option(help="broker, or files: straight from --path.")]
+StorePath = Annotated[str, typer.Option(help="Folder of a store, with --mode files.")]
+Sink = Annotated[
+    str, typer.Option(help="Format that a returned DataFrame is written in: console, parquet, mqframe …")
+]
+SinkPath = Annotated[str, typer.Option(help="Option path of the sink.")]
+SinkOptions = Annotated[
+    list[str] | None,
+    typer.Option("--sink-option", help="Option of the sink, key=value; may be given often."),
+]
+OutputMode = Annotated[str, typer.Option(help="append, update or complete, of a returned DataFrame.")]
+AvailableNow = Annotated[
+    bool, typer.Option("--available-now", help="Process what is there now, then end: the default.")
+]
+Continuous = Annotated[
+    float | None, typer.Option(help="Do not end; a micro-batch every so many seconds, 0: at once.")
+]
+Name = Annotated[str, typer.Option(help="Name of the query; by default that of the function.")]
+PyFiles = Annotated[
+    list[str] | None,
+    typer.Option("--py-file", help=".py, .zip or .egg that tasks import; may be given often."),
+]
+
+
+def run(
+    pipeline: Function,
+    topic: Topic = "",
+    topics: Topics = "",
+    pattern: Pattern = "",
+    mode: Mode = "",
+    path: StorePath = "",
+    option: Options = None,
+    options_file: OptionsFile = "",
+    sink: Sink = "",
+    sink_path: SinkPath = "",
+    sink_option: SinkOptions = None,
+    output_mode: OutputMode = "",
+    checkpoint: Checkpoint = "",
+    available_now: AvailableNow = False,
+    continuous: Continuous = None,
+    name: Name = "",
+    master: Master = "local[*]",
+    conf: Conf = None,
+    py_file: PyFiles = None,
+    log_level: LogLevel = "OFF",
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Run a function of yours on the stream of a topic.
+
+    It gets a streaming DataFrame and returns a DataFrame, which goes to --sink; a DataStreamWriter, which
+    gets name, checkpoint and trigger; or a StreamingQuery that it started itself. Run again, the job goes on
+    where the checkpoint says; a micro-batch that was cut off is handed to the sink once more.
+
+    Ctrl-C and SIGTERM wait for the micro-batch under way; a second one does not.
+    """
+    source = source_options(
+        option, options_file, topic=topic, topics=topics, topicPattern=pattern, mode=mode, path=path,
+        nameserver="" if path else nameserver,
+    )  # fmt: skip
+    title = name or pipeline.rpartition(":")[2] or "pipeline"
+    spark_options = jobs.SessionOptions(title, master, pairs("--conf", conf), tuple(py_file or ()), log_level)
+    jobs.check_session(spark_options)
+    writing = pairs("--sink-option", sink_option) | ({"path": sink_path} if sink_path else {})
+    asked = {
+        "--sink": sink, "--sink-path": sink_path, "--sink-option": sink_option,
+        "--output-mode": output_mode, "--checkpoint": checkpoint, "--available-now": available_now,
+        "--continuous": continuous is not None,
+    }  # fmt: skip
+    _check_how(available_now, continuous, output_mode)
+    facts = {"pipeline": pipeline, "sink": sink, **source, **writing}
+    options = jobs.Pipeline(
+        source=source,
+        name=title,
+        checkpoint=jobs.checkpoint_for(checkpoint, title, facts, master),
+        every_seconds=continuous,
+        sink=sink or DEFAULT_SINK,
+        sink_options=writing,
+        output_mode=output_mode or "append",
+        given=frozenset(each for each, value in asked.items() if value),
+    )
+    _carry_out(pipeline, options, spark_options, json)
+
+
+def _check_how(available_now: bool, continuous: float | None, output_mode: str) -> None:
+    if available_now and continuous is not None:
+        raise SettingError("--available-now and --continuous contradict each other; give one of them")
+    if continuous is not None and not 0 <= continuous < SECONDS_MAX:
+        raise SettingError(f"--continuous {continuous}: must be a number of seconds, 0 or more")
+    if output_mode and output_mode not in jobs.OUTPUT_MODES:
+        raise SettingError(f"--output-mode {output_mode}: choose one of {', '.join(jobs.OUTPUT_MODES)}")
+
+
+def _carry_out(text: str, options: Pipeline, spark_options: jobs.SessionOptions, as_json: bool) -> None:
+    function = jobs.load_function(text)
+    check_source(options.source)
+    note(f"{options.name}: checkpoint {options.checkpoint}")
+    stop = jobs.StopRequest()
+    with session(spark_options) as spark:
+        jobs.travel_with_tasks(function)
+        with stop.on_signals():
+            totals = jobs.run_pipeline(spark, function, options, tell=teller(as_json), stop=stop)
+    finish(totals, {"checkpoint": options.checkpoint}, stop, as_json=as_json)
+
+
+def check_source(source: Mapping[str, str]) -> None:
+    """Raise now what Spark would raise when it has started: bad options, a topic that is not there."""
+    from mqframe_spark.options import BATCH_ONLY, parse_options
+    from mqframe_spark.tasks import open_origin
+
+    options = parse_options(source)
+    options.refuse(BATCH_ONLY, "a stream has no end; only batches do")
+    origin = open_origin(options)
+    try:
+        origin.queues()
+    finally:
+        origin.close()

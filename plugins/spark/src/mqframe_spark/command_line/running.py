@@ -1,0 +1,60 @@
+"""A session for one command, what is told while it works, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from mqframe.cli.extension import show_one, write_json
+from mqframe_spark import jobs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from mqframe_spark.jobs.progress import Progress
+    from mqframe_spark.jobs.watching import Tell, Totals
+
+INTERRUPTED: Final = 130
+
+
+@contextmanager
+def session(options: jobs.SessionOptions) -> Iterator[SparkSession]:
+    """A Spark session that ends with the block."""
+    spark = jobs.open_session(options)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def note(text: str) -> None:
+    """Tell people something that is no result."""
+    typer.echo(f"mqframe: {text}", err=True)
+
+
+def teller(as_json: bool) -> Tell:
+    """Writes each micro-batch to standard error as it is done, for people or as one line of JSON."""
+    import msgspec
+
+    def tell(progress: Progress) -> None:
+        text = msgspec.json.encode(progress.row()).decode() if as_json else progress.line()
+        print(text, file=sys.stderr, flush=True)
+
+    return tell
+
+
+def finish(totals: Totals, facts: Mapping[str, str], stop: jobs.StopRequest, *, as_json: bool) -> None:
+    """Show what was done; ends with 130 when Ctrl-C stopped it before it was through."""
+    show_one({**totals.row(), **facts}, as_json=as_json)
+    if totals.stopped and stop.by_interrupt:
+        raise typer.Exit(INTERRUPTED)
+
+
+def show_lines(rows: Sequence[Mapping[str, object]]) -> None:
+    """Write each row as one line of JSON."""
+    for row in rows:
+        write_json(row)

@@ -1,0 +1,85 @@
+"""How far a stream is: Spark's report of one micro-batch, as few numbers and as one line. Plain rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+
+@attrs.frozen
+class Progress:
+    """One micro-batch. `rows`: messages read; `seconds`: how long it took; `backlog`: messages that waited
+    behind it when it was planned, `None` where the source does not say."""
+
+    batch: int
+    rows: int
+    rows_per_second: float
+    seconds: float
+    backlog: int | None
+
+    def line(self) -> str:
+        """For people."""
+        waiting = "" if self.backlog is None else f", {self.backlog:,} waiting"
+        return (
+            f"batch {self.batch}: {self.rows:,} rows in {self.seconds:.1f} s, "
+            f"{self.rows_per_second:,.0f} rows/s{waiting}"
+        )
+
+    def row(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "batch": self.batch,
+            "rows": self.rows,
+            "seconds": self.seconds,
+            "rows_per_second": self.rows_per_second,
+            "backlog": self.backlog,
+        }
+
+
+def read_progress(report: Mapping[str, Any]) -> Progress:
+    """What Spark's report says, as `json.loads(progress.json)` gives it."""
+    milliseconds = report.get("batchDuration") or report.get("durationMs", {}).get("triggerExecution") or 0
+    rows = int(report.get("numInputRows") or 0)
+    seconds = milliseconds / 1000
+    return Progress(
+        batch=int(report["batchId"]),
+        rows=rows,
+        rows_per_second=round(rows / seconds, 1) if seconds else 0.0,
+        seconds=seconds,
+        backlog=_sum(backlog_of(source) for source in report.get("sources", ())),
+    )
+
+
+def backlog_of(source: Mapping[str, Any]) -> int | None:
+    """Messages between where a micro-batch of `source` ended and where its queues did; `None`: not told."""
+    end, latest = offsets(source.get("endOffset")), offsets(source.get("latestOffset"))
+    if latest is None:
+        return None
+    read = end or {}
+    return sum(max(0, head - read.get(queue, head)) for queue, head in latest.items())
+
+
+def offsets(value: Any) -> dict[tuple[str, str], int] | None:
+    """{(topic, "broker/queue"): offset} of an offset in a report; `None` when it is of another source."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if not isinstance(value, Mapping):
+        return None
+    found: dict[tuple[str, str], int] = {}
+    for topic, queues in value.items():
+        for queue, offset in queues.items() if isinstance(queues, Mapping) else ():
+            if not isinstance(offset, int):
+                return None
+            found[topic, queue] = offset
+    return found if found or not value else None
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
