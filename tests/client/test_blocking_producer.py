@@ -8,6 +8,7 @@ import pytest
 
 from mqframe import Admin, Message, MessageQueue, Producer, ProducerSettings
 from mqframe.core.errors import ClosedError, ConnectError, MessageError, RouteError
+from mqframe.core.message_text import encode_elements
 from mqframe.testing.cluster import Cluster
 
 
@@ -34,7 +35,8 @@ def test_send_batch_oneway_and_submit(producer, admin):
     queue = MessageQueue("all", "broker-a", 0)
     assert producer.queues("all") == (queue,)
     assert producer.send(Message("all", b"0"), sharding_key="k").queue_offset == 0
-    assert producer.send_batch([Message("all", b"1"), Message("all", b"2")]).queue_offset == 1
+    pair = [Message("all", b"1"), Message("all", b"2")]
+    assert producer.send_batch(pair).queue_offset == 1
     producer.send_oneway(Message("all", b"3"))
     futures = [producer.submit(Message("all", b"%d" % n)) for n in range(4, 8)]
     results = [future.result(10) for future in futures]
@@ -42,6 +44,7 @@ def test_send_batch_oneway_and_submit(producer, admin):
     for n, result in enumerate(results, 4):
         found = admin.message_by_id(result.offset_message_id)
         assert (found.body, found.message_id) == (b"%d" % n, result.message_id)
+    assert producer.send_encoded("all", encode_elements(pair, ["A", "B"]), queue=queue).queue_offset == 8
 
 
 def test_many_threads_share_one_producer(producer, admin):

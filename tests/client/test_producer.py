@@ -14,7 +14,8 @@ from mqframe import (
     SendStatus,
 )
 from mqframe.core.errors import ClosedError, FixError, MessageError, PluginError, RouteError, SettingError
-from mqframe.hooks.interfaces import QueueSelector
+from mqframe.core.message_text import encode_elements
+from mqframe.hooks.interfaces import QueueSelector, SendHook
 from mqframe.testing.cluster import AsyncCluster
 
 
@@ -123,6 +124,48 @@ def test_a_batch_is_stored_in_order_with_own_keys():
             await producer.send_batch([Message("orders", b"x" * 1000)] * 5)
 
     scene(play, settings=ProducerSettings(body_bytes_max=4000))
+
+
+class Watching(SendHook):
+    name = "watching"
+
+    def __init__(self):
+        self.seen = []
+
+    def before(self, context):
+        self.seen.append((context.message_ids, [(m.topic, m.body, m.tag) for m in context.messages]))
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_encoded_messages_are_stored_as_they_are(hooked):
+    hook = Watching()
+    elements = encode_elements(
+        [Message("orders", b"a", tag="t"), Message("orders", b"b", flag=3)], ["K1", "K2"]
+    )
+
+    async def play(producer, admin, cluster):
+        queue = MessageQueue("orders", "broker-a", 2)
+        result = await producer.send_encoded("orders", elements, queue=queue)
+        assert (result.queue, result.queue_offset) == (queue, 0)
+        found = [await admin.message_by_id(each) for each in result.offset_message_id.split(",")]
+        assert [(m.body, m.tag, m.flag, m.message_id, m.queue_offset) for m in found] == [
+            (b"a", "t", 0, "K1", 0),
+            (b"b", None, 3, "K2", 1),
+        ]
+        anywhere = [(await producer.send_encoded("orders", elements)).queue.queue_id for _ in range(4)]
+        assert sorted(anywhere) == [0, 1, 2, 3]
+        with pytest.raises(MessageError, match="at least one"):
+            await producer.send_encoded("orders", b"")
+        with pytest.raises(MessageError, match="in several batches"):
+            await producer.send_encoded("orders", elements * 60)
+        with pytest.raises(MessageError, match="producers may not"):
+            await producer.send_encoded("SCHEDULE_TOPIC_XXXX", elements)
+        with pytest.raises(FixError):
+            await producer.send_encoded("orders", elements[:-1])
+
+    scene(play, settings=ProducerSettings(body_bytes_max=4000), send_hooks=[hook] if hooked else [])
+    seen = [(("K1", "K2"), [("orders", b"a", "t"), ("orders", b"b", None)])] * 5
+    assert [(tuple(ids), messages) for ids, messages in hook.seen] == (seen if hooked else [])
 
 
 def test_submitted_messages_come_in_order_with_own_keys():

@@ -3,9 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqframe.core.batch import decode_batch
-from mqframe.core.errors import MessageError
+from mqframe.core.errors import BodyError, MessageError
 from mqframe.core.message import Message
-from mqframe.core.message_text import BATCH_PROPERTIES, element_size, encode_elements, message_properties
+from mqframe.core.message_text import (
+    BATCH_PROPERTIES,
+    decode_elements,
+    element_size,
+    encode_elements,
+    message_properties,
+)
 from mqframe.core.properties import decode_properties
 
 words = st.text("abcüß漢", min_size=1, max_size=8)
@@ -33,6 +39,29 @@ def expected(message, unique_id):
 def test_properties_of_a_message_alone(message):
     found = decode_properties(message_properties(message, "ID"))
     assert found == {**expected(message, "ID"), "WAIT": "true"}
+
+
+@given(st.lists(messages, max_size=4))
+def test_elements_are_decoded_as_they_were(given_messages):
+    ids = [f"ID{number}" for number in range(len(given_messages))]
+    found, found_ids = decode_elements("t", encode_elements(given_messages, ids))
+    assert found_ids == ids
+    for message, other in zip(given_messages, found, strict=True):
+        assert (other.topic, other.body, other.tag, list(other.keys), other.flag) == (
+            "t",
+            message.body,
+            message.tag,
+            list(message.keys),
+            message.flag,
+        )
+        assert other.properties == message.properties
+
+
+def test_elements_that_are_none():
+    elements = encode_elements([Message("t", b"body")], ["ID"])
+    assert decode_elements("t", b"") == ([], [])
+    with pytest.raises(BodyError, match="message 0"):
+        decode_elements("t", elements[:-1])
 
 
 def test_wait_is_said():
