@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""How fast Spark reads topics: from store files, and through a broker.
+"""How fast Spark reads topics: from store files, through a broker, and with its own connector from Kafka.
 
-    spark_read.py [--count 5000000] [--parts files,broker]
+    spark_read.py [--count 5000000] [--parts files,broker,kafka]
 
 Messages of 100 B with a tag, a key and what a broker adds, 8 queues, local[2], in batch three times (the
-first is cold) and once as a stream (availableNow, 1 M a trigger, noop sink).
+first is cold) and once as a stream (availableNow, 1 M a trigger, noop sink). Part broker also sends 200
+messages a second to the broker while Spark pulls from it as fast as it can, and tells how long they took.
+Part kafka is spark_kafka.py. The table at the end has the better of the two warm batches.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import pathlib
 import shutil
 import subprocess
@@ -20,6 +23,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import spark_kafka
+
 from mqframe.core.ids import UniqueIds
 from mqframe.core.message import Message
 from mqframe.core.message_text import encode_elements
@@ -28,13 +33,15 @@ from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 
+HERE = pathlib.Path(__file__).resolve().parent
 QUEUES = 8
 TOPIC = "bench"
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 ADDED = b"MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster\x02"
 
+WHOLE = "ids, offsets, times, bodies"
 SETS = {  # what is asked for: columns, and what is computed of them, so that all are looked at
-    "ids, offsets, times, bodies": (
+    WHOLE: (
         "queue_id,queue_offset,msg_id,body,born_timestamp,store_timestamp",
         "count(*), sum(length(body)), sum(octet_length(msg_id)), max(queue_offset), max(store_timestamp)",
     ),
@@ -62,6 +69,10 @@ async def fill(directory: pathlib.Path, count: int) -> None:
     await store.stop()
 
 
+RATES: dict[tuple[str, str], float] = {}
+"""Messages a second by (part, what was read)."""
+
+
 def batches(spark: Any, options: dict[str, str], count: int, name: str) -> None:
     for what, (columns, wanted) in SETS.items():
         rates = []
@@ -71,12 +82,13 @@ def batches(spark: Any, options: dict[str, str], count: int, name: str) -> None:
             row = frame.selectExpr(*wanted.split(", ")).collect()[0]
             rates.append(count / (time.perf_counter() - started))
             assert row[0] == count, row
+        RATES[name, f"batch, {what}"] = max(rates[1:])
         told = "  ".join(f"{rate:9.0f}" for rate in rates)
         print(f"{name} batch, {what:28s} {told} msg/s", flush=True)
 
 
 def stream(spark: Any, options: dict[str, str], count: int, name: str, work: pathlib.Path) -> None:
-    columns = SETS["ids, offsets, times, bodies"][0]
+    columns = SETS[WHOLE][0]
     frame = spark.readStream.format("mqframe").options(**options, columns=columns)
     frame = frame.option("maxOffsetsPerTrigger", "1000000").load()
     started = time.perf_counter()
@@ -90,6 +102,7 @@ def stream(spark: Any, options: dict[str, str], count: int, name: str, work: pat
     seconds = time.perf_counter() - started
     rows = sum(progress.numInputRows for progress in query.recentProgress)
     assert rows == count, rows
+    RATES[name, f"stream, {WHOLE}"] = count / seconds
     print(f"{name} stream, ids, offsets, times, bodies {count / seconds:9.0f} msg/s", flush=True)
 
 
@@ -126,10 +139,52 @@ def broker(work: pathlib.Path, count: int) -> None:
         spark = session()
         options = {"nameserver": "127.0.0.1:32976", "topic": TOPIC}
         batches(spark, options, count, "broker")
+        responsiveness(spark, options, count)
         stream(spark, options, count, "broker", work)
     finally:
         server.terminate()
         server.wait(30)
+
+
+def responsiveness(spark: Any, options: dict[str, str], count: int) -> None:
+    """How long sends take, first alone, then while both tasks pull."""
+    columns, wanted = SETS[WHOLE]
+    frame = spark.read.format("mqframe").options(**options, columns=columns).load()
+
+    def read() -> None:
+        seconds = time.perf_counter() + 5
+        while time.perf_counter() < seconds:
+            assert frame.selectExpr(*wanted.split(", ")).collect()[0][0] == count
+
+    for what, work in (("alone", lambda: time.sleep(5)), ("while Spark pulls", read)):
+        command = [sys.executable, str(HERE / "steady_sends.py"), options["nameserver"], "steady"]
+        sender = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert sender.stdout
+        sender.stdout.readline()
+        work()
+        told = json.loads(sender.communicate()[0])
+        print(
+            f"{told['sends']} sends {what}: p50 {told['p50']} ms  p99 {told['p99']} ms  max {told['max']} ms",
+            flush=True,
+        )
+
+
+def kafka(work: pathlib.Path, count: int) -> None:
+    for what, rates in spark_kafka.measure(count).items():
+        RATES["kafka", f"{what}, {WHOLE}"] = max(rates[1:] or rates)
+        print(f"kafka {what:6s} {'  '.join(f'{rate:9.0f}' for rate in rates)} msg/s", flush=True)
+
+
+def table(parts: list[str]) -> None:
+    """What was measured side by side, with ratios to Kafka's connector."""
+    print(f"{'msg/s':40s}" + "".join(f"{part:>12s}" for part in parts) + "   of kafka")
+    for what in dict.fromkeys(what for _, what in RATES):
+        found = {part: RATES.get((part, what)) for part in parts}
+        own = [rate for part, rate in found.items() if rate is not None and part != "kafka"]
+        base = found.get("kafka")
+        ratios = "  ".join(f"{rate / base:.2f}" for rate in own) if base else ""
+        cells = "".join(f"{rate:12.0f}" if rate is not None else f"{'':12s}" for rate in found.values())
+        print(f"{what:40s}{cells}   {ratios}")
 
 
 def main() -> None:
@@ -137,14 +192,22 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--count", type=int, default=5_000_000)
-    parser.add_argument("--parts", default="files,broker")
+    parser.add_argument("--parts", default="files,broker,kafka")
     arguments = parser.parse_args()
     work = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
-    parts: dict[str, Callable[[pathlib.Path, int], None]] = {"files": files, "broker": broker}
+    parts: dict[str, Callable[[pathlib.Path, int], None]] = {
+        "files": files,
+        "broker": broker,
+        "kafka": kafka,
+    }
+    chosen = arguments.parts.split(",")
     try:
         asyncio.run(fill(work / "store", arguments.count))
-        for name in arguments.parts.split(","):
+        for name in chosen:
+            if name == "kafka" and RATES:
+                session().stop()  # Kafka's comes with a Spark of its own
             parts[name](work, arguments.count)
+        table(chosen)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

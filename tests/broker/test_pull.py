@@ -49,6 +49,47 @@ def test_a_pull_gets_no_more_than_the_broker_allows(run):
     run(scenario)
 
 
+def test_a_reader_in_bulk_gets_more(run):
+    async def scenario(world):
+        await send(world, 100)
+        bulk = {"max_msg_nums": 1000, "max_msg_bytes": 1 << 20, "mqframe_bulk": True}
+        answer = await world.talker.pull("t", **bulk)
+        assert [m.queue_offset for m in decode_records(answer.body)] == list(range(100))
+        answer = await world.talker.pull("t", 90, consumer_group="other", **bulk)
+        assert [m.queue_offset for m in decode_records(answer.body)] == list(range(90, 100))
+        answer = await world.talker.pull("t", **{**bulk, "max_msg_nums": 40})
+        assert answer.ext["nextBeginOffset"] == "40"
+        answer = await world.talker.pull("t", **{**bulk, "mqframe_bulk": False})
+        assert answer.ext["nextBeginOffset"] == "32"
+        await world.talker.ok(UpdateBrokerConfig(), b"maxTransferCountOnBulkPull=50")
+        answer = await world.talker.pull("t", **bulk)
+        assert answer.ext["nextBeginOffset"] == "50"
+        await world.talker.ok(UpdateBrokerConfig(), b"maxTransferBytesOnBulkPull=1000")
+        answer = await world.talker.pull("t", **bulk)
+        assert 1 < len(list(decode_records(answer.body))) < 10
+        assert len(answer.body) <= 1000
+
+    run(scenario)
+
+
+def test_a_reader_in_bulk_gets_as_much_far_behind_the_end(run):
+    async def scenario(world):
+        await send(world, 100)
+        assert (await world.talker.pull("t", max_msg_nums=1000)).ext["nextBeginOffset"] == "8"
+        answer = await world.talker.pull("t", max_msg_nums=1000, max_msg_bytes=1 << 20, mqframe_bulk=True)
+        assert [m.queue_offset for m in decode_records(answer.body)] == list(range(100))
+
+    run(scenario, store={"hot_bytes": 100, "mapped_read_bytes": 0})
+
+
+@pytest.mark.parametrize("line", [b"maxTransferCountOnBulkPull=0", b"maxTransferBytesOnBulkPull=8388608"])
+def test_bulk_has_limits(run, line):
+    async def scenario(world):
+        assert (await world.talker.invoke(UpdateBrokerConfig(), line)).code == 29
+
+    run(scenario)
+
+
 def test_a_message_larger_than_the_allowance_comes_alone(run):
     async def scenario(world):
         await send(world, 2, bytes(300 * 1024))

@@ -9,9 +9,10 @@ import pytest
 from mqframe.client.blocking_producer import Producer
 from mqframe.client.blocking_pull import BlockingPuller, Puller
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError, FixError, RouteError, SettingError
+from mqframe.core.errors import AnswerError, FixError, RetryError, RouteError, SettingError
 from mqframe.core.message import Message, MessageQueue
 from mqframe.core.pull import PullStatus
+from mqframe.core.record import decode_records
 from mqframe.testing.cluster import Cluster
 
 
@@ -61,6 +62,44 @@ def test_outcomes(cluster) -> None:
         first = puller.pull(queue, 0, 1).messages[0]
         assert puller.offset_at(queue, first.store_timestamp) == 0
         assert puller.offset_at(queue, first.store_timestamp + 3_600_000) == 10
+
+
+def test_several_pulls_at_once(cluster) -> None:
+    queue = MessageQueue("facts", "broker-a", 0)
+    with Puller(cluster.nameserver, "jobs") as puller:
+        found = puller.pull_all_raw(queue, [(0, 4), (4, 4), (8, 4), (12, 4)], bulk=True)
+        offsets = [[m.queue_offset for m in decode_records(one.records)] for one in found]
+        assert offsets == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9], []]
+        assert [one.next_offset for one in found] == [4, 8, 10, 10]
+        assert found[3].status is PullStatus.OFFSET_ILLEGAL
+        assert puller.pull_raw(queue, 0, 4) == found[0]
+        even = puller.pull_all_raw(queue, [(0, 32)], "even")
+        assert [m.body for m in decode_records(even[0].records)] == [b"0", b"4", b"8", b"12", b"16"]
+        with pytest.raises(AnswerError, match="9"):
+            puller.pull_all_raw(MessageQueue("facts", "broker-a", 9), [(0, 4)])
+        with pytest.raises(FixError, match="-1"):
+            puller.pull_all_raw(queue, [(0, 4), (-1, 4)])
+
+
+def test_pulls_behind_one_that_failed_for_now_are_left_out(cluster, monkeypatch) -> None:
+    queue = MessageQueue("facts", "broker-a", 0)
+    with Puller(cluster.nameserver, "jobs") as puller:
+        invoke_all = puller._remoting.invoke_all
+
+        def busy(number: int):
+            def invoke(*arguments, **named):
+                answers = invoke_all(*arguments, **named)
+                answers[number].code = ResponseCode.SYSTEM_BUSY
+                return answers
+
+            return invoke
+
+        asked = [(0, 4), (4, 4), (8, 4)]
+        monkeypatch.setattr(puller._remoting, "invoke_all", busy(1))
+        assert [one.next_offset for one in puller.pull_all_raw(queue, asked)] == [4]
+        monkeypatch.setattr(puller._remoting, "invoke_all", busy(0))
+        with pytest.raises(RetryError):
+            puller.pull_all_raw(queue, asked)
 
 
 def test_offsets_of_a_group_are_kept_by_the_broker(cluster) -> None:

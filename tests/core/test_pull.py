@@ -7,6 +7,7 @@ from mqframe.core.frame import Frame
 from mqframe.core.message import MessageQueue
 from mqframe.core.pull import PullStatus, pull_request, read_answer
 from mqframe.core.record import encode_record
+from mqframe.core.requests.fields import encode_fields
 from mqframe.core.tag_filter import TagFilter
 
 QUEUE = MessageQueue("orders", "broker-a", 2)
@@ -86,3 +87,8 @@ def test_damaged_answers_name_broker_and_queue() -> None:
         read_answer(answer(0, record(3, "a")[:-1]), QUEUE, TagFilter(), "b:1")
     with pytest.raises(BodyError, match="nextBeginOffset"):
         read_answer(answer(19, nextBeginOffset="soon"), QUEUE, TagFilter(), "b:1")
+
+
+def test_a_reader_in_bulk_says_so_and_others_say_nothing() -> None:
+    assert encode_fields(pull_request("g", QUEUE, 5, bulk=True))["mqframeBulk"] == "true"
+    assert "mqframeBulk" not in encode_fields(pull_request("g", QUEUE, 5))

@@ -115,6 +115,50 @@ def test_a_sleeper_gets_the_lead_when_the_leader_is_done(
         assert waiting[n].result(20).code == n
 
 
+def test_calls_that_leave_together_are_answered_in_order(
+    server: Thread, client: BlockingClient, pool: ThreadPoolExecutor
+) -> None:
+    requests = [LIST("0"), ROUTE("1"), LIST("2"), ROUTE("3")]
+    together = pool.submit(client.invoke_all, server.address, requests, timeout=20)
+    server.wait_held(2)
+    alone = pool.submit(client.invoke, server.address, ROUTE("4"), timeout=20)
+    assert alone.result(20).ext == {"topic": "4"}
+    for call in reversed(server.held):
+        server.call(call.reply, Reply(int(call.frame.ext["namespace"]) + 10))
+    answers = together.result(20)
+    assert [answer.code for answer in answers] == [10, 0, 12, 0]
+    assert [answer.ext for answer in answers[1::2]] == [{"topic": "1"}, {"topic": "3"}]
+    assert client.in_flight_requests == 0
+    assert client.invoke_all(server.address, []) == []
+
+
+def test_calls_that_leave_together_fail_together(
+    server: Thread, client: BlockingClient, pool: ThreadPoolExecutor
+) -> None:
+    requests = [ROUTE("0"), LIST("1"), ROUTE("2")]
+    with pytest.raises(CallTimeout, match=r"GetKvlistByNamespace \(219\) within 0"):
+        client.invoke_all(server.address, requests, timeout=0.05)
+    server.wait_held()
+    lost = pool.submit(client.invoke_all, server.address, requests, timeout=20)
+    server.wait_held()
+    [peer] = server.server.peers
+    server.call(peer.close, "test")
+    with pytest.raises(ConnectionLost):
+        lost.result(20)
+    assert client.in_flight_requests == 0
+    answers = client.invoke_all(server.address, [ROUTE("3"), ROUTE("4")], timeout=20)
+    assert [answer.ext for answer in answers] == [{"topic": "3"}, {"topic": "4"}]
+
+
+def test_no_more_leave_together_than_may_be_in_flight(server: Thread) -> None:
+    client = BlockingClient(SystemClock(), NetSettings(in_flight_requests_max=2))
+    with pytest.raises(TooMuchInFlight, match="2 requests wait"):
+        client.invoke_all(server.address, [ROUTE("t")] * 3)
+    assert client.in_flight_requests == 0
+    assert len(client.invoke_all(server.address, [ROUTE("t")] * 2)) == 2
+    client.close()
+
+
 def test_an_answer_that_does_not_come_in_time(
     server: Thread, client: BlockingClient, pool: ThreadPoolExecutor
 ) -> None:

@@ -446,3 +446,29 @@ def test_stopping_ends_what_is_served_and_closes_connections() -> None:
 def test_an_empty_answer_has_no_fields() -> None:
     assert Reply().fields() is None
     assert Reply(header=NoHeader()).fields() == {}
+
+
+def test_after_a_long_answer_the_others_are_served_first() -> None:
+    order: list[str] = []
+
+    def long(call: Call) -> Reply:
+        order.append(f"long {call.frame.opaque}")
+        asyncio.get_running_loop().call_soon(order.append, "others")
+        return Reply(0, body=bytes(300_000))
+
+    def short(call: Call) -> Reply:
+        order.append(f"short {call.frame.opaque}")
+        asyncio.get_running_loop().call_soon(order.append, "others")
+        return Reply(0, body=bytes(30_000))
+
+    async def scenario() -> list[int]:
+        async with serving({1: long, 2: short}) as (_, raw, _port):
+            raw.send(*(Frame(1, n) for n in range(3)))
+            answers = [await raw.frame() for _ in range(3)]
+            raw.send(*(Frame(2, n) for n in range(2)))
+            answers += [await raw.frame() for _ in range(2)]
+            return [len(answer.body) for answer in answers]
+
+    assert run(scenario) == [300_000] * 3 + [30_000] * 2
+    assert order[:6] == ["long 0", "others", "long 1", "others", "long 2", "others"]
+    assert order[6:] == ["short 0", "short 1", "others", "others"]
