@@ -6,7 +6,7 @@ import ipaddress
 import os
 import socket
 import time
-from typing import Any
+from typing import Final
 
 import attrs
 
@@ -25,8 +25,21 @@ def with_nameserver(client: ClientSettings | None, nameserver: str) -> ClientSet
     settings = client or ClientSettings()
     if not nameserver:
         return settings
-    values: dict[str, Any] = {a.name: getattr(settings, a.name) for a in attrs.fields(ClientSettings)}  # type: ignore[arg-type]
-    return ClientSettings(**{**values, "nameserver": nameserver})
+    return attrs.evolve(settings, nameserver=nameserver)  # type: ignore[misc]
+
+
+BROADCASTING_INSTANCE: Final = "DEFAULT"
+"""Instance name of broadcasting members that are given none, as in the reference. Two of one group on one
+machine need names of their own."""
+
+
+def consumer_client(client: ClientSettings | None, nameserver: str, *, broadcasting: bool) -> ClientSettings:
+    """`client` of a consumer, as `with_nameserver`; a broadcasting one has an instance name."""
+    settings = with_nameserver(client, nameserver)
+    if not broadcasting or settings.instance_name:
+        return settings
+    # Local offsets lie under the client id, which must be the same after a restart.
+    return attrs.evolve(settings, instance_name=BROADCASTING_INSTANCE)  # type: ignore[misc]
 
 
 def local_ip(settings: ClientSettings) -> str:

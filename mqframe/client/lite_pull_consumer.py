@@ -15,10 +15,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 
-import attrs
-
 from mqframe.client.consume_from import beginning
-from mqframe.client.identity import with_nameserver
+from mqframe.client.identity import consumer_client
 from mqframe.client.instance import ClientInstance
 from mqframe.client.interests import Expression, Interests
 from mqframe.client.lite_membership import LiteMembership, LitePlan
@@ -26,7 +24,6 @@ from mqframe.client.lite_pull_options import AssignmentListener, QueuesListener
 from mqframe.client.lite_pull_settings import LitePullSettings
 from mqframe.client.offset_choice import OffsetChoice
 from mqframe.client.offsets import QueueOffsets
-from mqframe.client.push_consumer import BROADCASTING_INSTANCE
 from mqframe.client.queue_watch import QueueWatch
 from mqframe.client.settings import ClientSettings
 from mqframe.core.bodies import ConsumerData
@@ -81,19 +78,19 @@ class AsyncLitePullConsumer:
         self.auto_commit = auto_commit
         self.settings = settings or LitePullSettings()
         self._start_at = beginning(consume_from)
-        self._client = with_nameserver(client, nameserver)
-        if broadcasting and not self._client.instance_name:
-            # Local offsets lie under the client id, which must be the same after a restart.
-            self._client = attrs.evolve(self._client, instance_name=BROADCASTING_INSTANCE)  # type: ignore[misc]
+        self._client = consumer_client(client, nameserver, broadcasting=broadcasting)
         self._net = net
         self._clock: LoopClock = clock or SystemClock()
         self._plugins = plugins or default_manager()
         self._strategy: AllocationStrategy = self._plugins.create("allocation", allocate, allocate_options)
         self._hooks: tuple[ConsumeHook, ...] = self._plugins.create_all("consume_hook", consume_hooks)
         self._rpc_hooks = self._plugins.create_all("rpc_hook", rpc_hooks)
-        chosen = offset_store or ("local" if broadcasting else "remote")
         self._store = OffsetChoice(
-            self._plugins, chosen, offset_store_options, self.settings.offset_directory
+            self._plugins,
+            offset_store,
+            offset_store_options,
+            self.settings.offset_directory,
+            broadcasting=broadcasting,
         )
         self._shared = instance
         self._interests = Interests(group, self._clock.now_ms)

@@ -13,10 +13,15 @@ from mqframe.hooks.manager import PluginManager
 class OffsetChoice:
     """An offset store by name, class or object, with its options. `directory`: where local files may lie.
 
+    By default "remote", and "local" for a `broadcasting` member.
+
     Raises `PluginError` for a name that stands for none.
     """
 
-    def __init__(self, plugins: PluginManager, choice: object, options: object, directory: Path) -> None:
+    def __init__(
+        self, plugins: PluginManager, choice: object, options: object, directory: Path, *, broadcasting: bool
+    ) -> None:
+        choice = choice or ("local" if broadcasting else "remote")
         self._plugins = plugins
         self._choice = choice
         self._options = options

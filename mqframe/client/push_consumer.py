@@ -15,12 +15,11 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Final, TypeVar
-
-import attrs
+from typing import TypeVar
 
 from mqframe.client.consume_from import beginning
 from mqframe.client.consumer_settings import ConsumerSettings
+from mqframe.client.identity import consumer_client
 from mqframe.client.instance import ClientInstance
 from mqframe.client.listener import ListenerFunction, Subscription, subscription
 from mqframe.client.membership import ConsumerPlan, Membership
@@ -38,10 +37,6 @@ from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
 L = TypeVar("L", bound=ListenerFunction)
-
-BROADCASTING_INSTANCE: Final = "DEFAULT"
-"""Instance name of broadcasting members that are given none, as in the reference. Two of one group on one
-host need names of their own."""
 
 
 class AsyncPushConsumer:
@@ -86,12 +81,7 @@ class AsyncPushConsumer:
         self.ordered = ordered
         self.settings = settings or ConsumerSettings()
         self._begin = beginning(consume_from)
-        self._client = client or ClientSettings()
-        if nameserver:
-            self._client = attrs.evolve(self._client, nameserver=nameserver)  # type: ignore[misc]
-        if broadcasting and not self._client.instance_name:
-            # Local offsets lie under the client id, which must be the same after a restart.
-            self._client = attrs.evolve(self._client, instance_name=BROADCASTING_INSTANCE)  # type: ignore[misc]
+        self._client = consumer_client(client, nameserver, broadcasting=broadcasting)
         self._net = net
         self._clock: LoopClock = clock or SystemClock()
         self._plugins = plugins or default_manager()
@@ -100,9 +90,10 @@ class AsyncPushConsumer:
         self._rpc_hooks = self._plugins.create_all("rpc_hook", rpc_hooks)
         self._store = OffsetChoice(
             self._plugins,
-            offset_store or ("local" if broadcasting else "remote"),
+            offset_store,
             offset_store_options,
             self.settings.offset_directory,
+            broadcasting=broadcasting,
         )
         self._shared = instance
         self._subscriptions: dict[str, Subscription] = {}
