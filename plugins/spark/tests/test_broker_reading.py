@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 from mqframe_spark import broker_reading, pull_window
 from mqframe_spark.broker_reading import BrokerSpanReader
@@ -7,6 +9,7 @@ from mqframe_spark.tasks import QueueSpan, read_partition
 
 from mqframe.core.errors import ConnectionLost, GiveUpError
 from mqframe.core.pull import PullStatus, RawPull
+from mqframe.core.record import RecordError
 
 
 def reader(wire, queue, start: int, end: int, sleep=lambda seconds: None, **options) -> BrokerSpanReader:
@@ -100,3 +103,117 @@ def test_the_stand_in_for_no_partitions_reads_nothing() -> None:
 
 def test_a_partition_shows_what_it_is(wire) -> None:
     assert repr(QueueSpan(Span(wire.add(1, 1), 3, 9))) == "QueueSpan(t, a/1, 3..9)"
+
+
+# Several pulls at once
+
+
+@pytest.mark.parametrize("per_pull", [1, 3, 32, 4096])
+@pytest.mark.parametrize("count", [1, 2, 100, 700])
+def test_all_is_read_whatever_answers_hold(wire, per_pull, count) -> None:
+    wire.per_pull = per_pull
+    queue = wire.add(0, count, begin=40)
+    assert read(wire, queue, 40, 40 + count) == list(range(40, 40 + count))
+    pulls = sum(map(len, wire.asked))
+    assert pulls <= -(-count // per_pull) + 1
+
+
+def test_the_next_pulls_are_asked_before_the_first_is_answered(wire) -> None:
+    queue = wire.add(0, 100)
+    read(wire, queue, 0, 100)
+    assert wire.asked[0] == [(0, 100)]
+    assert wire.asked[1][:3] == [(3, 3), (6, 3), (9, 3)]
+    assert len(wire.asked[1]) == pull_window.PULLS_MAX
+    assert wire.calls.count("pull") == 3
+
+
+def test_answers_of_changing_lengths(wire, monkeypatch) -> None:
+    queue = wire.add(0, 500)
+    lengths = itertools.cycle([32, 32, 8, 1, 31, 0, 7])
+    answer = wire._answer
+
+    def changing(queue, offset, most):
+        return answer(queue, offset, min(most, next(lengths)))
+
+    monkeypatch.setattr(wire, "per_pull", 99)
+    monkeypatch.setattr(wire, "_answer", changing)
+    assert read(wire, queue, 0, 500) == list(range(500))
+
+
+def test_only_the_first_answers_came(wire, monkeypatch) -> None:
+    queue = wire.add(0, 200)
+    pull = wire.pull
+    monkeypatch.setattr(wire, "pull", lambda queue, asked, expression: pull(queue, asked, expression)[:2])
+    assert read(wire, queue, 0, 200) == list(range(200))
+
+
+def test_a_later_answer_that_says_that_the_queue_ends_is_asked_for_again(wire, monkeypatch) -> None:
+    queue = wire.add(0, 60)
+    answer = wire._answer
+    told: list[int] = []
+
+    def moved(queue, offset, most):
+        if offset == 30 and not told:
+            told.append(offset)
+            return RawPull(PullStatus.OFFSET_ILLEGAL, b"", 3, 0, 30)
+        return answer(queue, offset, most)
+
+    monkeypatch.setattr(wire, "_answer", moved)
+    assert read(wire, queue, 0, 60) == list(range(60))
+    assert told == [30]
+
+
+def test_retention_that_overtakes_later_pulls_is_a_loss(wire, monkeypatch) -> None:
+    queue = wire.add(0, 60)
+    answer = wire._answer
+
+    def removed(queue, offset, most):
+        if 3 <= offset < 40:
+            return RawPull(PullStatus.OFFSET_ILLEGAL, b"", 40, 40, 60)
+        return answer(queue, offset, most)
+
+    monkeypatch.setattr(wire, "_answer", removed)
+    with pytest.raises(DataLoss, match="offset 3 is needed, but the oldest that is kept is 40"):
+        read(wire, queue, 0, 60)
+    assert read(wire, queue, 0, 60, fail_on_data_loss=False) == [0, 1, 2, *range(40, 60)]
+
+
+def test_a_hole_in_a_later_answer_is_a_loss(wire) -> None:
+    queue = wire.add(0, 50)
+    wire.messages[queue][20] = wire.messages[queue][21]
+    with pytest.raises(DataLoss, match="offset 20 is needed, but the oldest that is kept is 21"):
+        read(wire, queue, 0, 50)
+
+
+@pytest.mark.parametrize("tags", ["*", "tag1 || tag2"])
+def test_records_out_of_order_are_never_given_out_twice(wire, tags) -> None:
+    queue = wire.add(0, 50)
+    messages = wire.messages[queue]
+    messages[20], messages[19] = messages[19], messages[19]
+    with pytest.raises(RecordError, match="out of order"):
+        read(wire, queue, 18, 50, tags=tags, fail_on_data_loss=False)
+
+
+def test_a_cut_answer_is_an_error(wire, monkeypatch) -> None:
+    queue = wire.add(0, 5)
+    cut = RawPull(PullStatus.FOUND, b"".join(wire.messages[queue])[:-7], 5, 0, 5)
+    monkeypatch.setattr(wire, "pull", lambda queue, asked, expression: [cut])
+    with pytest.raises(RecordError, match="begins no whole record"):
+        read(wire, queue, 0, 5)
+
+
+def test_passing_faults_of_later_pulls_are_borne(wire) -> None:
+    queue = wire.add(0, 200)
+    batches = reader(wire, queue, 0, 200).batches()
+    wire.faults = [ConnectionLost("gone")]
+    offsets = [offset for batch in batches for offset in batch.column("queue_offset").to_pylist()]
+    assert offsets == list(range(200))
+
+
+def test_bodies_survive_their_answers(wire, monkeypatch) -> None:
+    monkeypatch.setattr(broker_reading, "BATCH_BYTES", 900)
+    queue = wire.add(0, 120)
+    batches = list(reader(wire, queue, 0, 120, columns=("body", "commitlog_offset")).batches())
+    assert [row for batch in batches for row in batch.to_pylist()] == [
+        {"body": b"body %d" % n, "commitlog_offset": 1000 * n} for n in range(120)
+    ]
