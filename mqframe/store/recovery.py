@@ -129,6 +129,7 @@ class Recovery:
     def _check(self, start: int, commits: deque[int]) -> tuple[int, int, int]:
         newest = records = 0
         position = start
+        last: LogRecord | None = None
         for file in self._log.files:
             if position >= file.base + self._log.file_bytes or position < file.base:
                 continue
@@ -137,13 +138,17 @@ class Recovery:
                 position = record.end
                 newest = max(newest, record.store_timestamp)
                 records += 1
-                if record.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_COMMIT:
-                    commits.append(record.physical_offset)
-                elif commits:
-                    commits.clear()
+                if last is not None:
+                    _note(last, commits)
+                last = record
             if position - file.base < self._log.file_bytes and not is_blank(file.view, position - file.base):
                 break
             position = file.base + self._log.file_bytes
+        if last is not None and last.end == position and last.properties.endswith("\0"):
+            # No text ends so: the write of the last record was cut off in its properties, which have no CRC.
+            position = last.physical_offset
+        elif last is not None:
+            _note(last, commits)
         return newest, records, self._before_empty_files(position)
 
     def _before_empty_files(self, end: int) -> int:
@@ -175,6 +180,13 @@ class Recovery:
             if stale:
                 log.warning("the log ends at a damaged or unfinished record", offset=end)
             self._log.cut(end)
+
+
+def _note(record: LogRecord, commits: deque[int]) -> None:
+    if record.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_COMMIT:
+        commits.append(record.physical_offset)
+    elif commits:
+        commits.clear()
 
 
 def encode_ends(ends: QueueEnds) -> bytes:

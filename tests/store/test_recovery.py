@@ -6,8 +6,10 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from mqframe.core.errors import Refusal
 from mqframe.core.record import decode_records
 
 
@@ -258,3 +260,55 @@ def test_checkpoint_limits_what_is_checked(opened, message, clock, tmp_path):
     assert 0 < store.recovered.records < 31
     assert bodies(store) == expected(31)
     assert [len(store.query("t", f"k{n}", 9).records) for n in range(31)] == [1] * 31
+
+
+@pytest.mark.parametrize("lost", [1, 5, 20])
+def test_a_write_that_was_cut_off_in_the_properties(opened, message, tmp_path, lost):
+    store = opened()
+    fill(store, message, 3)
+    end = store.max_offset
+    store.abandon()
+    with last_file(tmp_path / "store").open("r+b") as log:
+        log.seek(end - lost)
+        log.write(bytes(lost))
+    store = opened()
+    assert bodies(store) == expected(2)
+    assert store.query("t", "k2", 9).records == []
+    fill(store, message, 1, 2)
+    assert bodies(store) == expected(3)
+    assert store.max_offset == end
+
+
+def test_the_committed_messages_that_a_log_ends_with(opened, message):
+    def put(sys_flag, body=b"x"):
+        return store.put(msgspec.structs.replace(message("t", 0, body), sys_flag=sys_flag)).commit_log_offset
+
+    store = opened(commit_log_file_bytes=4096)
+    assert store.recovered.last_commits == ()
+    put(8)
+    put(0)
+    found = tuple(put(8, b"%d" % number * 500) for number in range(9))
+    store.abandon()
+    store = opened(commit_log_file_bytes=4096)
+    assert store.recovered.last_commits == found
+    put(0)
+    store.abandon()
+    assert opened(commit_log_file_bytes=4096).recovered.last_commits == ()
+
+
+def test_room_is_made_in_one_file(opened, message):
+    store = opened(commit_log_file_bytes=4096)
+    store.put(message("t", 0, b"x" * 2000))
+    store.make_room(1000)
+    assert store.max_offset < 4096
+    store.make_room(2500)
+    assert store.max_offset == 4096
+    store.make_room(4088)
+    assert store.max_offset == 4096
+    with pytest.raises(Refusal, match="does not fit a commit-log file of 4096 bytes"):
+        store.make_room(4089)
+    fill(store, message, 1)
+    assert bodies(store) == [b"x" * 2000, *expected(1)]
+    stop(store)
+    with pytest.raises(Refusal, match="has stopped"):
+        store.make_room(1)
