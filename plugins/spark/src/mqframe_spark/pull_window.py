@@ -43,7 +43,7 @@ class PullWindow:
         """`counts`: messages that the first answers to `asked` had, of `size_bytes` together."""
         for (_, most), count in zip(asked, counts, strict=False):
             # One that gave all it was asked for tells nothing, unless nobody asks for more.
-            if 0 < count and (count < most or most == PULL_MESSAGES):
+            if count > 0 and (count < most or most == PULL_MESSAGES):
                 self._step = count - count // _MARGIN if count >= 4 * _MARGIN else count
         total = sum(counts)
         if total and self._step:
