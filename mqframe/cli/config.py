@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from mqframe.cli.commands import new_app
 from mqframe.cli.output import Json, show
+
+_SECRET: Final = re.compile("secret|password|token|credential", re.IGNORECASE)
 
 app = new_app(help="Look at settings.")
 
@@ -51,7 +54,8 @@ def show_settings(
     rows += [
         {
             "setting": f"plugins.{name}.{key}",
-            "value": _plain(value, json),
+            # What a plugin keeps secret is known to it alone, and it is not imported for this.
+            "value": "(secret)" if _SECRET.search(key) else _plain(value, json),
             "origin": given.origins[key],
             "meaning": "",
         }

@@ -45,22 +45,28 @@ def setting(
     conf: str | None = None,
     from_conf: Callable[[str], Any] | None = None,
     factory: Callable[[], Any] | None = None,
+    secret: bool = False,
 ) -> Any:
     """One field of a settings class. `doc` states meaning and unit; `check` refuses bad values.
 
     `from_conf` turns the text of the `broker.conf` key into the field's value where the two are written
-    differently; it raises ValueError for text that means nothing.
+    differently; it raises ValueError for text that means nothing. `secret`: the value shows nowhere.
     """
 
     def validate(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
         problem = check(value) if check else None
         if problem:
-            raise SettingError(f"{instance.SECTION}.{attribute.name} = {value!r}: {problem}")
+            raise SettingError(f"{instance.SECTION}.{attribute.name} = {shown(value, secret)}: {problem}")
 
-    metadata = {"doc": doc, "conf": conf, "from_conf": from_conf}
+    metadata = {"doc": doc, "conf": conf, "from_conf": from_conf, "secret": secret}
     if factory is not None:
-        return attrs.field(factory=factory, validator=validate, metadata=metadata)
-    return attrs.field(default=default, validator=validate, metadata=metadata)
+        return attrs.field(factory=factory, validator=validate, metadata=metadata, repr=not secret)
+    return attrs.field(default=default, validator=validate, metadata=metadata, repr=not secret)
+
+
+def shown(value: object, secret: bool) -> str:
+    """`value` for people to read; of a secret only that it is there."""
+    return "(secret)" if secret else repr(value)
 
 
 def at_least(low: float) -> Check:

@@ -85,7 +85,8 @@ class PluginManager:
         if isinstance(choice, type) or (callable(choice) and not _fits(choice, wanted)):
             made = _call(title, choice, build(title, choice, options), arguments)
         elif options:
-            raise PluginError(f"{title} is an object already; options {options!r} cannot be applied to it")
+            names = ", ".join(map(str, options)) if isinstance(options, Mapping) else type(options).__name__
+            raise PluginError(f"{title} is an object already; options ({names}) cannot be applied to it")
         if not _fits(made, wanted):
             assert wanted.interface is not None
             raise PluginError(f"{title} is no {wanted.interface.__name__} but a {type(made).__qualname__}")

@@ -9,6 +9,7 @@ import attrs
 
 from mqframe.core.errors import PluginError, SettingError
 from mqframe.core.field_types import convert, field_types, name_of
+from mqframe.core.settings import shown
 
 
 @attrs.frozen
@@ -51,13 +52,14 @@ def build(name: str, factory: Any, given: object) -> Any:
     declared = options_class(factory)
     if declared is None:
         if given:
-            raise SettingError(f"plugin {name} takes no options, but got {given!r}")
+            raise SettingError(f"plugin {name} takes no options, but got {_without_values(given)}")
         return None
     if isinstance(given, declared):
         return given
     if given is not None and not isinstance(given, Mapping):
         raise SettingError(
-            f"options of plugin {name} must be a table or a {declared.__qualname__}, not {given!r}"
+            f"options of plugin {name} must be a table or a {declared.__qualname__}, "
+            f"not a {type(given).__qualname__}"
         )
     return _from_table(name, declared, given or {})
 
@@ -77,7 +79,8 @@ def _from_table(name: str, declared: type[Any], table: Mapping[str, Any]) -> Any
         try:
             values[fields[key].alias] = convert(value, kinds[key])
         except ValueError as problem:
-            raise SettingError(f"{_place(name, key, table)} = {value!r}: {problem}") from None
+            said = shown(value, fields[key].metadata.get("secret", False))
+            raise SettingError(f"{_place(name, key, table)} = {said}: {problem}") from None
         check = fields[key].validator
         if check is not None:
             try:
@@ -91,6 +94,11 @@ def _place(name: str, key: str, table: Mapping[str, Any]) -> str:
     """What to call an option in a message; with its origin where the configuration knows it."""
     origin = getattr(table, "origins", {}).get(key)
     return f"option {key} of plugin {name}" + (f" from {origin}" if origin else "")
+
+
+def _without_values(given: object) -> str:
+    # Whose options they are is unknown here, and so is which of them are secret.
+    return ", ".join(map(str, given)) if isinstance(given, Mapping) else f"a {type(given).__qualname__}"
 
 
 def _default(field: attrs.Attribute[Any]) -> str:
