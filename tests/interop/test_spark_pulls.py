@@ -1,4 +1,4 @@
-"""The Spark source's readers on Apache's broker and on ours: all that was sent, at the offsets it was sent to."""
+"""The Spark source's readers on Apache's broker and on ours: all that was sent comes, at its offset."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mqframe import Message, MessageQueue, Producer
 
 pytest.importorskip("mqframe_spark", reason="the Spark plugin is not installed")
 
-from mqframe_spark.access import parse_access  # noqa: E402
-from mqframe_spark.broker_reading import BrokerSpanReader  # noqa: E402
-from mqframe_spark.given import Given  # noqa: E402
-from mqframe_spark.options import SourceOptions  # noqa: E402
-from mqframe_spark.positions import Span  # noqa: E402
-from mqframe_spark.wire import Remoting  # noqa: E402
+from mqframe_spark.access import parse_access
+from mqframe_spark.broker_reading import BrokerSpanReader
+from mqframe_spark.given import Given
+from mqframe_spark.options import SourceOptions
+from mqframe_spark.positions import Span
+from mqframe_spark.wire import Remoting
 
 COUNT = 5000
 

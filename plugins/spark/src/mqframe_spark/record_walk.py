@@ -35,7 +35,7 @@ def walk(body: Body) -> tuple[Offsets, Offsets]:
             sizes.append(np.full(count, size))
             at += count * size
             continue
-        passed = []
+        passed: list[int] = []
         while at < end and len(passed) < _STEPS:
             passed.append(at)
             at += _size_at(body, at)
@@ -54,7 +54,8 @@ def numbers_at(body: Body, starts: Offsets, sizes: Offsets, place: int) -> Offse
         kind, stride = np.dtype(">i8"), int(sizes[0])
         return np.ndarray(count, kind, body, int(starts[0]) + place, (stride,)).astype(np.int64)
     raw = np.frombuffer(body, np.uint8)
-    return raw[starts[:, None] + np.arange(place, place + 8)].view(">i8")[:, 0].astype(np.int64)
+    found: Offsets = raw[starts[:, None] + np.arange(place, place + 8)].view(">i8")[:, 0].astype(np.int64)
+    return found
 
 
 def _size_at(body: Body, at: int) -> int:
