@@ -75,7 +75,8 @@ class LoopFace:
 
     def begin(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
         """Have the coroutine that `work` makes run on the loop; gives its future. Raises `ClosedError`."""
-        return asyncio.run_coroutine_threadsafe(work(), self._running().loop)
+        loop = self._running().loop
+        return asyncio.run_coroutine_threadsafe(work(), loop)
 
     def do(self, action: Callable[[], T]) -> T:
         """The result of `action`, called on the loop, and right here while there is none."""
