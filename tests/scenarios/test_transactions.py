@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import select
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scenarios.killed_server import Server, until
 
 from mqframe import (
     AsyncTransactionProducer,
@@ -38,38 +34,6 @@ from mqframe.testing.manual_clock import ManualClock
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 
 
-class Server:
-    """`mqframe server` as a child process that checks transactions often."""
-
-    def __init__(self, data: Path) -> None:
-        command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", "0", "--broker-port", "0"]
-        command += ["--data", str(data), "--set", "store.disk_limits=false"]
-        for pair in (
-            "broker.transaction_timeout_ms=200",
-            "broker.transaction_check_interval_ms=100",
-            "broker.transaction_check_max=1000",
-            "store.commit_log_file_bytes=1048576",
-            "store.index_slots=1000",
-            "store.index_entries=4000",
-        ):
-            command += ["--set", pair]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout
-        ready, _, _ = select.select([self.process.stdout], [], [], 60)
-        line = self.process.stdout.readline() if ready else ""
-        if "ready" not in line:
-            self.process.kill()
-            pytest.fail(f"the server did not come up: {line!r}")
-        self.nameserver = next(word.split("=")[1] for word in line.split() if word.startswith("nameserver="))
-
-    def kill(self) -> None:
-        """SIGKILL, in the middle of whatever it does."""
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        assert self.process.stdout
-        self.process.stdout.close()
-
-
 def delivered(data: Path) -> list[bytes]:
     reader = StoreReader(data / "store")
     return sorted(
@@ -77,28 +41,6 @@ def delivered(data: Path) -> list[bytes]:
         for queue_id in reader.queue_ids("orders")
         for message in reader.records("orders", queue_id, *reader.queue_range("orders", queue_id))
     )
-
-
-def until(true: Callable[[], object], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[[], Server]]:
-    """Starts servers, one after the other, on one data directory."""
-    started: list[Server] = []
-
-    def start() -> Server:
-        started.append(Server(tmp_path / "data"))
-        return started[-1]
-
-    yield start
-    for server in started:
-        if server.process.poll() is None:
-            server.kill()
 
 
 def test_a_broker_killed_between_half_and_commit(serve: Callable[[], Server], tmp_path: Path) -> None:
