@@ -272,5 +272,8 @@ def test_a_topic_that_is_not_there() -> None:
         raise FixError(f"no topic {topic}")
 
     cut = OutgoingBatches(SinkOptions("ns:1"), ask, UniqueKeys("127.0.0.1@1"))
-    with pytest.raises(FixError, match="no topic orders"):
+    with pytest.raises(MessageError, match="row 0: column topic = 'orders': no name server knows it"):
         sent(cut, simple(1, topic=["orders"]))
+    named = OutgoingBatches(SinkOptions("ns:1", "orders"), ask, UniqueKeys("127.0.0.1@1"))
+    with pytest.raises(FixError, match="no topic orders"):
+        sent(named, simple(1))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
 from mqframe import Producer, ProducerSettings
-from mqframe.core.errors import FixError, MqframeError, RetryError
+from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError
 from mqframe.core.message import BODY_BYTES_MAX, Message, MessageQueue, SendResult
 from mqframe_spark.key_bytes import UniqueKeys
 from mqframe_spark.lanes import Lanes
@@ -25,7 +25,15 @@ GROUP: Final = "SPARK_SINK"
 class Sending(Protocol):
     """The part of a producer that is used."""
 
-    def send(self, message: Message, *, queue: MessageQueue | None = None, **delay: Any) -> SendResult:
+    def send(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        delay: float | None = None,
+        deliver_at: int | None = None,
+        delay_level: int | None = None,
+    ) -> SendResult:
         """Send one message."""
         ...
 
@@ -42,6 +50,20 @@ def writable_queues(wire: Wire, topic: str) -> Sequence[MessageQueue]:
             f"topic {topic} has no queue to write: its brokers have no master, or forbid writing"
         )
     return queues
+
+
+def find_queues(
+    wire: Wire, topic: str, *, sleep: Callable[[float], None] = time.sleep
+) -> Sequence[MessageQueue]:
+    """As `writable_queues`, with some patience: name servers forget a topic while its broker starts again."""
+
+    def once() -> Sequence[MessageQueue]:
+        try:
+            return writable_queues(wire, topic)
+        except FixError as problem:
+            raise RetryError(f"topic {topic} was deleted, or its brokers are away: {problem}") from problem
+
+    return retrying(once, sleep=sleep)
 
 
 def send_rows(
@@ -65,7 +87,7 @@ def send_rows(
         ) as producer:
             outgoing = OutgoingBatches(
                 options,
-                lambda topic: retrying(lambda: writable_queues(wire, topic)),
+                lambda topic: _queues(wire, options, topic),
                 UniqueKeys(producer.client_id),
                 idempotence=idempotence,
                 where=where,
@@ -73,6 +95,15 @@ def send_rows(
             return deliver(producer, outgoing, batches, options.in_flight_requests, where=where)
     finally:
         wire.close()
+
+
+def _queues(wire: Wire, options: SinkOptions, topic: str) -> Sequence[MessageQueue]:
+    try:
+        return find_queues(wire, topic)
+    except RetryError as problem:
+        if not options.topic and isinstance(problem.__cause__, FixError):
+            raise problem.__cause__ from None  # nobody has looked before whether it is there
+        raise
 
 
 def deliver(
@@ -119,5 +150,5 @@ def _explained(problem: MqframeError, one: Outgoing, where: str) -> MqframeError
     place = f"topic {one.topic}" + (
         "" if one.queue is None else f", queue {one.queue.broker_name}/{one.queue.queue_id}"
     )
-    kind = RetryError if isinstance(problem, RetryError) else FixError
+    kind = next((kind for kind in (RetryError, FixError) if isinstance(problem, kind)), GiveUpError)
     return kind(f"{where or 'a partition'}, {rows}: nobody confirmed them for {place}: {problem}")

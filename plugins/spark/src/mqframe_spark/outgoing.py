@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from mqframe.core import properties as p
+from mqframe.core.errors import FixError
 from mqframe.core.message import Message, MessageQueue
 from mqframe_spark.gathering import bounds_of, content
 from mqframe_spark.key_bytes import UniqueKeys
 from mqframe_spark.outgoing_rows import OutgoingRows
+from mqframe_spark.row_texts import first_true
 from mqframe_spark.sink_options import SinkOptions
 
 MESSAGES_MAX: Final = 16_384
@@ -25,7 +28,8 @@ PART_ROWS: Final = 65_536
 """Encoded at once; what is larger is cut."""
 
 
-class Outgoing(NamedTuple):
+@attrs.frozen
+class Outgoing:
     """What one request carries.
 
     `queue`: where it must go; `None`: any queue of the topic may take it. `elements`: `count` messages,
@@ -111,9 +115,9 @@ class OutgoingBatches:
         rows = OutgoingRows(
             batch, self._options, self._row, keys=self._keys, idempotence=self._idempotence, where=self._where
         )
-        for name in rows.topics:
+        for number, name in enumerate(rows.topics):
             if name not in self._queues:
-                self._queues[name] = tuple(self._ask_queues(name))
+                self._queues[name] = self._find_queues(name, rows, number)
         lanes, numbers = self._lanes(rows)
         elements = rows.elements()
         order = np.arange(len(numbers))
@@ -128,6 +132,15 @@ class OutgoingBatches:
             yield from self._lane(cut, topic, queue, begin, stop)
             begin = stop
         self._row += batch.num_rows
+
+    def _find_queues(self, topic: str, rows: OutgoingRows, number: int) -> Sequence[MessageQueue]:
+        try:
+            return tuple(self._ask_queues(topic))
+        except FixError as problem:
+            if self._options.topic:
+                raise
+            row = first_true(rows.topic_of == number)
+            raise rows.complain(row, f"column topic = {topic!r}: no name server knows it") from problem
 
     def _lanes(
         self, rows: OutgoingRows
@@ -190,7 +203,7 @@ class _Cut:
     ) -> None:
         self._first = first
         self._rows = rows
-        self._data = memoryview(data)
+        self._data = data.data
         self._bounds = bounds
         self._order = order
         self.alone = rows.alone[order]
@@ -210,7 +223,8 @@ class _Cut:
         body, text, flag = self._rows.message(row)
         pairs = p.decode_properties(text)
         pairs.pop(p.UNIQUE_KEY, None)  # the producer gives it one
-        tag, keys = pairs.pop(p.TAGS, None), pairs.pop(p.KEYS, "").split()
+        tag = pairs.pop(p.TAGS, None)
+        keys = [key for key in pairs.pop(p.KEYS, "").split(" ") if key]
         message = Message(topic, body, tag, keys, pairs, flag)
         number = self._first + row
         return Outgoing(topic, queue, b"", 1, (number, number), message, self._rows.delay(row))

@@ -116,6 +116,11 @@ class OutgoingRows:
             return {"deliver_at": -(-value.value // 1000)}
         return {}
 
+    def complain(self, row: int, what: str) -> MessageError:
+        """The error for `row`, counted in this batch."""
+        place = f"{self._where}, row" if self._where else "row"
+        return MessageError(f"{place} {self._first + row}: {what}")
+
     # Columns
 
     def _column(self, name: str) -> pa.Array | None:
@@ -124,17 +129,13 @@ class OutgoingRows:
         column = self._batch.column(name)
         return None if column.null_count == self._count else column
 
-    def _complain(self, row: int, what: str) -> MessageError:
-        place = f"{self._where}, row" if self._where else "row"
-        return MessageError(f"{place} {self._first + row}: {what}")
-
     def _find_topics(self) -> tuple[list[str], npt.NDArray[np.int64]]:
         if self._options.topic:
             return [self._options.topic], np.zeros(self._count, np.int64)
         column = plain(self._batch.column("topic"))
         if column.null_count:
             row = first_true(column.is_null().to_numpy(zero_copy_only=False))
-            raise self._complain(row, "column topic is null; it must name a topic")
+            raise self.complain(row, "column topic is null; it must name a topic")
         coded = column.dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         names = [raw.decode() for raw in coded.dictionary.to_pylist()]
@@ -145,7 +146,7 @@ class OutgoingRows:
                     raise MessageError(f"messages to {name} cannot go in a batch")
             except MessageError as problem:
                 row = first_true(codes == number)
-                raise self._complain(row, f"column topic = {name!r}: {problem}") from None
+                raise self.complain(row, f"column topic = {name!r}: {problem}") from None
         return names, codes
 
     def _find_body(self) -> pa.BinaryArray:
@@ -155,7 +156,7 @@ class OutgoingRows:
         if empty.any():
             row = first_true(empty)
             what = "empty" if body[row].is_valid else "null"
-            raise self._complain(row, f"column {name} is {what}; a message must have a body")
+            raise self.complain(row, f"column {name} is {what}; a message must have a body")
         return body
 
     def _check_sizes(self) -> None:
@@ -163,7 +164,7 @@ class OutgoingRows:
         if large.any():
             row = first_true(large)
             topic = self.topics[int(self.topic_of[row])]
-            raise self._complain(
+            raise self.complain(
                 row,
                 f"the body of a message to {topic} has {int(self._sizes[row])} bytes, "
                 f"{BODY_BYTES_MAX} are allowed",
@@ -183,12 +184,12 @@ class OutgoingRows:
         parts: list[Any] = [_UNIQUE_NAME, self._keys.take(self._count), PairEnd]
         tags = self._column("tags")
         if tags is not None:
-            parts.append(pair(p.TAGS, tags, self._complain, what="tags"))
+            parts.append(pair(p.TAGS, tags, self.complain, what="tags"))
         keys = self._column("keys")
         if keys is not None:
             if pa.types.is_list(keys.type) or pa.types.is_large_list(keys.type):
-                keys = joined_keys(keys, self._complain)
-            parts.append(pair(p.KEYS, keys, self._complain, what="keys"))
+                keys = joined_keys(keys, self.complain)
+            parts.append(pair(p.KEYS, keys, self.complain, what="keys"))
         idempotence = self._idempotence_keys()
         more = self._column("properties")
         if more is not None:
@@ -197,17 +198,17 @@ class OutgoingRows:
                     more,
                     "" if idempotence is None else IDEMPOTENCE_KEY,
                     drop_reserved=self._options.ignore_columns,
-                    complain=self._complain,
+                    complain=self.complain,
                 )
             )
         if idempotence is not None:
-            parts.append(pair(IDEMPOTENCE_KEY, idempotence, self._complain, what="idempotence_key"))
+            parts.append(pair(IDEMPOTENCE_KEY, idempotence, self.complain, what="idempotence_key"))
         texts = join(*parts)
         large = np.diff(bounds_of(texts)) > _TEXT_BYTES_MAX
         if large.any():
             row = first_true(large)
             size = len(texts[row].as_py())
-            raise self._complain(row, f"the properties have {size} bytes, {_TEXT_BYTES_MAX} are allowed")
+            raise self.complain(row, f"the properties have {size} bytes, {_TEXT_BYTES_MAX} are allowed")
         return texts
 
     def _idempotence_keys(self) -> pa.Array | None:
@@ -230,11 +231,11 @@ class OutgoingRows:
                 bad = ~((numbers >= 0) & (numbers * 1000 < _DELAY_MS_MAX))
                 if bad.any():
                     row = first_true(bad)
-                    raise self._complain(row, f"column {name} = {column[row].as_py()}: must be 0 or more")
+                    raise self.complain(row, f"column {name} = {column[row].as_py()}: must be 0 or more")
                 asked = asked & (numbers > 0)
             both = delayed & asked
             if both.any():
                 names = ", ".join(name for name in DELAYS if self._column(name) is not None)
-                raise self._complain(first_true(both), f"columns {names}: only one of them may say when")
+                raise self.complain(first_true(both), f"columns {names}: only one of them may say when")
             delayed |= asked
         return delayed

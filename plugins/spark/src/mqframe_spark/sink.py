@@ -17,8 +17,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from mqframe.core.errors import FixError, SettingError
-from mqframe_spark.delivery import GROUP, send_rows, writable_queues
+from mqframe.core.errors import FixError, RetryError, SettingError
+from mqframe_spark.delivery import GROUP, find_queues, send_rows, writable_queues
 from mqframe_spark.frame_columns import check_columns
 from mqframe_spark.retrying import retrying
 from mqframe_spark.sink_options import SinkOptions
@@ -36,8 +36,11 @@ class Sent(WriterCommitMessage):
     count: int
 
 
-def check_target(options: SinkOptions, schema: StructType, *, overwrite: bool) -> None:
-    """Raise `SettingError` or `FixError` for what can be known to fail before anything is sent."""
+def check_target(options: SinkOptions, schema: StructType, *, overwrite: bool, patient: bool) -> None:
+    """Raise `SettingError` or `FixError` for what can be known to fail before anything is sent.
+
+    `patient`: give brokers time to start again, and leave it to the tasks when no name server answers.
+    """
     if overwrite:
         raise SettingError(
             "topics cannot be overwritten: use mode('append'); of a stream outputMode('append') or ('update')"
@@ -47,14 +50,22 @@ def check_target(options: SinkOptions, schema: StructType, *, overwrite: bool) -
         return
     wire = connect(options.nameserver, options.group or GROUP, options.access)
     try:
-        retrying(lambda: writable_queues(wire, options.topic))
+        if patient:
+            find_queues(wire, options.topic)
+        else:
+            retrying(lambda: writable_queues(wire, options.topic))
+    except RetryError as problem:
+        if not patient:
+            raise
+        if isinstance(problem.__cause__, FixError):
+            raise problem.__cause__ from None
     finally:
         wire.close()
 
 
 def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> DataSourceWriter:
     """The writer that `options` ask for."""
-    check_target(options, schema, overwrite=overwrite)
+    check_target(options, schema, overwrite=overwrite, patient=False)
     if options.exactly_once:
         from mqframe_spark.exact_sink import ExactBatchWriter
 
@@ -64,7 +75,7 @@ def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> D
 
 def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
     """The writer that `options` ask for; made on the driver for each micro-batch, and for each commit."""
-    check_target(options, schema, overwrite=overwrite)
+    check_target(options, schema, overwrite=overwrite, patient=True)
     if options.exactly_once:
         from mqframe_spark.exact_sink import ExactStreamWriter
 

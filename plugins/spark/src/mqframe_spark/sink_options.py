@@ -9,12 +9,13 @@ import attrs
 
 from mqframe.core.errors import MessageError, SettingError
 from mqframe.core.message_checks import check_sendable_topic
+from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
 from mqframe_spark.access import ACCESS_NAMES, OPEN, Access, parse_access
 from mqframe_spark.given import Given
 
 SINK_NAMES: Final = (
     "nameserver", "topic", "group", "batchBytes", "compressOverBytes", "inFlightRequests", "idempotenceKeys",
-    "ignoreColumns", "exactlyOnce", "commitPath", *ACCESS_NAMES, "checkpointLocation", "queryName",
+    "ignoreColumns", "exactlyOnce", "commitPath", "failOnDataLoss", *ACCESS_NAMES, "checkpointLocation", "queryName",
 )  # fmt: skip
 """All options, as they are documented. Their case does not count. The last two are Spark's own."""
 
@@ -22,6 +23,8 @@ BATCH_BYTES: Final = 128 << 10
 BATCH_BYTES_MIN: Final = 1 << 10
 BATCH_BYTES_MAX: Final = 4 << 20
 """Brokers take bodies, and batches, of 4 MiB where nobody set another limit (maxMessageSize)."""
+IN_FLIGHT_MAX: Final = 64
+"""Requests of one task; each has a thread."""
 
 
 @attrs.frozen
@@ -33,8 +36,9 @@ class SinkOptions:
     `compress_over_bytes`: bodies of this size and above travel alone and packed. `in_flight_requests`: of
     one task. `idempotence_keys`: whether each message gets a key that a repeated task repeats.
     `ignore_columns`: whether columns that only a broker can set are left out. `exactly_once`: half messages
-    that the driver's commit ends, `commit_path`: where the record of the commits lives. `checkpoint`,
-    `query_name`: of a stream. `access`: keys and TLS.
+    that the driver's commit ends, `commit_path`: where the record of the commits lives, `fail_on_data_loss`:
+    whether messages that were recorded and lost are an error. `checkpoint`, `query_name`: of a stream; the
+    second also names a batch that is to be written once. `access`: keys and TLS.
     """
 
     nameserver: str
@@ -47,6 +51,7 @@ class SinkOptions:
     ignore_columns: bool = False
     exactly_once: bool = False
     commit_path: str = ""
+    fail_on_data_loss: bool = True
     checkpoint: str = ""
     query_name: str = ""
     access: Access = OPEN
@@ -66,13 +71,14 @@ def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
         nameserver=table.nameserver(),
         topic=_topic(table),
         group=table.group("group", ""),
-        batch_bytes=_batch_bytes(table),
+        batch_bytes=_within(table, "batchBytes", BATCH_BYTES, BATCH_BYTES_MIN, BATCH_BYTES_MAX),
         compress_over_bytes=table.number("compressOverBytes") or 4096,
-        in_flight_requests=table.number("inFlightRequests") or 4,
+        in_flight_requests=_within(table, "inFlightRequests", 4, 1, IN_FLIGHT_MAX),
         idempotence_keys=table.flag("idempotenceKeys", default=False),
         ignore_columns=table.flag("ignoreColumns", default=False),
         exactly_once=exactly_once,
         commit_path=commit_path or "",
+        fail_on_data_loss=table.flag("failOnDataLoss", default=True),
         checkpoint=table.get("checkpointLocation") or "",
         query_name=table.get("queryName") or "",
         access=parse_access(table),
@@ -85,17 +91,17 @@ def _topic(table: Given) -> str:
         return ""
     try:
         check_sendable_topic(value)
+        if value.startswith((RETRY_PREFIX, DLQ_PREFIX)):
+            raise MessageError("the messages there are the broker's to write; no batch may name it")
     except MessageError as problem:
         raise SettingError(f"option topic = {value!r}: {problem}") from None
     return value
 
 
-def _batch_bytes(table: Given) -> int:
-    value = table.number("batchBytes")
+def _within(table: Given, name: str, default: int, low: int, high: int) -> int:
+    value = table.number(name)
     if value is None:
-        return BATCH_BYTES
-    if not BATCH_BYTES_MIN <= value <= BATCH_BYTES_MAX:
-        raise SettingError(
-            f"option batchBytes = {table.get('batchBytes')!r}: must be {BATCH_BYTES_MIN} to {BATCH_BYTES_MAX}"
-        )
+        return default
+    if not low <= value <= high:
+        raise SettingError(f"option {name} = {table.get(name)!r}: must be {low} to {high}")
     return value
