@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mqframe.core.consume_result import ConsumeResult
     from mqframe.core.dead_letter_rules import DeadLetter
     from mqframe.core.errors import (
+        AccessError,
         AnswerError,
         CallTimeout,
         ClosedError,
@@ -95,9 +96,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ERRORS = (
-    "AnswerError CallTimeout ClosedError ConnectError ConnectionLost FixError GiveUpError MessageError"
-    " MqframeError PluginError ReceiptError Refusal RequestTimeout RetryError RouteError SettingError"
-    " StoreError TlsError TooMuchInFlight"
+    "AccessError AnswerError CallTimeout ClosedError ConnectError ConnectionLost FixError GiveUpError"
+    " MessageError MqframeError PluginError ReceiptError Refusal RequestTimeout RetryError RouteError"
+    " SettingError StoreError TlsError TooMuchInFlight"
 )
 _INTERFACES = (
     "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
@@ -153,6 +154,7 @@ _HOME = {
 }
 
 __all__ = [
+    "AccessError",
     "Admin",
     "AllocationStrategy",
     "AnswerError",

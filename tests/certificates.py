@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import trustme
+from cryptography.hazmat.primitives import serialization
 
 from mqframe.net.settings import NetSettings
 
@@ -35,7 +36,14 @@ def make(folder: Path, *names: str, expired: bool = False) -> Pems:
     ends = {"not_after": past} if expired else {}
     leaf = authority.issue_cert(*(names or ("127.0.0.1", "localhost")), **ends)
     authority.cert_pem.write_to_path(folder / "ca.pem")
-    leaf.private_key_pem.write_to_path(folder / "key.pem")
+    key = serialization.load_pem_private_key(leaf.private_key_pem.bytes(), None)
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,  # the one that Java reads
+            serialization.NoEncryption(),
+        )
+    )
     for n, blob in enumerate(leaf.cert_chain_pems):
         blob.write_to_path(folder / "cert.pem", append=n > 0)
     return Pems(*(str(folder / f"{name}.pem") for name in ("ca", "cert", "key")))

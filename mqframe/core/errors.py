@@ -7,6 +7,8 @@ damaged data, a peer that speaks another protocol, a closed object).
 
 from __future__ import annotations
 
+import re
+
 from mqframe.core.codes import ResponseCode
 
 
@@ -119,6 +121,23 @@ class AnswerFix(AnswerError, FixError):
     """The peer refused the request as it stands."""
 
 
+class AccessError(AnswerFix):
+    """The peer does not accept who asks: nobody signed, the key is wrong, or its user may not do this."""
+
+    def __init__(self, code: int, remark: str | None, address: str) -> None:
+        super().__init__(code, remark, address)
+        said = str(self.args[0]).rstrip(". ")
+        self.args = (f"{said}; {_ACCESS_ADVICE}",)
+
+
+_ACCESS_ADVICE = "check the keys of the RPC hook acl (mqframe-plugin-acl), and what their user may do"
+# What such answers say; their code has other uses, too (sources: DefaultAuthenticationHandler.java,
+# AclAuthorizationHandler.java, AuthenticationEvaluator.java; PlainPermissionManager.java of 4.x).
+_ACCESS_WORDS = re.compile(
+    r"\b(signature|username|User:|credentials|access rights|access ?key|acl config)", re.IGNORECASE
+)
+
+
 class ReceiptError(AnswerError, GiveUpError):
     """A popped message is not ours any more: it was acknowledged before, or its time was over.
 
@@ -142,6 +161,8 @@ _RETRY_CODES = frozenset(
 
 def answer_error(code: int, remark: str | None, address: str) -> AnswerError:
     """The error for an answer with `code` from `address`, of the class that tells what can be done."""
+    if code == ResponseCode.NO_PERMISSION and _ACCESS_WORDS.search(remark or ""):
+        return AccessError(code, remark, address)
     kind = AnswerRetry if code in _RETRY_CODES else AnswerFix
     return kind(code, remark, address)
 

@@ -17,6 +17,7 @@ import attrs
 from mqframe.core.backoff import backoff_seconds
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import (
+    AccessError,
     AnswerError,
     CallTimeout,
     ConnectError,
@@ -76,8 +77,8 @@ class RetryRules:
             return None
         if not isinstance(problem, AnswerError):
             return 0.0 if isinstance(problem, self.errors) else None
-        if problem.code not in self.codes:
-            return None
+        if problem.code not in self.codes or isinstance(problem, AccessError):
+            return None  # who may not send here, may not elsewhere
         if problem.code not in FLOW_CONTROL_CODES:
             return 0.0
         delay = backoff_seconds(tries, randomness)

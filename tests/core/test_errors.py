@@ -41,3 +41,35 @@ def test_answers_become_errors_of_their_class(code: int, kind: type) -> None:
 def test_a_refusal_carries_code_and_remark() -> None:
     refusal = errors.Refusal(16, "not yours")
     assert (refusal.code, refusal.remark, str(refusal)) == (16, "not yours", "16: not yours")
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "username cannot be null.",
+        "check signature failed.",
+        "User:nobody is not found.",
+        "User:a has no permission to access Topic:t from 127.0.0.1, no matched policies.",
+        "Authentication failed. Please verify the credentials and try again.",
+        "Authorization failed. Please verify your access rights and try again.",
+        "Check signature failed for accessKey=a",
+        "No acl config for a",
+    ],
+)
+def test_who_is_not_let_in_is_told_what_to_check(remark: str) -> None:
+    error = errors.answer_error(ResponseCode.NO_PERMISSION, remark, "1.2.3.4:5")
+    assert type(error) is errors.AccessError
+    assert (error.code, error.remark, error.address) == (ResponseCode.NO_PERMISSION, remark, "1.2.3.4:5")
+    assert str(error) == (
+        f"1.2.3.4:5 answered 16 NO_PERMISSION: {remark.rstrip('.')}; check the keys of the RPC hook acl "
+        "(mqframe-plugin-acl), and what their user may do"
+    )
+
+
+@pytest.mark.parametrize(
+    "remark", [None, "the broker[a] sending message is forbidden", "topic t is not writable"]
+)
+def test_other_refusals_have_nothing_to_do_with_keys(remark: str | None) -> None:
+    error = errors.answer_error(ResponseCode.NO_PERMISSION, remark, "1.2.3.4:5")
+    assert type(error) is errors.AnswerFix
+    assert type(errors.answer_error(ResponseCode.SYSTEM_ERROR, "signature", "a:1")) is errors.AnswerRetry

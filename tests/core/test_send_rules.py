@@ -9,6 +9,7 @@ from mqframe.core.errors import (
     ConnectionLost,
     HeaderError,
     RouteError,
+    TlsError,
     TooMuchInFlight,
     answer_error,
 )
@@ -43,6 +44,8 @@ def test_answers_of_submitted_messages_are_final(code):
         (TooMuchInFlight("x"), True, False),
         (RouteError("x"), True, False),
         (HeaderError("x"), False, False),
+        (TlsError("x"), False, False),
+        (answer_error(ResponseCode.NO_PERMISSION, "check signature failed.", "b:1"), False, False),
     ],
 )
 def test_failures_on_the_way(problem, awaited, submitted):

@@ -8,7 +8,9 @@ import random
 import socket
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from interop.servers import Servers
@@ -64,10 +66,25 @@ def port_of(address: str) -> int:
 
 
 class Apache:
-    """A name server and a broker in `home`. Use it in a with block; it ends only what it started."""
+    """A name server and a broker in `home`. Use it in a with block; it ends only what it started.
 
-    def __init__(self, class_path: str, home: Path) -> None:
+    `conf`: more lines of the broker's file; `flags`: of both Java processes; `access`: what a client of ours
+    needs to be let in.
+    """
+
+    def __init__(
+        self,
+        class_path: str,
+        home: Path,
+        *,
+        conf: str = "",
+        flags: Sequence[str] = (),
+        access: Mapping[str, Any] | None = None,
+    ) -> None:
         self._class_path = class_path
+        self._conf = conf
+        self._flags = flags
+        self._access = access or {}
         self.home = home
         self._processes: list[subprocess.Popen[bytes]] = []
         name_port, port = free_port(), free_port()
@@ -94,11 +111,12 @@ class Apache:
         port = port_of(broker)
         conf.write_text(
             BROKER_CONF.format(port=port, ha_port=port + 1, home=self.home, **self.servers._asdict())
+            + self._conf
         )
         process = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", conf)
         self._until_listening(broker, process)
         end = time.monotonic() + STARTED_SECONDS_MAX
-        with Admin(nameserver=self.servers.nameserver) as admin:
+        with Admin(nameserver=self.servers.nameserver, **self._access) as admin:
             # A change of its permission makes the broker register now; else it does so after ten seconds.
             admin.update_broker_config(broker, {"brokerPermission": "6"})
             while not self._registered(admin):
@@ -115,7 +133,16 @@ class Apache:
     def _run(self, heap: str, main: str, conf: Path) -> subprocess.Popen[bytes]:
         # Fixed sizes keep the two light; the quick compiler saves seconds of a start.
         memory = [heap, "-XX:MaxDirectMemorySize=256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-        command = ["java", *OPENS, *memory, f"-Duser.home={self.home}", "-cp", self._class_path, main]
+        command = [
+            "java",
+            *OPENS,
+            *memory,
+            *self._flags,
+            f"-Duser.home={self.home}",
+            "-cp",
+            self._class_path,
+            main,
+        ]
         with (self.home / f"{conf.stem}.out").open("wb") as output:
             process = subprocess.Popen(
                 [*command, "-c", str(conf)],

@@ -66,7 +66,9 @@ def build_class_path(version: str) -> str:
     return f"{classes}:{jars}/*"
 
 
-def java_client(class_path: str, arguments: Sequence[str], home: Path) -> ForeignClient:
+def java_client(
+    class_path: str, arguments: Sequence[str], home: Path, more_flags: Sequence[str] = ()
+) -> ForeignClient:
     """Start a compiled test client; what it keeps goes below `home`.
 
     A first argument that is the name of a class names the one to start, else it is `Interop`.
@@ -76,7 +78,7 @@ def java_client(class_path: str, arguments: Sequence[str], home: Path) -> Foreig
         main, *arguments = arguments
     flags = ["-Xmx256m", "-XX:TieredStopAtLevel=1", f"-Duser.home={home}", "-Drocketmq.client.logLevel=ERROR"]
     return ForeignClient(
-        ["java", *flags, "-cp", class_path, main, *arguments],
+        ["java", *flags, *more_flags, "-cp", class_path, main, *arguments],
         {"JAVA_TOOL_OPTIONS": "-Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8"},
     )
 

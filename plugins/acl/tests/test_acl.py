@@ -145,19 +145,6 @@ def test_blanks_around_values_do_not_count() -> None:
     assert (frame.ext["AccessKey"], frame.ext["Signature"]) == ("rocketmq", expected("rocketmqt"))
 
 
-def test_a_refusal_says_what_to_check() -> None:
-    answer = Frame(16, remark="check signature failed.")
-    hook().after("broker:1", Frame(310), answer)
-    assert answer.remark == (
-        "check signature failed (signed with access_key 'rocketmq': check it, its secret_key and what it may "
-        "do)"
-    )
-    other = Frame(1, remark="busy")
-    hook().after("broker:1", Frame(310), other)
-    hook().after("broker:1", Frame(310), None)
-    assert other.remark == "busy"
-
-
 # Options
 
 

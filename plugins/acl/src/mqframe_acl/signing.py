@@ -7,7 +7,6 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
 
-from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import SettingError
 from mqframe.core.frame import Body, Frame
 from mqframe.core.settings import setting, settings
@@ -37,8 +36,7 @@ class AclOptions:
 class AclHook(RpcHook):
     """Signs requests as the reference's clients do (source: AclClientRPCHook.java).
 
-    A broker that refuses says why; what to look at is added to its words. Synchronous, blocks nowhere, used
-    by any number of threads.
+    Used by any number of threads. Calls that a broker refuses because of the key raise `AccessError`.
     """
 
     name = "acl"
@@ -62,15 +60,6 @@ class AclHook(RpcHook):
             ext = request.ext = {}
         ext.update(self._fields)
         ext[SIGNATURE] = self._sign(ext, request.body)
-
-    def after(self, address: str, request: Frame, answer: Frame | None) -> None:
-        """Say what to look at where the broker refuses."""
-        if answer is not None and answer.code == ResponseCode.NO_PERMISSION:
-            key = self._fields[ACCESS_KEY]
-            answer.remark = (
-                f"{(answer.remark or 'refused').rstrip('. ')} (signed with access_key {key!r}: check it, its "
-                "secret_key and what it may do)"
-            )
 
     def _sign(self, ext: Mapping[str, str], body: Body) -> str:
         # Values alone are signed, in the order of their keys (source: AclUtils.combineRequestContent).

@@ -1,0 +1,255 @@
+"""Access keys and TLS against Apache's servers, and Apache's client by TLS against ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import certificates
+import pytest
+from certificates import Pems
+from interop.apache import Apache
+from interop.conftest import java_client
+from interop.servers import Servers
+from interop.until import until
+
+from mqframe import (
+    AccessError,
+    Admin,
+    AsyncProducer,
+    AsyncPuller,
+    ConsumeResult,
+    Message,
+    NetSettings,
+    Producer,
+    Puller,
+    PushConsumer,
+    RpcHook,
+    TlsError,
+    TransactionProducer,
+)
+from mqframe.core.frame import Frame
+from mqframe.testing import Cluster
+
+ADMIN = {"access_key": "rocketmq", "secret_key": "12345678"}
+# Sources: AuthConfig.java, the defaults of its providers.
+GUARDED = """\
+authenticationEnabled=true
+authenticationProvider=org.apache.rocketmq.auth.authentication.provider.DefaultAuthenticationProvider
+authenticationMetadataProvider=org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider
+initAuthenticationUser={"username":"rocketmq","password":"12345678"}
+innerClientAuthenticationCredentials={"accessKey":"rocketmq","secretKey":"12345678"}
+authorizationEnabled=true
+authorizationProvider=org.apache.rocketmq.auth.authorization.provider.DefaultAuthorizationProvider
+authorizationMetadataProvider=org.apache.rocketmq.auth.authorization.provider.LocalAuthorizationMetadataProvider
+"""
+
+
+class Count(RpcHook):
+    """Counts requests of one code."""
+
+    def __init__(self, code: int) -> None:
+        self._code = code
+        self.seen = 0
+
+    def before(self, address: str, request: Frame) -> None:
+        self.seen += request.code == self._code
+
+
+def signed(**change: str) -> dict[str, Any]:
+    return {"rpc_hooks": [("acl", {**ADMIN, **change})]}
+
+
+@pytest.fixture(scope="module")
+def pems(tmp_path_factory: pytest.TempPathFactory) -> Pems:
+    return certificates.make(tmp_path_factory.mktemp("pems"))
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    newest_class_path: str, tmp_path_factory: pytest.TempPathFactory, pems: Pems
+) -> Iterator[Servers]:
+    """Apache's servers with access control, which take TLS beside plain connections."""
+    flags = [
+        "-Dtls.test.mode.enable=false",
+        f"-Dtls.server.certPath={pems.cert}",
+        f"-Dtls.server.keyPath={pems.key}",
+    ]
+    home = tmp_path_factory.mktemp("guarded")
+    with Apache(newest_class_path, home, conf=GUARDED, flags=flags, access=signed()) as running:
+        yield running.servers
+
+
+@pytest.fixture
+def topic(guarded: Servers, request: pytest.FixtureRequest) -> str:
+    name = request.node.originalname
+    with Admin(nameserver=guarded.nameserver, **signed()) as admin:
+        admin.create_topic(name, queues=1)
+        until(lambda: name in admin.list_topics())
+    return name
+
+
+def send_and_read(servers: Servers, topic: str, access: dict[str, Any]) -> None:
+    """Every way of sending, and reading back, by each kind of client."""
+
+    def end() -> int:
+        with Puller(servers.nameserver, **access) as puller:
+            return puller.max_offset(puller.queues(topic)[0])
+
+    with Producer("p", nameserver=servers.nameserver, **access) as producer:
+        producer.send(Message(topic, b"one", tag="größer", keys=["k"]))
+        producer.send_batch([Message(topic, b"two"), Message(topic, b"three")])
+        producer.send_oneway(Message(topic, b"four"))
+        until(lambda: end() == 4)
+        producer.submit(Message(topic, b"five" * 2000)).result(20)
+
+    async def awaited() -> None:
+        async with AsyncProducer("p", nameserver=servers.nameserver, **access) as producer:
+            await producer.send(Message(topic, b"six"))
+        async with AsyncPuller("g", nameserver=servers.nameserver, **access) as puller:
+            [queue] = await puller.queues(topic)
+            assert await puller.max_offset(queue) == 6
+
+    asyncio.run(awaited())
+    with Puller(servers.nameserver, **access) as puller:
+        [queue] = puller.queues(topic)
+        bodies, offset = [], 0
+        while offset < 6:
+            result = puller.pull(queue, offset)
+            bodies += [message.body for message in result.messages]
+            offset = result.next_offset
+    assert bodies == [b"one", b"two", b"three", b"four", b"five" * 2000, b"six"]
+
+
+def test_signed_requests_are_served(guarded: Servers, topic: str) -> None:
+    send_and_read(guarded, topic, signed())
+
+
+def test_signed_requests_are_served_by_tls(guarded: Servers, topic: str, pems: Pems) -> None:
+    send_and_read(guarded, topic, {**signed(), "net": pems.client()})
+
+
+def test_a_consumer_signs_its_heartbeats_and_commits(guarded: Servers, topic: str, pems: Pems) -> None:
+    access = {**signed(), "net": pems.client()}
+    group = f"{topic}_group"
+    with Admin(nameserver=guarded.nameserver, **access) as admin:
+        admin.create_group(group)
+        with Producer("p", nameserver=guarded.nameserver, **access) as producer:
+            for n in range(20):
+                producer.send(Message(topic, b"%d" % n))
+        got: list[bytes] = []
+        consumer = PushConsumer(group, nameserver=guarded.nameserver, consume_from="first", **access)
+
+        @consumer.on(topic)
+        def handle(messages: list[Any], context: object) -> ConsumeResult:
+            got.extend(message.body for message in messages)
+            return ConsumeResult.SUCCESS
+
+        with consumer:
+            until(lambda: len(got) == 20)
+            assert [member.language for member in admin.consumer_connections(group).connection_set] == [
+                "PYTHON"
+            ]
+        assert sorted(got, key=int) == [b"%d" % n for n in range(20)]
+        until(lambda: admin.lag(group) == 0)
+
+
+def test_transactions_are_signed(guarded: Servers, topic: str) -> None:
+    with (
+        TransactionProducer("tp", nameserver=guarded.nameserver, **signed()) as producer,
+        producer.transaction(Message(topic, b"committed")),
+    ):
+        pass
+    with Puller(guarded.nameserver, **signed()) as puller:
+        [queue] = puller.queues(topic)
+        until(lambda: puller.max_offset(queue) == 1)
+        assert puller.pull(queue, 0).messages[0].body == b"committed"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"secret_key": "wrong-secret"}, "check signature failed"),
+        ({"access_key": "nobody"}, "User:nobody is not found"),
+    ],
+)
+def test_a_wrong_key_is_refused_and_said_so(
+    guarded: Servers, topic: str, change: dict[str, str], said: str
+) -> None:
+    access = signed(**change)
+    sends = Count(310)
+    access["rpc_hooks"].append(sends)
+    with (
+        Producer("p", nameserver=guarded.nameserver, **access) as producer,
+        pytest.raises(AccessError) as caught,
+    ):
+        producer.send(Message(topic, b"x"))
+    assert f"{said}; check the keys of the RPC hook acl" in str(caught.value)
+    assert "wrong-secret" not in str(caught.value)
+    assert guarded.broker in str(caught.value)
+    with Puller(guarded.nameserver, **access) as puller, pytest.raises(AccessError, match=said):
+        puller.max_offset(puller.queues(topic)[0])
+    with Admin(nameserver=guarded.nameserver, **access) as admin, pytest.raises(AccessError, match=said):
+        admin.broker_config(guarded.broker)
+    assert sends.seen == 1  # it will not be right the next time
+    with Puller(guarded.nameserver, **signed()) as puller:
+        assert puller.max_offset(puller.queues(topic)[0]) == 0
+
+
+def test_who_does_not_sign_is_refused(guarded: Servers, topic: str) -> None:
+    with Producer("p", nameserver=guarded.nameserver) as producer, pytest.raises(AccessError) as caught:
+        producer.send(Message(topic, b"x"))
+    assert "mqframe-plugin-acl" in str(caught.value)
+
+
+def test_certificates_of_apache_are_verified(guarded: Servers, topic: str, tmp_path: Path) -> None:
+    stranger = certificates.make(tmp_path)
+    with (
+        Puller(guarded.nameserver, net=stranger.client(), **signed()) as puller,
+        pytest.raises(TlsError, match=r"its certificate is refused: .*set tls_ca_file"),
+    ):
+        puller.queues(topic)
+    everybody = NetSettings(tls=True, tls_verify="none")
+    with Puller(guarded.nameserver, net=everybody, **signed()) as puller:
+        assert len(puller.queues(topic)) == 1
+
+
+# Apache's client, our servers
+
+
+@pytest.mark.parametrize("mode", ["permissive", "enforcing"])
+def test_java_by_tls_with_our_servers(newest_class_path: str, tmp_path: Path, pems: Pems, mode: str) -> None:
+    net = pems.server(tls_server_mode=mode, tls=True, tls_ca_file=pems.ca)
+    flags = [
+        "-Dtls.enable=true", "-Dtls.test.mode.enable=false", "-Dtls.client.authServer=true",
+        f"-Dtls.client.trustCertPath={pems.ca}",
+    ]  # fmt: skip
+    with Cluster(net=net) as cluster:
+        with Admin(nameserver=cluster.nameserver, net=pems.client()) as admin:
+            admin.create_topic("secured", queues=2)
+        arguments = ["send", cluster.nameserver, "secured", "sync", "8"]
+        java = java_client(newest_class_path, arguments, tmp_path, flags)
+        try:
+            sent = java.finish()
+        finally:
+            java.end()
+        assert [line[:2] for line in sent] == [["sent", "SEND_OK"]] * 8
+        with Puller(cluster.nameserver, net=pems.client()) as puller:
+            found = [puller.pull(queue, 0).messages for queue in puller.queues("secured")]
+        bodies = sorted(message.body for messages in found for message in messages)
+        assert bodies == [b"sync-%d" % n for n in range(8)]
+
+
+def test_java_without_tls_is_refused_where_it_is_enforced(
+    newest_class_path: str, tmp_path: Path, pems: Pems
+) -> None:
+    net = pems.server(tls_server_mode="enforcing", tls=True, tls_ca_file=pems.ca)
+    with Cluster(net=net) as cluster:
+        java = java_client(newest_class_path, ["queues", cluster.nameserver, "secured"], tmp_path)
+        try:
+            with pytest.raises(AssertionError, match=r"MQClientException"):
+                java.finish()
+        finally:
+            java.end()
