@@ -77,6 +77,7 @@ def report(
     sent = jobs.Report(source=source_options(option, options_file, **where, **bounds), by=by)
     spark_options = jobs.SessionOptions("report", master, pairs("--conf", conf), (), log_level)
     jobs.check_session(spark_options)
+    jobs.check_report(sent)
     lag = jobs.lags(behind) if group else []
     traffic = []
     if not lag_only:

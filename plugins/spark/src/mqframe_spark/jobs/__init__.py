@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mqframe_spark.jobs.pipeline import OUTPUT_MODES, Pipeline, run_pipeline
     from mqframe_spark.jobs.progress import Progress
     from mqframe_spark.jobs.replaying import Replay, check_replay, replay
-    from mqframe_spark.jobs.reporting import Report, lags, report
+    from mqframe_spark.jobs.reporting import Report, check_report, lags, report
     from mqframe_spark.jobs.searching import Found, Search, search
     from mqframe_spark.jobs.sessions import SessionOptions, check_session, open_session
     from mqframe_spark.jobs.watching import StopRequest, Totals
@@ -34,7 +34,7 @@ _HOME = {
         "pipeline": "OUTPUT_MODES Pipeline run_pipeline",
         "progress": "Progress",
         "replaying": "Replay check_replay replay",
-        "reporting": "Report lags report",
+        "reporting": "Report check_report lags report",
         "searching": "Found Search search",
         "sessions": "SessionOptions check_session open_session",
         "watching": "StopRequest Totals",
@@ -58,6 +58,7 @@ __all__ = [
     "Totals",
     "check_drain",
     "check_replay",
+    "check_report",
     "check_session",
     "checkpoint_for",
     "drain",

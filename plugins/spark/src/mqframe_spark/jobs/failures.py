@@ -22,7 +22,6 @@ _JAVA: Final = re.compile(r"^An error occurred while calling \S+\s*:?\s*", re.DO
 _CLASS: Final = re.compile(r"^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)?: ")
 _STREAM: Final = re.compile(r"^\[STREAM_FAILED\] Query .*? terminated with exception: ", re.DOTALL)
 _WHERE: Final = re.compile(r'^  File "([^"]+)", line (\d+)', re.MULTILINE)
-_RAISED: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt)?: .+$")
 _TRACE: Final = "Traceback (most recent call last):"
 # What the user can change: the query, its columns, its options.
 _TO_FIX: Final = (
@@ -91,16 +90,16 @@ def _class_of(module: str, name: str) -> type[MqframeError]:
 
 
 def _of_traceback(text: str) -> str:
-    """The last exception of the last traceback in `text`, and where the user's code raised it."""
-    trace = text.rpartition(_TRACE)[2].partition("\n\tat ")[0]
-    lines = [line for line in trace.splitlines() if line.strip() and not _STATE.fullmatch(line)]
-    raised = [line for line in lines if not line.startswith(" ") and _RAISED.match(line)]
-    line = raised[-1] if raised else (lines[-1] if lines else text.strip().splitlines()[0])
-    places = _WHERE.findall(trace)
-    if not places:
-        return line
-    path, number = places[-1]
-    return f"{line} ({Path(path).name}, line {number})"
+    """The exception of the last traceback in `text`, and where outside of Spark it was raised."""
+    trace = text.rpartition(_TRACE)[2]
+    raised = next((line for line in trace.splitlines()[1:] if line.strip() and not line[0].isspace()), "")
+    places = [
+        (Path(path).name, number)
+        for path, number in _WHERE.findall(trace)
+        if "pyspark" not in Path(path).parts
+    ]
+    line = _STATE.sub("", raised).strip() or "an exception without a name"
+    return f"{line} ({places[-1][0]}, line {places[-1][1]})" if places else line
 
 
 def _short(line: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -68,7 +69,9 @@ def open_session(options: SessionOptions) -> SparkSession:
     cluster the variables PYSPARK_PYTHON and JAVA_HOME count if they are set.
     """
     check_session(options)
-    with spark_errors(f"--master {options.master}"):
+    with spark_errors(f"--master {options.master}"), warnings.catch_warnings():
+        # It is only said of the pandas that happens to be installed.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         if is_connect(options.master):
             session = _connect(options)
         elif is_local(options.master):
