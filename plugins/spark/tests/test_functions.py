@@ -1,0 +1,104 @@
+"""Bodies as columns, by a real Spark."""
+
+import io
+import sys
+
+import pytest
+from mqframe_spark.functions import avro_body, json_body
+from mqframe_spark.schema import spark_schema
+from pyspark.sql import types as t
+
+from mqframe.core.errors import SettingError
+
+ORDER = (
+    '{"type": "record", "name": "Order", "fields": ['
+    '{"name": "id", "type": "long"}, {"name": "paid", "type": ["null", "boolean"]},'
+    '{"name": "lines", "type": {"type": "map", "values": "int"}}]}'
+)
+
+
+@pytest.fixture(scope="module")
+def frame(spark):
+    """Makes a DataFrame with the columns queue_offset and body."""
+
+    def make(*bodies: bytes | None):
+        rows = [(offset, None if body is None else bytearray(body)) for offset, body in enumerate(bodies)]
+        return spark.createDataFrame(rows, spark_schema(("queue_offset", "body")))
+
+    return make
+
+
+def test_json(frame) -> None:
+    orders = frame(
+        b'{"id": 1, "cents": 250}', None, b"", b"no json", b'{"id": "x", "cents": 3}', b'{"id": 6}', b"[]"
+    )
+    chosen = orders.select(json_body("id long, cents long").alias("order"), "queue_offset")
+    assert chosen.schema.simpleString() == "struct<order:struct<id:bigint,cents:bigint>,queue_offset:bigint>"
+    found = {row["queue_offset"]: row["order"] for row in chosen.collect()}
+    assert found.pop(0).asDict() == {"id": 1, "cents": 250}
+    assert found.pop(5).asDict() == {"id": 6, "cents": None}
+    assert set(found.values()) == {None}
+    assert [row["id"] for row in chosen.select("order.id").where("id > 1").collect()] == [6]
+    # A type instead of text, options of Spark, another column, lists.
+    kind = t.StructType([t.StructField("day", t.DateType())])
+    days = frame(b'{"day": "21.11.2026"}').withColumnRenamed("body", "text")
+    [row] = days.select(
+        json_body(kind, days["text"], options={"dateFormat": "dd.MM.yyyy"}).alias("o")
+    ).collect()
+    assert str(row["o"]["day"]) == "2026-11-21"
+    lists = frame(b"[1, 2]", b"{").select(json_body("array<int>").alias("o")).collect()
+    assert [row["o"] for row in lists] == [[1, 2], None]
+
+
+def test_bad_json_may_fail(frame) -> None:
+    orders = frame(b'{"id": 1}', b"no json")
+    with pytest.raises(Exception, match=r"MALFORMED_RECORD_IN_PARSING|Malformed"):
+        orders.select(json_body("id long", on_error="fail")).collect()
+    assert orders.limit(1).select(json_body("id long", on_error="fail").alias("o")).first()["o"]["id"] == 1
+
+
+def test_json_schemas_and_options_are_checked(spark) -> None:
+    with pytest.raises(SettingError, match="schema = 'id nonsense'"):
+        json_body("id nonsense")
+    with pytest.raises(SettingError, match="on_error = 'skip': must be one of null, fail"):
+        json_body("id long", on_error="skip")
+    with pytest.raises(SettingError, match="option MODE is what on_error stands for"):
+        json_body("id long", options={"MODE": "FAILFAST"})
+
+
+def test_avro(frame) -> None:
+    fastavro = pytest.importorskip("fastavro")
+    from mqframe_spark.avro_decoding import parse
+
+    def encoded(value) -> bytes:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, parse(ORDER), value)
+        return out.getvalue()
+
+    value = {"id": 1 << 40, "paid": True, "lines": {"tea": 2}}
+    good = encoded(value)
+    orders = frame(good, None, good[:-2], encoded({"id": 3, "paid": None, "lines": {}}))
+    chosen = orders.select(avro_body(ORDER).alias("order"), "queue_offset")
+    rows = {row["queue_offset"]: row["order"] for row in chosen.collect()}
+    assert rows[0].asDict() == value
+    assert rows[3].asDict() == {"id": 3, "paid": None, "lines": {}}
+    assert rows[1] is rows[2] is None
+    framed = frame(b"\0\0\0\0\7" + good, good).select(avro_body(ORDER, framing="confluent").alias("o"))
+    assert framed.where("o is not null").select("o.id").collect() == [(1 << 40,)]
+    with pytest.raises(Exception, match=f"a body of {len(good) - 2} bytes"):
+        orders.select(avro_body(ORDER, on_error="fail")).collect()
+
+
+def test_avro_options_are_checked(monkeypatch) -> None:
+    pytest.importorskip("fastavro")
+    with pytest.raises(
+        SettingError, match="framing = 'kafka': must be one of plain, single_object, confluent"
+    ):
+        avro_body(ORDER, framing="kafka")
+    with pytest.raises(SettingError, match="writers are for framing = 'confluent', not 'plain'"):
+        avro_body(ORDER, writers={1: ORDER})
+    with pytest.raises(SettingError, match="is no Avro schema"):
+        avro_body("{")
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    with pytest.raises(SettingError, match=r'pip install "mqframe-plugin-spark\[avro\]"'):
+        avro_body(ORDER)
