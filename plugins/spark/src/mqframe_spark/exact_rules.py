@@ -103,9 +103,9 @@ def name_of(properties: Mapping[str, str]) -> HalfName | None:
 class OpenBatch(msgspec.Struct, frozen=True, omit_defaults=True):
     """A recorded batch whose ends are not all confirmed.
 
-    `tokens`: attempts that count, each with the requests of it that do not; `halves`: those to end that may be ended again; `single`: how many others
-    there were, which only check-backs may end again; `left`: whether check-backs may commit; `at_ms`: when it
-    was recorded.
+    `tokens`: attempts that count, each with the requests of it that do not; `halves`: those to end that may
+    be ended again; `single`: how many others there were, which only check-backs may end again; `left`:
+    whether check-backs may commit; `at_ms`: when it was recorded.
     """
 
     batch: int
@@ -190,7 +190,7 @@ def commit(
         version=record.version + 1,
         running=False,
         last=opened.batch,
-        open=(*record.open, opened),
+        open=(*record.open, opened) if opened.halves or opened.single else record.open,
         spark_query=spark_query or record.spark_query,
         topics=tuple(sorted({*record.topics, *topics})),
     )

@@ -1,0 +1,76 @@
+"""Where the record of a write lives, and the producer group that answers for it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from typing import Final
+
+import attrs
+
+from mqframe.core.errors import SettingError
+from mqframe_spark.commit_folder import absolute, open_folder
+from mqframe_spark.commit_record import CommitRecord
+from mqframe_spark.sink_options import SinkOptions
+
+STREAM: Final = "stream"
+UNNAMED: Final = "unnamed-"
+NAMED: Final = "named-"
+_FOR_RECORDS: Final = "a folder that outlives the driver, which it can write and tasks can read"
+_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,150}")
+
+
+@attrs.frozen
+class Place:
+    """`root`: the commit path, absolute; `query`: the folder in it that holds the record of one write."""
+
+    root: str
+    query: str
+
+    def record(self) -> CommitRecord:
+        """The record. Raises `SettingError` for a file system that nothing here opens."""
+        return CommitRecord(open_folder("commitPath", self.root).below(self.query))
+
+
+def is_query(name: str) -> bool:
+    """Whether `name` may be the folder of a record; it comes from a message, and may be anything."""
+    return _FOLDER.fullmatch(name) is not None
+
+
+def stream_place(options: SinkOptions) -> Place:
+    """That of a stream: `commitPath`, or `mqframe` in its checkpoint. Raises `SettingError`."""
+    if options.commit_path:
+        return Place(absolute("commitPath", options.commit_path), STREAM)
+    if not options.checkpoint:
+        raise SettingError(
+            f"option exactlyOnce = 'true' needs option checkpointLocation, or commitPath: {_FOR_RECORDS}"
+        )
+    root = absolute("checkpointLocation", options.checkpoint)
+    return Place(root.rstrip("/") + "/mqframe", STREAM)
+
+
+def batch_place(options: SinkOptions) -> Place:
+    """That of a batch; one with a name finds again what was recorded under it. Raises `SettingError`."""
+    if not options.commit_path:
+        raise SettingError(f"option exactlyOnce = 'true' of a batch needs option commitPath: {_FOR_RECORDS}")
+    root = absolute("commitPath", options.commit_path)
+    if not options.query_name:
+        return Place(root, UNNAMED + uuid.uuid4().hex)
+    query = NAMED + options.query_name
+    if not is_query(query):
+        raise SettingError(
+            f"option queryName = {options.query_name!r}: must be letters, digits, '_', '.' and '-', 140 at "
+            "most, for the record of the write has its name"
+        )
+    return Place(root, query)
+
+
+def group_of(options: SinkOptions, place: Place) -> str:
+    """The producer group of all that write to, or answer for, `place`: one of its own unless one was given.
+
+    Brokers ask any member of a group, so those of one should share a record.
+    """
+    if options.group:
+        return options.group
+    return f"SPARK_SINK_{hashlib.sha256(place.root.encode()).hexdigest()[:16]}"
