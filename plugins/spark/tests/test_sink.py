@@ -1,36 +1,48 @@
 """The sink in a real Spark, over a real broker."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_spark.deduplication import drop_doubles
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming import StreamingQuery
 
-from mqframe import Puller
+from mqframe import Puller, SettingError
 from mqframe.core.message import ReceivedMessage
 from mqframe.testing.cluster import Cluster
+
+SECONDS_MAX = 90
 
 
 class Target:
     """A topic to write to."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
+        self.cluster = cluster
         self.topic = topic
-        self.nameserver = cluster.nameserver
 
     def options(self, **more: str) -> dict[str, str]:
-        return {"nameserver": self.nameserver, "topic": self.topic, **more}
+        return {"nameserver": self.cluster.nameserver, "topic": self.topic, **more}
 
-    def messages(self) -> list[ReceivedMessage]:
+    def write(self, frame: Any, **more: str) -> None:
+        frame.write.format("mqframe").mode("append").options(**self.options(**more)).save()
+
+    def messages(self, topic: str = "") -> list[ReceivedMessage]:
         """All that it holds, queue by queue."""
         found: list[ReceivedMessage] = []
-        with Puller(self.nameserver) as puller:
-            for queue in puller.queues(self.topic):
+        with Puller(self.cluster.nameserver) as puller:
+            for queue in puller.queues(topic or self.topic):
                 at, end = puller.min_offset(queue), puller.max_offset(queue)
                 while at < end:
                     result = puller.pull(queue, at)
                     found += result.messages
                     at = result.next_offset
         return found
+
+    def bodies(self, topic: str = "") -> Counter[bytes]:
+        return Counter(message.body for message in self.messages(topic))
 
 
 @pytest.fixture
@@ -40,27 +52,176 @@ def target(mqframe_shared_cluster, request) -> Target:
     return Target(mqframe_shared_cluster, topic)
 
 
-def test_batch(spark, target) -> None:
-    frame = spark.range(5000).selectExpr(
+def numbered(first: int, end: int) -> Counter[bytes]:
+    return Counter(b"body %d" % number for number in range(first, end))
+
+
+def test_a_frame_becomes_messages(spark, target) -> None:
+    frame = spark.range(0, 5000, 1, 2).selectExpr(
         "cast(concat('body ', id) as binary) as body",
         "concat('tag', id % 3) as tags",
         "array('all', concat('k', id)) as keys",
         "map('number', cast(id as string)) as properties",
-        "concat('customer', id % 7) as sharding_key",
+        "if(id % 10 = 0, null, concat('customer', id % 7)) as sharding_key",
         "cast(id as int) as flag",
     )
-    frame.coalesce(1).write.format("mqframe").mode("append").options(**target.options()).save()
+    target.write(frame, idempotenceKeys="true")
     found = target.messages()
-    assert sorted(int(message.body[5:]) for message in found) == list(range(5000))
-    by_key: dict[int, list[Any]] = defaultdict(list)
+    assert Counter(message.body for message in found) == numbered(0, 5000)
+    by_key: dict[Any, list[Any]] = defaultdict(list)
     for message in found:
         number = int(message.body[5:])
         assert (message.tag, message.keys) == (f"tag{number % 3}", ["all", f"k{number}"])
         assert message.properties["number"] == str(number)
         assert message.flag == number
-        by_key[number % 7].append((message.queue_id, message.queue_offset, number))
-    for key, rows in by_key.items():
-        assert len({queue for queue, _, _ in rows}) == 1, key
+        if number % 10:
+            place = (message.queue_id, message.queue_offset, number)
+            by_key[number % 7, number >= 2500].append(place)  # the second half is another partition
+    assert len(by_key) == 14
+    for rows in by_key.values():
+        assert len({queue for queue, _, _ in rows}) == 1
         numbers = [number for _, _, number in sorted(rows)]
         assert numbers == sorted(numbers)
     assert len({message.message_id for message in found}) == 5000
+    assert len({message.properties["IDEMPOTENCE_KEY"] for message in found}) == 5000
+
+
+def test_topics_by_row_large_bodies_and_delays(spark, target) -> None:
+    target.cluster.create_topic("by-row", 2)
+    frame = spark.range(40).selectExpr(
+        "repeat(concat('body ', id, ' '), if(id % 2 = 0, 1, 1000)) as value",
+        f"if(id < 10, 'by-row', '{target.topic}') as topic",
+        "cast(if(id = 39, 3600, null) as int) as delay_seconds",
+        "if(id = 38, timestamp'2100-01-01 00:00:00', null) as deliver_at",
+        "cast(if(id = 37, 18, null) as int) as delay_level",
+    )
+    with pytest.raises(PySparkException, match=r"row 38: .*topic test_topics.* further away than"):
+        frame.coalesce(1).write.format("mqframe").mode("append").options(
+            nameserver=target.cluster.nameserver
+        ).save()
+    fine = frame.where("id != 38").coalesce(1)
+    before = target.bodies() + target.bodies("by-row")
+    fine.write.format("mqframe").mode("append").options(nameserver=target.cluster.nameserver).save()
+    after = target.bodies() + target.bodies("by-row")
+    expected = [b"body %d " % number * (1000 if number % 2 else 1) for number in range(37)]
+    assert after - before == Counter(expected)
+    assert set(target.bodies("by-row")) == set(expected[:10])
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "mode", "message"),
+    [
+        ("cast(id as string) as body", {"topic": "missing-one"}, "append", "option topic = 'missing-one'"),
+        ("cast(id as string) as body", {}, "overwrite", "topics cannot be overwritten"),
+        ("cast(id as string) as body, id as price", {}, "append", "column price is unknown"),
+        ("cast(id as string) as body", {"batchBytes": "1"}, "append", "option batchBytes = '1'"),
+        ("cast(id as string) as body", {"nameserver": "127.0.0.1:1"}, "append", "127.0.0.1:1"),
+    ],
+)
+def test_what_is_refused_before_anything_is_sent(
+    spark, target, columns: str, options: dict[str, str], mode: str, message: str
+) -> None:
+    frame = spark.range(3).selectExpr(*columns.split(", "))
+    with pytest.raises(PySparkException) as raised:
+        frame.write.format("mqframe").mode(mode).options(**{**target.options(), **options}).save()
+    assert message in str(raised.value)
+    assert target.messages() == []
+
+
+def test_options_of_the_sink_are_not_those_of_the_source(spark, target) -> None:
+    with pytest.raises(PySparkException, match="unknown option batchbytes = '2048'"):
+        spark.read.format("mqframe").options(**target.options(batchBytes="2048")).load()
+
+
+def test_a_topic_is_copied(spark, target) -> None:
+    target.cluster.create_topic("copy", 2)
+    frame = spark.range(300).selectExpr(
+        "concat('body ', id) as value", "'t' as tags", "'a b' as keys", "map('p', 'q') as properties"
+    )
+    target.write(frame)
+    source = spark.read.format("mqframe").options(**target.options()).load()
+    source.write.format("mqframe").mode("append").options(
+        nameserver=target.cluster.nameserver, topic="copy", ignoreColumns="true"
+    ).save()
+    copies = target.messages("copy")
+    assert Counter(message.body for message in copies) == numbered(0, 300)
+    assert {(m.tag, tuple(m.keys), m.properties["p"]) for m in copies} == {("t", ("a", "b"), "q")}
+    assert not {m.message_id for m in copies} & {m.message_id for m in target.messages()}
+
+
+def run(query: StreamingQuery) -> None:
+    try:
+        assert query.awaitTermination(SECONDS_MAX)
+    finally:
+        query.stop()
+
+
+def test_a_stream_that_failed_repeats_its_batch_with_the_same_keys(spark, target, tmp_path: Path) -> None:
+    """One row of the first batch has a topic that is not there yet: the rest of its batch is sent twice."""
+    later = "comes-later"
+    folder = tmp_path / "rows"
+
+    def start() -> StreamingQuery:
+        frame = spark.readStream.schema("number long, topic string").json(str(folder))
+        messages = frame.selectExpr("concat('body ', number) as value", "topic")
+        return (
+            messages.writeStream.format("mqframe")
+            .options(nameserver=target.cluster.nameserver, idempotenceKeys="true", batchBytes="1024")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+
+    rows = spark.range(0, 2000, 1, 1).selectExpr(
+        "id as number", f"if(id < 1999, '{target.topic}', '{later}') as topic"
+    )
+    rows.write.json(str(folder))
+    with pytest.raises(PySparkException, match=r"row 1999: column topic = 'comes-later': no name server"):
+        run(start())
+    assert target.messages() == []  # the rows of one Arrow batch are looked at before any of them is sent
+    target.cluster.create_topic(later, 1)
+    run(start())
+    assert target.bodies() == numbered(0, 1999)
+    assert target.bodies(later) == numbered(1999, 2000)
+    # Forget the commit: Spark runs the batch again, as after a crash.
+    for commit in (tmp_path / "checkpoint" / "commits").glob("*0*"):
+        commit.unlink()
+    run(start())
+    assert set(target.bodies().values()) == {2}
+    keys = Counter(message.properties["IDEMPOTENCE_KEY"] for message in target.messages())
+    assert len(keys) == 1999
+    assert set(keys.values()) == {2}
+    source = spark.read.format("mqframe").options(**target.options()).load()
+    once = drop_doubles(source).select("body").collect()
+    assert Counter(bytes(row.body) for row in once) == numbered(0, 1999)
+    stream = spark.readStream.format("mqframe").options(**target.options()).load()
+    with pytest.raises(SettingError, match='needs within, as in within="2 hours"'):
+        drop_doubles(stream)
+    with pytest.raises(SettingError, match="needs column properties"):
+        drop_doubles(stream.select("body"), within="1 hour")
+    query = (
+        drop_doubles(stream, within="1 hour")
+        .select("body")
+        .writeStream.format("memory")
+        .queryName("without_doubles")
+        .trigger(availableNow=True)
+        .start()
+    )
+    run(query)
+    seen = Counter(bytes(row.body) for row in spark.table("without_doubles").collect())
+    assert seen == numbered(0, 1999)
+
+
+def test_a_stream_cannot_replace_a_topic(spark, target, tmp_path: Path) -> None:
+    frame = (
+        spark.readStream.format("rate").load().groupBy().count().selectExpr("cast(count as string) as body")
+    )
+    query = (
+        frame.writeStream.format("mqframe")
+        .options(**target.options(checkpointLocation=str(tmp_path)))
+        .outputMode("complete")
+        .start()
+    )
+    with pytest.raises(PySparkException, match="topics cannot be overwritten"):
+        run(query)
+    assert target.messages() == []
