@@ -80,13 +80,15 @@ class AsyncBatchTransactionProducer(AsyncProducer):
         properties: Mapping[str, str] = _NONE,
         queue: MessageQueue | None = None,
         timeout: float | None = None,
+        check_after: float | None = None,
     ) -> tuple[PreparedHalf, ...]:
         """Store `count` messages, encoded as a batch (`mqframe.core.batch`), where no consumer sees them.
 
         A broker of this project takes them as one half message; its commit stores all of them at once, in
         order, in one queue: `queue`, or one of the topic. Any other broker gets one half for each message
         (`repeatable` is false then, and their order is not kept). `properties`: what `check` sees; messages
-        have them only where they are halves of their own. `timeout`: for each request, s.
+        have them only where they are halves of their own. `timeout`: for each request, s. `check_after`:
+        seconds in which a broker of this project asks nobody, for transactions that take long.
 
         Never sent twice once it may be stored: after `CallTimeout` or `ConnectionLost` there may be a half
         that nobody ends, about which `check` is asked. Any number of prepares may be under way; 4 MiB
@@ -94,7 +96,7 @@ class AsyncBatchTransactionProducer(AsyncProducer):
         `MessageError`, and as `send`; `AnswerError` 13 for a batch that the broker does not take, and also
         when a half was stored less safely than configured (it is rolled back then).
         """
-        return await self._halves.prepare(topic, elements, count, properties, queue, timeout)
+        return await self._halves.prepare(topic, elements, count, properties, queue, timeout, check_after)
 
     async def end(
         self, halves: Iterable[PreparedHalf], outcome: TransactionOutcome, *, timeout: float | None = None
@@ -162,10 +164,17 @@ class BatchTransactionProducer:
         properties: Mapping[str, str] = _NONE,
         queue: MessageQueue | None = None,
         timeout: float | None = None,
+        check_after: float | None = None,
     ) -> tuple[PreparedHalf, ...]:
         """Store a batch where no consumer sees it. See `AsyncBatchTransactionProducer.prepare`."""
         return self.submit(
-            topic, elements, count, properties=properties, queue=queue, timeout=timeout
+            topic,
+            elements,
+            count,
+            properties=properties,
+            queue=queue,
+            timeout=timeout,
+            check_after=check_after,
         ).result()
 
     def submit(
@@ -177,11 +186,18 @@ class BatchTransactionProducer:
         properties: Mapping[str, str] = _NONE,
         queue: MessageQueue | None = None,
         timeout: float | None = None,
+        check_after: float | None = None,
     ) -> Future[tuple[PreparedHalf, ...]]:
         """As `prepare`, without waiting: gives the future of what it gives or raises."""
         return self._face.begin(
             lambda: self._producer.prepare(
-                topic, elements, count, properties=properties, queue=queue, timeout=timeout
+                topic,
+                elements,
+                count,
+                properties=properties,
+                queue=queue,
+                timeout=timeout,
+                check_after=check_after,
             )
         )
 

@@ -79,10 +79,12 @@ class HalfBatches:
         properties: Mapping[str, str],
         queue: MessageQueue | None,
         timeout: float | None = None,
+        check_after: float | None = None,
     ) -> tuple[PreparedHalf, ...]:
         """Store the `count` messages in `elements` (mqframe.core.batch) where no consumer sees them."""
         message = Message(topic, elements, properties=properties)
         check_message(message, self._body_bytes_max)
+        own = half_properties(self._group, check_after)
         if topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
             raise MessageError(f"messages to {topic} cannot go in a batch")
         if not 0 < count <= ELEMENTS_MAX:
@@ -93,12 +95,12 @@ class HalfBatches:
         if not self._room.take(len(elements)):
             await self._room.wait(len(elements), self._turn_seconds)
         try:
-            return await self._prepare_in(chosen, message, count, timeout)
+            return await self._prepare_in(chosen, message, count, own, timeout)
         except ConnectError:
             other = sender.choose(route, chosen.broker_name)
             if queue is not None or other.broker_name == chosen.broker_name:
                 raise
-            return await self._prepare_in(other, message, count, timeout)
+            return await self._prepare_in(other, message, count, own, timeout)
         finally:
             self._room.give(len(elements))
 
@@ -142,11 +144,16 @@ class HalfBatches:
     # Halves
 
     async def _prepare_in(
-        self, queue: MessageQueue, message: Message, count: int, timeout: float | None
+        self,
+        queue: MessageQueue,
+        message: Message,
+        count: int,
+        own: dict[str, str],
+        timeout: float | None,
     ) -> tuple[PreparedHalf, ...]:
         if queue.broker_name not in self._without:
             try:
-                return (await self._whole(queue, message, count, timeout),)
+                return (await self._whole(queue, message, count, own, timeout),)
             except AnswerError as refusal:
                 if refusal.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                     raise
@@ -155,16 +162,16 @@ class HalfBatches:
         return await self._single(queue, message, count, timeout)
 
     async def _whole(
-        self, queue: MessageQueue, message: Message, count: int, timeout: float | None
+        self,
+        queue: MessageQueue,
+        message: Message,
+        count: int,
+        own: dict[str, str],
+        timeout: float | None,
     ) -> PreparedHalf:
         [unique_id] = self._running().sender.loader.take_ids(1)
-        own = {
-            p.UNIQUE_KEY: unique_id,
-            p.WAIT: "true",
-            **half_properties(self._group),
-            p.HALF_BATCH: str(count),
-        }
-        text = p.encode_properties({**message.properties, **own})
+        head = {p.UNIQUE_KEY: unique_id, p.WAIT: "true"}
+        text = p.encode_properties({**head, **message.properties, **own, p.HALF_BATCH: str(count)})
         load = Load((message,), [unique_id], message.body, text, SysFlag.TRANSACTION_PREPARED, True)
         load.kind = SendHalfBatch
         sent = await self._send(load, queue, timeout)

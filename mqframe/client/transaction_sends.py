@@ -105,7 +105,7 @@ class TransactionSends:
         sends = self._running()
         load = sends.sender.loader.one(message)
         [transaction_id] = load.ids
-        own = _own_properties(self._group, where)
+        own = half_properties(self._group, where.check_after)
         fields = {name: getattr(message, name) for name in Message.__struct_fields__}
         half = HalfMessage(**fields, transaction_id=transaction_id)
         # What hooks see tells them that it is a half.
@@ -252,15 +252,14 @@ def not_durable(sent: SendResult) -> AnswerError:
     )
 
 
-def half_properties(group: str) -> dict[str, str]:
-    """What makes a message a half of the producer group `group`."""
-    return {p.TRANSACTION_PREPARED: "true", p.PRODUCER_GROUP: group}
+def half_properties(group: str, check_after: float | None = None) -> dict[str, str]:
+    """What makes a message a half of the producer group `group`.
 
-
-def _own_properties(group: str, where: Where) -> dict[str, str]:
-    own = half_properties(group)
-    if where.check_after is not None:
-        if not 0 <= where.check_after < math.inf:
-            raise MessageError(f"check_after is {where.check_after}, not a number of seconds from 0 on")
-        own[p.CHECK_IMMUNITY_SECONDS] = str(math.ceil(where.check_after))
+    `check_after`: seconds in which the broker does not ask. Raises `MessageError` when it is no such number.
+    """
+    own = {p.TRANSACTION_PREPARED: "true", p.PRODUCER_GROUP: group}
+    if check_after is not None:
+        if not 0 <= check_after < math.inf:
+            raise MessageError(f"check_after is {check_after}, not a number of seconds from 0 on")
+        own[p.CHECK_IMMUNITY_SECONDS] = str(math.ceil(check_after))
     return own

@@ -122,7 +122,8 @@ def check_end(
 
     Raises `Refusal`: 1 for a number that is no outcome, for an offset at which no half lies, for another
     group's half and for offsets that do not belong together; 604 for an end that is not the answer to a check
-    and comes after the time that the half's CHECK_IMMUNITY_TIME_IN_SECONDS gave it.
+    and comes after the time that the half's CHECK_IMMUNITY_TIME_IN_SECONDS gave it (which of a half that
+    holds a batch says only when to ask first).
     """
     try:
         outcome = TransactionOutcome(fields.commit_or_rollback)
@@ -173,7 +174,7 @@ def parse_op(body: bytes) -> list[int]:
 
 def _is_late(half: ReceivedMessage, now_ms: int, timeout_ms: int) -> bool:
     immunity = half.properties.get(p.CHECK_IMMUNITY_SECONDS)
-    if not immunity:
+    if not immunity or p.HALF_BATCH in half.properties:
         return False
     return now_ms - half.born_timestamp > max(_number(immunity, 0) * 1000, timeout_ms)
 

@@ -167,9 +167,9 @@ class TestHalves:
             producer = await scene.producer()
             # More bytes than a connection takes unsent: they wait for their turn.
             body = b"x" * 100_000
-            prepared = await asyncio.gather(
-                *[producer.prepare("orders", batch(body, b"%d" % number), 2) for number in range(120)]
-            )
+            prepared = await asyncio.gather(*[
+                producer.prepare("orders", batch(body, b"%d" % number), 2) for number in range(120)
+            ])
             halves = [half for each in prepared for half in each]
             assert len({half.commit_log_offset for half in halves}) == 120
             assert {half.queue_id for half in halves} == {0, 1}
@@ -359,6 +359,35 @@ class TestChecks:
             await scene.clock.aadvance(CHECK)
             await scene.until(scene.bodies)
             assert len(checks.asked) == 2
+
+        play(scenario)
+
+    def test_a_long_transaction_is_left_alone(self, play: Any) -> None:
+        async def scenario(scene: Scene) -> None:
+            producer = await scene.producer()
+            [late] = await producer.prepare("orders", batch(b"late"), 1, check_after=75)
+            await producer.prepare("orders", batch(b"open"), 1, check_after=75, properties={"job": "open"})
+            await scene.clock.aadvance(2 * CHECK)
+            await scene.clock.aadvance(16)
+            assert scene.checks.asked == []
+            assert len(scene.bodies(HALF_TOPIC)) == 2, "nothing was put back meanwhile"
+            assert await producer.end([late], COMMIT) == [DONE], "also when its time is over"
+            assert scene.bodies() == [b"late"]
+            await scene.clock.aadvance(CHECK)
+            await scene.until(lambda: scene.checks.asked)
+            assert [half.properties["job"] for half in scene.checks.asked] == ["open"]
+            with pytest.raises(MessageError, match="check_after is -1"):
+                await producer.prepare("orders", batch(b"1"), 1, check_after=-1)
+
+        play(scenario)
+
+    def test_single_halves_end_at_any_time_too(self, play: Any) -> None:
+        async def scenario(scene: Scene) -> None:
+            scene.forget_half_batches()
+            producer = await scene.producer()
+            halves = await producer.prepare("orders", batch(b"1"), 1, check_after=1)
+            await scene.clock.aadvance(8)
+            assert await producer.end(halves, COMMIT) == [DONE]
 
         play(scenario)
 

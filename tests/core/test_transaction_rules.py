@@ -158,6 +158,8 @@ class TestEnds:
     )
     def test_ends_past_their_immunity_wait_for_a_check(self, immunity: str, age_ms: int, late: bool) -> None:
         found, now = half({IMMUNITY: immunity}), BORN + age_ms
+        of_a_batch = half({IMMUNITY: immunity, p.HALF_BATCH: "3"})
+        assert check_end(end(), of_a_batch, now, 6000) is TransactionOutcome.COMMIT
         assert check_end(end(from_transaction_check=True), found, now, 6000) is TransactionOutcome.COMMIT
         if not late:
             assert check_end(end(), found, now, 6000) is TransactionOutcome.COMMIT
