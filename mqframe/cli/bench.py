@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mqframe.cli.access import access
 from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.output import Json, NameServer, show
 from mqframe.core.errors import SettingError
@@ -58,7 +59,11 @@ def consume(
 
     settings = ConsumerSettings(consume_message_batch_max_size=batch)
     consumer = PushConsumer(
-        group=f"{GROUP}-{time.time_ns()}", nameserver=nameserver, consume_from="first", settings=settings
+        group=f"{GROUP}-{time.time_ns()}",
+        nameserver=nameserver,
+        consume_from="first",
+        settings=settings,
+        **access(),
     )
     done, lock = threading.Event(), threading.Lock()
     begin = seen = 0
@@ -90,7 +95,7 @@ def _sync(nameserver: str, topic: str, body: bytes, count: int, width: int) -> O
     from mqframe import Message, Producer
 
     message, times = Message(topic, body), []
-    with Producer(group=GROUP, nameserver=nameserver) as producer:
+    with Producer(group=GROUP, nameserver=nameserver, **access()) as producer:
         producer.send(message)
         started = time.perf_counter()
         for _ in range(count):
@@ -106,7 +111,7 @@ def _async(nameserver: str, topic: str, body: bytes, count: int, width: int) -> 
     message, times = Message(topic, body), []
 
     async def run() -> float:
-        async with AsyncProducer(group=GROUP, nameserver=nameserver) as producer:
+        async with AsyncProducer(group=GROUP, nameserver=nameserver, **access()) as producer:
 
             async def worker(number: int) -> None:
                 for _ in range(number, count, width):
@@ -126,7 +131,7 @@ def _submit(nameserver: str, topic: str, body: bytes, count: int, width: int) ->
     from mqframe import Message, Producer
 
     message = Message(topic, body)
-    with Producer(group=GROUP, nameserver=nameserver) as producer:
+    with Producer(group=GROUP, nameserver=nameserver, **access()) as producer:
         producer.send(message)
         started = time.perf_counter()
         for future in [producer.submit(message) for _ in range(count)]:

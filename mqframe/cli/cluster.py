@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mqframe.cli.access import access
 from mqframe.cli.output import Json, NameServer, show, show_one
 
 
@@ -18,7 +19,7 @@ def cluster(
     """List brokers, or show the counters or the settings of one."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         if runtime or settings:
             address = admin.masters(broker=runtime or settings)[runtime or settings]
             ask = admin.broker_runtime if runtime else admin.broker_config

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mqframe.cli.access import access
 from mqframe.cli.output import Json, NameServer, time_text, write_json
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def consume(
         consume_from=consume_from,
         allocate=allocate,
         settings=settings,
+        **access(),
     )
     consumer.subscribe(topic, Sql(sql) if sql else tag, handle, batch_max=1)
     numbers = (signal.SIGTERM, signal.SIGINT)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mqframe.cli.access import access
 from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.offset import moment
 from mqframe.cli.output import Json, NameServer, show, show_one, time_text
@@ -42,7 +43,7 @@ def list_letters(
     """List dead letters, the oldest first. Makes their topic readable where it is not, and says so."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         letters = _read(admin, group, key, tag, topic, since, until, limit)
     show([_row(each, cut=not json) for each in letters], as_json=json, empty=_none(group))
 
@@ -57,7 +58,7 @@ def show_letter(
     """Show one dead letter with all that is known of it."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         letter = admin.dead_letter(group, message_id)
     if letter is None:
         _missing(group, message_id)
@@ -108,7 +109,7 @@ def resend(
         raise SettingError("say which: message ids, or filters such as --key and --since, or --all")
     if to not in ("group", "topic"):
         raise SettingError(f"--to {to}: must be group or topic")
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         if message_id:
             letters = _named(admin, group, message_id)
         else:
@@ -135,7 +136,7 @@ def open_letters(group: Group, nameserver: NameServer = "", json: Json = False) 
     """Let the dead letters of a group be read (permission 6)."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         changed = admin.open_dead_letters(group)
     show_one({"group": group, "readable": True, "changed": changed}, as_json=json)
 
@@ -145,7 +146,7 @@ def close(group: Group, nameserver: NameServer = "", json: Json = False) -> None
     """Have the dead letters of a group only written again (permission 2), as they begin."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         changed = admin.close_dead_letters(group)
     show_one({"group": group, "readable": False, "changed": changed}, as_json=json)
 

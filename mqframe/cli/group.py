@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import to_builtins
 
+from mqframe.cli.access import access
 from mqframe.cli.commands import new_app
 from mqframe.cli.output import Json, NameServer, show, show_one, time_text, write_json
 from mqframe.core.delay_levels import parse_levels
@@ -26,7 +27,7 @@ def list_groups(nameserver: NameServer = "", json: Json = False) -> None:
     """List consumer groups with their settings."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         configs = admin.group_configs()
     rows = [
         {
@@ -69,7 +70,7 @@ def create(
         retry_max_times=retries_max,
         group_retry_policy=listed_waits(parse_levels(retry_waits)),
     )
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         admin.create_group(config)
     row = {"group": group, "enabled": enabled, "broadcast": broadcast, "retries_max": retries_max}
     show_one(row, as_json=json)
@@ -85,7 +86,7 @@ def delete(
     """Delete a consumer group."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         admin.delete_group(group, clean_offsets=offsets)
     show_one({"group": group, "deleted": True}, as_json=json)
 
@@ -102,7 +103,7 @@ def mode(
     """Show whether a group pulls or pops its topics, or set it for one."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         if topic and value:
             admin.set_request_mode(group, topic, value.upper(), share=share)
         found = [each for each in admin.request_modes(group) if topic in (None, each.topic)]
@@ -118,7 +119,7 @@ def show_group(group: Group, nameserver: NameServer = "", json: Json = False) ->
     """Show the members of a consumer group, what they subscribe, and how far the group is behind."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         connections = admin.consumer_connections(group)
         lag = admin.lag(group)
     members = [
@@ -152,7 +153,7 @@ def running(
     """Show what members hold of each queue, what they count, and how they are set."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         clients = [client] if client else [each.client_id for each in _members(admin, group)]
         found = {each: admin.running_info(group, each, stacks=stacks) for each in clients}
     if json:
@@ -173,7 +174,7 @@ def stats(group: Group, nameserver: NameServer = "", json: Json = False) -> None
     from mqframe import Admin
 
     rows: list[dict[str, object]] = []
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         for each in _members(admin, group):
             info = admin.running_info(group, each.client_id)
             rows += [
@@ -202,7 +203,7 @@ def offsets(
     """Show the offsets that members have in memory, which brokers may not know yet."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         found = admin.remembered_offsets(group, topic)
     rows = [
         {"client": client, "broker": queue.broker_name, "queue": queue.queue_id, "offset": offset}

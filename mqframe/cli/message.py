@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mqframe.cli.access import access
 from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.output import Json, NameServer, show, show_one, time_text
 from mqframe.core.errors import FixError, SettingError
@@ -57,7 +58,7 @@ def send(
     properties = dict(map(_pair, prop or ()))
     data = sys.stdin.buffer.read() if body == "-" else body.encode()
     bodies = [line for line in data.splitlines() if line] if lines else [data]
-    with Producer(group=group, nameserver=nameserver) as producer:
+    with Producer(group=group, nameserver=nameserver, **access()) as producer:
         messages = [Message(topic, each, tag, key or (), properties) for each in bodies]
         if wish:
             results = [producer.send(message, sharding_key=sharding_key, **wish) for message in messages]
@@ -93,7 +94,7 @@ def recall(
     """Take back a message that waits for its time."""
     from mqframe import Producer
 
-    with Producer(group=group, nameserver=nameserver) as producer:
+    with Producer(group=group, nameserver=nameserver, **access()) as producer:
         message_id = producer.recall(topic, recall_handle)
     show_one({"recalled": message_id}, as_json=json)
 
@@ -108,7 +109,7 @@ def show_message(
     """Show one message with all that is known of it."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         found = admin.message_by_unique_key(topic, message_id)
         if found is None and _known_broker(admin, message_id):
             found = admin.message_by_id(message_id, topic)
@@ -141,7 +142,7 @@ def query(
     """Find messages by key, newest first."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         found = admin.query_messages(topic, key, max_count=limit)
     show([_listed(each, json) for each in found], as_json=json, empty=f"no message has the key {key}")
 
@@ -162,7 +163,7 @@ def read(
     from mqframe.client.blocking_pull import BlockingPuller
 
     rows = []
-    with BlockingPuller(nameserver=nameserver) as puller:
+    with BlockingPuller(nameserver=nameserver, **access()) as puller:
         for each in puller.queues(topic):
             if queue is None or each.queue_id == queue:
                 end, at = puller.max_offset(each), puller.min_offset(each)
@@ -232,7 +233,7 @@ def consume_directly(
     """Have a member of a group consume one stored message now; nothing is committed."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         found = admin.message_by_unique_key(topic, message_id)
         offset_id = message_id if found is None else found.offset_message_id
         result = admin.consume_directly(group, offset_id, client_id=client)
@@ -251,7 +252,7 @@ def trace(
     """Show who sent and who consumed a message, as far as they trace."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         records = admin.message_trace(message_id, trace_topic=trace_topic)
     rows = [
         {

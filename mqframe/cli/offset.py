@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mqframe.cli.access import access
 from mqframe.cli.commands import new_app
 from mqframe.cli.output import Json, NameServer, show, time_text
 from mqframe.core.errors import SettingError
@@ -29,7 +30,7 @@ def show_offsets(
     """Show how far a group is in each queue."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         found = admin.consume_stats(group, topic)
     rows = [
         {
@@ -69,7 +70,7 @@ def reset(
     """Set the offsets of a group by time, or of one queue to one offset. Running members go on there."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         if to and queue is None and offset is None:
             offsets = admin.reset_offsets(group, topic, moment(to), force=not back_only)
         elif not to and queue is not None and offset is not None:
@@ -85,7 +86,7 @@ def skip(group: Group, topic: Topic, nameserver: NameServer = "", json: Json = F
     """Skip what has piled up: go on at the end of each queue."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         offsets = admin.skip_messages(group, topic)
     _show(offsets, json)
 
@@ -104,7 +105,7 @@ def clone(
     """Give a group the offsets of another."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         admin.clone_offsets(source, target, topic, offline=offline)
         offsets = {queue: each.consumer_offset for queue, each in admin.consume_stats(target, topic).items()}
     _show(offsets, json)
@@ -115,7 +116,7 @@ def times(group: Group, topic: Topic, nameserver: NameServer = "", json: Json = 
     """Show when the oldest, the newest and the last consumed message of each queue were stored."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         spans = admin.consume_time_spans(group, topic)
     rows = [
         {

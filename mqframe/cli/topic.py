@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mqframe.cli.access import access
 from mqframe.cli.commands import new_app
 from mqframe.cli.output import Json, NameServer, show, show_one, time_text
 from mqframe.core.errors import FixError
@@ -29,7 +30,7 @@ def list_topics(
     from mqframe import Admin
     from mqframe.core.topics import is_system_topic
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         names = admin.list_topics()
         info = admin.cluster_info()
     # Brokers and clusters are topics too, for clients that ask for their routes.
@@ -55,7 +56,7 @@ def create(
     """Create a topic, or change it."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         attributes = {TYPE_ATTRIBUTE: type_.upper()} if type_ is not None else None
         admin.create_topic(
             topic,
@@ -89,7 +90,7 @@ def grow(
     """
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         growth = admin.begin_growth(topic, queues)
         if growth.growing:
             time.sleep(settle)
@@ -111,7 +112,7 @@ def delete(topic: Topic, cluster: Cluster = None, nameserver: NameServer = "", j
     """Delete a topic with its messages."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         admin.delete_topic(topic, cluster=cluster)
     show_one({"topic": topic, "deleted": True}, as_json=json)
 
@@ -121,7 +122,7 @@ def show_topic(topic: Topic, nameserver: NameServer = "", json: Json = False) ->
     """Show where a topic lives and how it is configured, broker by broker."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         route = admin.topic_route(topic)
         configs = admin.topic_config(topic)
     addresses = {broker.broker_name: broker.broker_addrs for broker in route.broker_datas}
@@ -144,7 +145,7 @@ def stats(topic: Topic, nameserver: NameServer = "", json: Json = False) -> None
     """Show what each queue of a topic holds."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         found = admin.topic_stats(topic)
     rows = [
         {
@@ -165,6 +166,6 @@ def groups(topic: Topic, nameserver: NameServer = "", json: Json = False) -> Non
     """List the consumer groups of a topic."""
     from mqframe import Admin
 
-    with Admin(nameserver=nameserver) as admin:
+    with Admin(nameserver=nameserver, **access()) as admin:
         names = admin.groups_of_topic(topic)
     show([{"group": name} for name in names], as_json=json, empty="nobody consumes it")

@@ -17,7 +17,7 @@ import attrs
 from mqframe.core.config_layers import PLUGINS, PREFIX, Given, Layer, Rank
 from mqframe.core.errors import SettingError
 from mqframe.core.field_types import convert, field_types
-from mqframe.core.rocketmq_keys import ROCKETMQ_KEYS
+from mqframe.core.rocketmq_keys import ROCKETMQ_KEYS, TLS_KEYS
 
 S = TypeVar("S")
 
@@ -117,7 +117,10 @@ class _Resolver:
     def take(self, given: Given, layer: Layer) -> None:
         if layer.rank is Rank.ENVIRONMENT:
             self.take_variable(given)
-        elif layer.rank is Rank.BROKER_CONF or (layer.rank is Rank.COMMAND_LINE and "." not in given.path):
+        elif layer.rank is Rank.BROKER_CONF or (
+            layer.rank is Rank.COMMAND_LINE
+            and ("." not in given.path or given.path in self.by_conf or given.path in TLS_KEYS)
+        ):
             self.take_conf(given, layer.conf_sections)
         else:
             self.take_path(given)
@@ -156,8 +159,8 @@ class _Resolver:
             if sections is None or path.partition(".")[0] in sections
         ]
         if not paths:
-            if given.path not in ROCKETMQ_KEYS:
-                raise _unknown(given.path, given.origin, [*self.by_conf, *ROCKETMQ_KEYS], "key")
+            if given.path not in ROCKETMQ_KEYS and given.path not in TLS_KEYS:
+                raise _unknown(given.path, given.origin, [*self.by_conf, *ROCKETMQ_KEYS, *TLS_KEYS], "key")
             self.without_effect[given.path] = given.origin
         for path in paths:
             value = given.value

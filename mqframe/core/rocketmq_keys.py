@@ -1,7 +1,8 @@
 """Keys that a RocketMQ 5 `broker.conf` or `namesrv.conf` may hold.
 
 Names of the properties of BrokerConfig, BrokerIdentity, MessageStoreConfig (the tiered one too), AuthConfig,
-NettyServerConfig, NettyClientConfig, NamesrvConfig and ControllerConfig, and two that BrokerStartup reads.
+NettyServerConfig, NettyClientConfig, NamesrvConfig and ControllerConfig, two that BrokerStartup reads, and
+properties of Java's that say how connections are secured.
 """
 
 from __future__ import annotations
@@ -157,3 +158,10 @@ ROCKETMQ_KEYS: Final = frozenset(
     writeWithoutMmap
     """.split()
 )
+
+TLS_KEYS: Final = frozenset(
+    """
+    tls.test.mode.enable tls.config.file tls.server.authClient tls.server.keyPassword tls.client.keyPassword
+    """.split()
+)
+"""Properties of TLS without effect here (source: TlsSystemConfig.java); the others are settings of `net`."""
