@@ -100,6 +100,8 @@ class HalfBatches:
             other = sender.choose(route, chosen.broker_name)
             if queue is not None or other.broker_name == chosen.broker_name:
                 raise
+            if chosen.broker_name in self._without:
+                raise  # some of its single halves may be stored, and be committed by the same word as others
             return await self._prepare_in(other, message, count, own, timeout)
         finally:
             self._room.give(len(elements))

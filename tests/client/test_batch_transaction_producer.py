@@ -167,9 +167,9 @@ class TestHalves:
             producer = await scene.producer()
             # More bytes than a connection takes unsent: they wait for their turn.
             body = b"x" * 100_000
-            prepared = await asyncio.gather(*[
-                producer.prepare("orders", batch(body, b"%d" % number), 2) for number in range(120)
-            ])
+            prepared = await asyncio.gather(
+                *[producer.prepare("orders", batch(body, b"%d" % number), 2) for number in range(120)]
+            )
             halves = [half for each in prepared for half in each]
             assert len({half.commit_log_offset for half in halves}) == 120
             assert {half.queue_id for half in halves} == {0, 1}
@@ -481,6 +481,23 @@ class TestOtherBrokers:
             assert scene.bodies() == []
 
         play(scenario)
+
+    def test_single_halves_do_not_move_to_another_broker(self, play: Any) -> None:
+        async def scenario(scene: Scene) -> None:
+            scene.forget_half_batches(1)
+            producer = await scene.producer()
+            for _ in range(4):
+                await producer.prepare("orders", batch(b"1"), 1)
+            await scene.cluster.stop_broker(1)
+            brokers = []
+            for _ in range(4):
+                try:
+                    brokers += [half.broker_name for half in await producer.prepare("orders", batch(b"1"), 1)]
+                except ConnectError:
+                    brokers.append("")
+            assert sorted(brokers) == ["", "", "broker-a", "broker-a"]
+
+        play(scenario, brokers=2)
 
     @pytest.mark.parametrize(
         ("elements", "count", "words"),
