@@ -90,23 +90,28 @@ class Apache:
         name_port, port = free_port(), free_port()
         self.servers = Servers(f"127.0.0.1:{name_port}", f"127.0.0.1:{port}", "apache-a", "ApacheCluster")
 
-    def __enter__(self) -> Apache:
-        try:
-            self._start()
-        except BaseException:
-            self._stop()
-            raise
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self._stop()
-
-    def _start(self) -> None:
-        nameserver, broker = self.servers.nameserver, self.servers.broker
+    def start_names(self) -> None:
+        """Start the name server alone; `stop` it."""
+        nameserver = self.servers.nameserver
         conf = self.home / "ns.conf"
         conf.write_text(f"listenPort={port_of(nameserver)}\nbindAddress=127.0.0.1\n")
         names = self._run("-Xmx96m", "org.apache.rocketmq.namesrv.NamesrvStartup", conf)
         self._until_listening(nameserver, names)
+
+    def __enter__(self) -> Apache:
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.stop()
+
+    def _start(self) -> None:
+        self.start_names()
+        broker = self.servers.broker
         conf = self.home / "broker.conf"
         port = port_of(broker)
         conf.write_text(
@@ -166,7 +171,8 @@ class Apache:
         said = "".join(path.read_text(errors="replace")[-1500:] for path in self.home.glob("*.out"))
         pytest.fail(f"Apache's server at {address} did not start: {said}")
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """End what was started."""
         # Nothing of it is read again, and an orderly end takes the broker ten seconds.
         for process in self._processes:
             process.kill()

@@ -22,6 +22,7 @@ from mqframe import (
     AsyncPuller,
     ConsumeResult,
     Message,
+    MqframeError,
     NetSettings,
     Producer,
     Puller,
@@ -214,6 +215,35 @@ def test_certificates_of_apache_are_verified(guarded: Servers, topic: str, tmp_p
     everybody = NetSettings(tls=True, tls_verify="none")
     with Puller(guarded.nameserver, net=everybody, **signed()) as puller:
         assert len(puller.queues(topic)) == 1
+
+
+def test_modes_of_apache_name_servers(newest_class_path: str, tmp_path: Path) -> None:
+    """One that takes TLS only, with the certificate that it makes for itself, and one that takes none."""
+    answers = []
+    for mode in ("enforcing", "disabled"):
+        home = tmp_path / mode
+        home.mkdir()
+        apache = Apache(newest_class_path, home, flags=[f"-Dtls.server.mode={mode}"])
+        apache.start_names()
+        try:
+            for net in (None, NetSettings(tls=True, tls_verify="none"), NetSettings(tls=True)):
+                with Puller(apache.servers.nameserver, net=net) as puller:
+                    try:
+                        answers.append(str(puller.topics()))
+                    except MqframeError as problem:
+                        answers.append(f"{type(problem).__name__} {problem}")
+        finally:
+            apache.stop()
+    plain, secured, verified, plain_again, refused, refused_again = answers
+    assert plain.startswith("RouteError")
+    assert "before it said anything, as servers do that take TLS only; if it is one, set tls" in plain
+    assert secured == "[]" or "TBW102" in secured
+    assert verified.startswith("TlsError")
+    assert "set tls_ca_file to the authority that signed it" in verified
+    assert plain_again == secured
+    for answer in (refused, refused_again):
+        assert answer.startswith("RouteError")
+        assert "if it takes plain connections only, leave out tls" in answer
 
 
 # Apache's client, our servers
