@@ -41,7 +41,7 @@ class AvroError(GiveUpError):
 def parse(schema: str | Mapping[str, Any]) -> Any:
     """`schema`, JSON text or what that stands for, checked. Raises `SettingError`."""
     try:
-        plain = json.loads(schema) if isinstance(schema, str) else schema
+        plain: Any = json.loads(schema) if isinstance(schema, str) else schema
         return fastavro.parse_schema(plain)
     except (SchemaParseException, UnknownType, KeyError, ValueError, TypeError, AttributeError) as problem:
         raise SettingError(f"schema = {schema!r} is no Avro schema: {problem!r}") from problem

@@ -53,7 +53,7 @@ def json_body(
     source = f.col(column) if isinstance(column, str) else column
     text = source.cast("string")
     if on_error == "fail":
-        return f.from_json(text, kind, {**given, "mode": "FAILFAST"})
+        return f.from_json(text, cast("Any", kind), {**given, "mode": "FAILFAST"})
     given["mode"] = "PERMISSIVE"
     if not isinstance(kind, t.StructType):
         return f.from_json(text, cast("Any", kind), given)
@@ -81,6 +81,7 @@ def avro_body(
     not installed; needs an active session.
     """
     from pyspark.sql import functions as f
+    from pyspark.sql.pandas.functions import arrow_udf
 
     if find_spec("fastavro") is None:
         raise SettingError(
@@ -98,9 +99,9 @@ def avro_body(
     def decode(bodies: pa.Array) -> pa.Array:
         return decoder.decode(bodies)
 
-    # The types are given as objects: as texts, Spark could not find them from within this function.
+    # Spark looks at the hints; as texts it could not find them from within this function.
     decode.__annotations__ = {"bodies": pa.Array, "return": pa.Array}
-    made = f.arrow_udf(decode, returnType=decoder.type.spark)
+    made = cast("Any", arrow_udf)(decode, returnType=decoder.type.spark)
     return cast("Column", made(f.col(column) if isinstance(column, str) else column))
 
 
