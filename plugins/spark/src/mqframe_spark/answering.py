@@ -21,6 +21,8 @@ from mqframe_spark.telling import tell
 
 MODULE: Final = "mqframe_spark.check_back_answers"
 _LEVELS: Final = 16
+_started: list[subprocess.Popen[bytes]] = []
+"""They live longer than this process, and are not to be mourned by it."""
 
 
 class Process(NamedTuple):
@@ -69,8 +71,8 @@ def driver() -> Process:
 
 def ensure_answers(
     options: SinkOptions, root: str, group: str, topics: Iterable[str], *, anchor: Process | None = None
-) -> None:
-    """Start a process that answers for the records below `root`, unless this driver has one.
+) -> int | None:
+    """Start a process that answers for the records below `root`, unless this driver has one; gives its pid.
 
     `topics`: of whose brokers it is to be known, besides those that were named before. `anchor`: it ends when
     that process does; by default the `driver`.
@@ -87,8 +89,8 @@ def ensure_answers(
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return  # it runs, and holds the lock
-        _start(options, root, group, anchor, file, descriptor)
+            return None  # it runs, and holds the lock
+        return _start(options, root, group, anchor, file, descriptor)
     finally:
         os.close(descriptor)
 
@@ -110,14 +112,16 @@ def _file(nameserver: str, root: str, group: str, anchor: Process) -> Path:
     return folder / hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _start(options: SinkOptions, root: str, group: str, anchor: Process, file: Path, descriptor: int) -> None:
+def _start(
+    options: SinkOptions, root: str, group: str, anchor: Process, file: Path, descriptor: int
+) -> int | None:
     given: dict[str, Any] = {
         **raw_access(options),
         "nameserver": options.nameserver,
         "group": group,
         "commitPath": root,
         "anchor": [anchor.pid, anchor.started],
-        "topics": str(file),
+        "topics": str(topics),
     }
     # The child inherits the descriptor, and with it the lock, before anybody else can take it.
     try:
@@ -131,10 +135,13 @@ def _start(options: SinkOptions, root: str, group: str, anchor: Process, file: P
             start_new_session=True,
         )
         assert child.stdin is not None
+        _started.append(child)
         with child.stdin as pipe:
             pipe.write(json.dumps(given).encode())  # not on the command line, which others can read
     except OSError as problem:
         tell("nothing answers brokers between batches: no process could be started", reason=str(problem))
+        return None
+    return child.pid
 
 
 def raw_access(options: SinkOptions) -> dict[str, str]:

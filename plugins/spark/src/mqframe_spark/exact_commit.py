@@ -23,6 +23,8 @@ log = get_logger("spark")
 
 END_PAUSES_SECONDS: Final = (0.1, 0.4, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Waited before ends are told again: a broker that starts anew takes some seconds."""
+LOOK_PAUSES_SECONDS: Final = (0.2, 0.8)
+"""Waited for a topic of discarded halves that may have come into being just now."""
 ONCE: Final = ()
 """Before a batch begins, what an earlier one left over is tried once: check-backs end it as well."""
 
@@ -98,7 +100,7 @@ class Committer:
                 (opened, self._end(producer, opened.halves, TransactionOutcome.COMMIT, ONCE))
                 for opened in record.open
             ]
-        losses = self._discarded(record)
+        losses = self._discarded(record, doubtful=any(ends.before for _, ends in found))
         known = losses is not None
         self._report([*(losses or ()), *(loss for opened, ends in found for loss in _gone(opened, ends))])
         for opened, ends in found:
@@ -198,7 +200,8 @@ class Committer:
         losses: list[Loss] | None = []
         if ends.before:
             # Nobody but this driver can have ended them: an end that was told twice, or a discard.
-            losses = self._discarded(record, {half.broker_name for half in ends.before})
+            brokers = {half.broker_name for half in ends.before}
+            losses = self._discarded(record, brokers, doubtful=True)
         self._report([*(losses or ()), *_gone(opened, ends)])
         left = ends.open + ends.unsure
         again = tuple(half for half in ends.open if half.repeatable)
@@ -208,11 +211,14 @@ class Committer:
         self._published(rules.ended(record, opened.batch, again, single), record)
         return left
 
-    def _discarded(self, record: SinkRecord, brokers: Iterable[str] | None = None) -> list[Loss] | None:
-        """What was discarded; `None` when that is not known yet."""
+    def _discarded(
+        self, record: SinkRecord, brokers: Iterable[str] | None = None, *, doubtful: bool
+    ) -> list[Loss] | None:
+        """What was discarded; `None`: not known yet. `doubtful`: brokers say that halves have ended."""
+        pauses = LOOK_PAUSES_SECONDS if doubtful else ()
         try:
             with self._puller() as puller:
-                return discarded(puller, record, brokers)
+                return discarded(puller, record, brokers, pauses=pauses, sleep=self._sleep)
         except RetryError as problem:
             tell("it is not known yet whether messages were discarded", reason=str(problem))
             return None

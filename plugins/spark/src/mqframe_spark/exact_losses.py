@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
@@ -38,18 +39,25 @@ class Loss:
     how: str
 
 
-def discarded(puller: Puller, record: SinkRecord, brokers: Iterable[str] | None = None) -> list[Loss]:
+def discarded(
+    puller: Puller,
+    record: SinkRecord,
+    brokers: Iterable[str] | None = None,
+    *,
+    pauses: Iterable[float] = (),
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[Loss]:
     """What counts in the open batches of `record` and was discarded, by `brokers` or by any.
 
-    Raises `RetryError` when a broker cannot be asked.
+    `pauses`: waited for name servers to know the topic, s: a broker that has just made it tells them when it
+    is asked something next. Raises `RetryError` when a broker cannot be asked.
     """
-    try:
-        queues = retrying(lambda: puller.route(CHECK_MAX_TIME_TOPIC, refresh=True)).read_queues()
-    except RouteError as problem:
-        cause = problem.__cause__
-        if isinstance(cause, AnswerError) and cause.code == ResponseCode.TOPIC_NOT_EXIST:
-            return []  # no broker ever discarded anything
-        raise
+    queues = retrying(lambda: _queues(puller))
+    for pause in pauses:
+        if queues:
+            break
+        sleep(pause)
+        queues = retrying(lambda: _queues(puller))
     wanted = None if brokers is None else set(brokers)
     found: Counter[tuple[int, str, str]] = Counter()
     for queue in queues:
@@ -74,6 +82,16 @@ def told(query: str, losses: Iterable[Loss]) -> str:
         for loss in losses
     ]
     return f"query {query}: messages were recorded as sent and are lost: {'; '.join(parts)}"
+
+
+def _queues(puller: Puller) -> tuple[MessageQueue, ...]:
+    try:
+        return puller.route(CHECK_MAX_TIME_TOPIC, refresh=True).read_queues()
+    except RouteError as problem:
+        cause = problem.__cause__
+        if isinstance(cause, AnswerError) and cause.code == ResponseCode.TOPIC_NOT_EXIST:
+            return ()  # no broker ever discarded anything
+        raise
 
 
 def _in_queue(puller: Puller, queue: MessageQueue, record: SinkRecord) -> Counter[tuple[int, str, str]]:

@@ -140,6 +140,11 @@ class Query:
         """Rows that tell where they come from; 60 of them make several requests of 1 KiB."""
         return [b"batch %d row %d %s" % (batch, number, b"." * 60) for number in range(count)]
 
+    @staticmethod
+    def until(done: Callable[[], bool]) -> None:
+        """Wait."""
+        until(done)
+
     def settled(self) -> None:
         """Wait until no half message is open: as many ends as halves."""
 
@@ -211,14 +216,24 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Places:
 
 
 @pytest.fixture
-def query(
+def make_query(
     mqframe_cluster_factory: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Query:
-    """A query that writes to a broker that asks soon."""
-    cluster = mqframe_cluster_factory(broker=QUICK)
-    cluster.create_topic("orders", 2)
+) -> Callable[..., Query]:
+    """Makes a query that writes to a broker that asks soon. Takes settings of the broker."""
     told: dict[str, str] = {}
     monkeypatch.setattr(exact_sink, "_told", told.__getitem__)
     monkeypatch.setattr(exact_sink, "ensure_answers", lambda *_: None)
     monkeypatch.setattr(exact_commit, "END_PAUSES_SECONDS", (0.05,) * 100)
-    return Query(cluster, "orders", tmp_path / "checkpoint", told)
+
+    def make(**broker: int) -> Query:
+        cluster = mqframe_cluster_factory(broker={**QUICK, **broker})
+        cluster.create_topic("orders", 2)
+        return Query(cluster, "orders", tmp_path / "checkpoint", told)
+
+    return make
+
+
+@pytest.fixture
+def query(make_query: Callable[..., Query]) -> Query:
+    """A query that writes to a broker that asks soon, and never gives up."""
+    return make_query()

@@ -155,7 +155,7 @@ def test_the_record_of_another_query_is_not_taken(query) -> None:
     query.batch(0, query.rows(0))
     plan = query.plan()
     query.told["sql.streaming.queryId"] = "another"
-    with pytest.raises(FixError, match="is that of query 3f6e1c9a.* is query another"):
+    with pytest.raises(FixError, match=r"is that of query 3f6e1c9a.* is query another"):
         query.task(plan, 1, query.rows(1))
 
 
@@ -184,20 +184,12 @@ def test_a_broker_that_is_away_is_told_when_the_next_batch_begins(query, monkeyp
     assert query.record().open == ()
 
 
-def test_a_batch_with_a_name_is_written_once(query, places, tmp_path) -> None:
-    more = {"commitPath": str(tmp_path / "commits"), "queryName": "load-1"}
-    for place, times in PLACES:
-        if place != "after note":
-            places.at(place, times)
-            with pytest.raises(places.Crash):
-                query.write(query.rows(0), query.rows(1), **more)
-            if "before commit" not in places.passed and place != "before commit":
-                continue
-            break
-    query.write(query.rows(0), query.rows(1), **more)
-    query.write(query.rows(0), query.rows(1), **more)
-    query.write(query.rows(2), commitPath=more["commitPath"])
-    query.write(query.rows(2), commitPath=more["commitPath"])
+def test_a_batch_with_a_name_is_written_once(query, tmp_path) -> None:
+    commits = str(tmp_path / "commits")
+    query.write(query.rows(0), query.rows(1), commitPath=commits, queryName="load-1")
+    query.write(query.rows(0), query.rows(1), commitPath=commits, queryName="load-1")
+    query.write(query.rows(2), commitPath=commits)
+    query.write(query.rows(2), commitPath=commits)
     assert query.bodies() == Counter(query.rows(0) + query.rows(1) + 2 * query.rows(2))
 
 
