@@ -113,7 +113,7 @@ def _file(nameserver: str, root: str, group: str, anchor: Process) -> Path:
 
 
 def _start(
-    options: SinkOptions, root: str, group: str, anchor: Process, file: Path, descriptor: int
+    options: SinkOptions, root: str, group: str, anchor: Process, topics: Path, descriptor: int
 ) -> int | None:
     given: dict[str, Any] = {
         **raw_access(options),
