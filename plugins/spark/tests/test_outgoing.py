@@ -169,9 +169,14 @@ def test_large_bodies_travel_alone_and_in_order() -> None:
     assert found[1].single == Message("orders", b"L" * 5000, "t", ["a", "b"])
 
 
-def test_a_message_larger_than_a_batch_may_be_is_a_batch() -> None:
+def test_a_message_larger_than_a_batch_may_be() -> None:
     options = SinkOptions("ns:1", topic="orders", batch_bytes=1024, compress_over_bytes=10_000)
-    found = sent(batches(options), pa.record_batch({"body": [b"a", b"x" * 3000, b"b"]}))
+    large = pa.record_batch({"body": [b"a", b"x" * 3000, b"b"], "sharding_key": ["k"] * 3})
+    found = sent(batches(options), large)
+    assert [(one.count, one.single is None) for one in found] == [(1, True), (1, False), (1, True)]
+    # Its properties may be what makes it too large.
+    pairs = pa.array([None, [("p", "x" * 3000)], None], MAP)
+    found = sent(batches(options), simple(3).append_column("properties", pairs))
     assert [(one.count, one.single) for one in found] == [(1, None), (1, None), (1, None)]
     with_halves = SinkOptions("ns:1", topic="orders", batch_bytes=1024, exactly_once=True)
     found = sent(batches(with_halves), pa.record_batch({"body": [b"x" * 9000]}))

@@ -27,7 +27,19 @@ def test_all_that_there_are() -> None:
     found = parse_sink_options(given)
     assert found.access.access_key == "k"
     assert found == SinkOptions(
-        "a:1;b:2", "t", "g", 65536, 100_000, 8, True, True, True, "/c", "/p", "q", found.access
+        nameserver="a:1;b:2",
+        topic="t",
+        group="g",
+        batch_bytes=65536,
+        compress_over_bytes=100_000,
+        in_flight_requests=8,
+        idempotence_keys=True,
+        ignore_columns=True,
+        exactly_once=True,
+        commit_path="/c",
+        checkpoint="/p",
+        query_name="q",
+        access=found.access,
     )
 
 
@@ -42,8 +54,8 @@ def test_all_that_there_are() -> None:
         ("topic", "SCHEDULE_TOPIC_XXXX", "option topic = 'SCHEDULE_TOPIC_XXXX'"),
         ("topic", "%RETRY%g", "option topic = '%RETRY%g'"),
         ("group", "a b", "option group = 'a b'"),
-        ("batchBytes", "100", "option batchBytes = '100': must be 1024 to 4194304"),
-        ("batchBytes", "4194305", "option batchBytes = '4194305'"),
+        ("batchBytes", "100", "option batchBytes = '100': must be 1024 to 1048576"),
+        ("batchBytes", "1048577", "option batchBytes = '1048577'"),
         ("batchBytes", "64k", "option batchBytes = '64k'"),
         ("compressOverBytes", "0", "option compressOverBytes = '0'"),
         ("inFlightRequests", "-1", "option inFlightRequests = '-1'"),

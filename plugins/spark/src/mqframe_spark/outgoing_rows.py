@@ -75,7 +75,8 @@ class OutgoingRows:
         self._delayed = self._find_delayed()
         self.alone: Mask = self._delayed
         if not options.exactly_once:
-            self.alone = self._delayed | (self._sizes >= options.compress_over_bytes)
+            alone = min(options.compress_over_bytes, options.batch_bytes - ELEMENT_OVERHEAD_BYTES)
+            self.alone = self._delayed | (self._sizes >= alone)
 
     def elements(self) -> pa.BinaryArray:
         """Each row as an element of a batch, also those that travel alone."""

@@ -15,14 +15,16 @@ from mqframe_spark.given import Given
 
 SINK_NAMES: Final = (
     "nameserver", "topic", "group", "batchBytes", "compressOverBytes", "inFlightRequests", "idempotenceKeys",
-    "ignoreColumns", "exactlyOnce", "commitPath", "failOnDataLoss", *ACCESS_NAMES, "checkpointLocation", "queryName",
+    "ignoreColumns", "exactlyOnce", "commitPath", "failOnDataLoss", *ACCESS_NAMES,
+    "checkpointLocation", "queryName",
 )  # fmt: skip
 """All options, as they are documented. Their case does not count. The last two are Spark's own."""
 
 BATCH_BYTES: Final = 128 << 10
 BATCH_BYTES_MIN: Final = 1 << 10
-BATCH_BYTES_MAX: Final = 4 << 20
-"""Brokers take bodies, and batches, of 4 MiB where nobody set another limit (maxMessageSize)."""
+BATCH_BYTES_MAX: Final = 1 << 20
+"""Brokers take batches of 4 MiB where nobody set another limit (maxMessageSize), and count the records that
+they make of the messages: up to three times as large as these, when bodies are short."""
 IN_FLIGHT_MAX: Final = 64
 """Requests of one task; each has a thread."""
 
