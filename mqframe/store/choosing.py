@@ -13,7 +13,7 @@ from mqframe.store.incoming import ENTRY_BYTES, GetStatus
 Fetch = Callable[[int, int], "Body | None"]
 """The record of that many bytes at a log offset; `None` when the log does not hold it any more."""
 
-GAP_BYTES_MAX: Final = 2048
+GAP_BYTES_MAX: Final = 4096
 """Stretches so close to each other are read with one call: to copy what lies between costs less."""
 WINDOW_BYTES_MAX: Final = 1 << 20
 _FILLER_SIZE: Final = 0x7FFFFFFF
