@@ -16,6 +16,7 @@ from mqframe.core.errors import RetryError
 STORE_ID_FILE: Final = "parquet-dispatcher.id"
 LOCK_FILE: Final = "parquet-dispatcher.lock"
 TEMPORARY: Final = ".tmp"
+PIECE_BYTES: Final = 4 << 20
 _LOOK_SECONDS: Final = 0.05
 
 
@@ -55,9 +56,14 @@ def only_one(data_directory: Path, wait_seconds: float) -> Iterator[None]:
 def write_durably(path: Path, content: bytes | memoryview) -> None:
     """Write, flush, and only then give the name, all of it or nothing. Raises `OSError`."""
     temporary = path.with_name(f".{path.name.removeprefix('.')}{TEMPORARY}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
+    view = memoryview(content)
+    with temporary.open("wb", buffering=0) as file:
+        # Piece by piece: the broker's own flushes would wait for all that a file system has to write before.
+        for start in range(0, len(view), PIECE_BYTES):
+            piece = view[start : start + PIECE_BYTES]
+            while piece:
+                piece = piece[file.write(piece) :]
+            os.fdatasync(file.fileno())
         os.fsync(file.fileno())
     temporary.replace(path)
     # The name lasts only once the folder is on the disk, too.

@@ -147,7 +147,7 @@ def _commits(root):
 def test_options_that_cannot_work_stop_the_start(tmp_path, monkeypatch) -> None:
     with pytest.raises(SettingError, match=r"size_bytes_max = 5 is not for format = 'delta'"):
         ParquetDispatcher(ParquetOptions(format="delta", size_bytes_max=5))
-    with pytest.raises(SettingError, match="format of plugin parquet = .iceberg.: must be one of"):
+    with pytest.raises(SettingError, match=r"format of plugin parquet = 'iceberg': must be one of"):
         PluginManager().create("dispatcher", "parquet", {"format": "iceberg"})
     (tmp_path / "file").touch()
     with pytest.raises(SettingError, match=r"path = .*file/lake: .*file is no folder"):
