@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import Any
 
 import spark_kafka
+from compare_broker import free_ports
 
 from mqframe.core.ids import UniqueIds
 from mqframe.core.message import Message
@@ -120,24 +121,18 @@ def files(work: pathlib.Path, count: int) -> None:
 
 
 def broker(work: pathlib.Path, count: int) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "mqframe",
-        "server",
-        "--nameserver-port",
-        "32976",
-        "--broker-port",
-        "32981",
-    ]
+    name_port, broker_port = free_ports()
+    nameserver = f"127.0.0.1:{name_port}"
+    command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", str(name_port)]
+    command += ["--broker-port", str(broker_port)]
     server = subprocess.Popen([*command, "--data", str(work)], stdout=subprocess.PIPE)
     try:
         assert server.stdout
         server.stdout.readline()
-        create = ["topic", "create", TOPIC, "--queues", str(QUEUES), "--nameserver", "127.0.0.1:32976"]
+        create = ["topic", "create", TOPIC, "--queues", str(QUEUES), "--nameserver", nameserver]
         subprocess.run([sys.executable, "-m", "mqframe", *create], check=True, stdout=subprocess.DEVNULL)
         spark = session()
-        options = {"nameserver": "127.0.0.1:32976", "topic": TOPIC}
+        options = {"nameserver": nameserver, "topic": TOPIC}
         batches(spark, options, count, "broker")
         responsiveness(spark, options, count)
         stream(spark, options, count, "broker", work)
