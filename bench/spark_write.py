@@ -68,8 +68,10 @@ def measure(spark: Any, nameserver: str, way: str, count: int, rounds: int, work
             nameserver=nameserver, topic=topic, **options
         ).save()
         rates.append(count / (time.perf_counter() - started))
-        found = stored(nameserver, topic)
-        assert found == count * (number + 1), f"{found} messages are there"
+        found, expected = stored(nameserver, topic), count * (number + 1)
+        assert found == expected or (found > expected and way != "exact"), f"{found} messages are there"
+        if found > expected:
+            print(f"{way:6s} {found - expected} messages came twice", flush=True)
     print(f"{way:6s} " + "  ".join(f"{rate:9.0f}" for rate in rates) + " msg/s", flush=True)
 
 

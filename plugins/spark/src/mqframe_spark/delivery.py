@@ -18,6 +18,8 @@ from mqframe_spark.retrying import retrying
 from mqframe_spark.sink_options import SinkOptions
 from mqframe_spark.wire import Wire, connect
 
+SEND_SECONDS: Final = 15.0
+"""Longest time for one try. A job has time, and what is repeated too early comes twice."""
 GROUP: Final = "SPARK_SINK"
 """The producer group where none is given."""
 
@@ -77,7 +79,9 @@ def send_rows(
     wire = connect(options.nameserver, options.group or GROUP, options.access)
     try:
         settings = ProducerSettings(
-            body_bytes_max=2 * BODY_BYTES_MAX, compress_over_bytes=options.compress_over_bytes
+            send_timeout_seconds=SEND_SECONDS,
+            body_bytes_max=2 * BODY_BYTES_MAX,
+            compress_over_bytes=options.compress_over_bytes,
         )
         with Producer(
             options.group or GROUP,
