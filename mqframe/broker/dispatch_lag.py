@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.part import Part, Periodic
@@ -17,10 +16,18 @@ AGAIN_MS: Final = 600_000
 """So often a dispatcher that stays behind is warned of."""
 
 
+class Lags(Protocol):
+    """Gives how far each dispatcher is behind; counting messages takes some reads."""
+
+    def __call__(self, *, count: bool = True) -> list[Lag]:
+        """`count`: count messages, too."""
+        ...
+
+
 class DispatchLag(Part):
     """Shows and watches what `lags` gives."""
 
-    def __init__(self, lags: Callable[[], list[Lag]], live: LiveSettings, clock: Clock) -> None:
+    def __init__(self, lags: Lags, live: LiveSettings, clock: Clock) -> None:
         self._lags = lags
         self._live = live
         self._clock = clock
@@ -51,7 +58,7 @@ class DispatchLag(Part):
         """Warn of dispatchers that are far behind, and say when one no longer is."""
         limit_ms = self._live.current.dispatcher_lag_warn_seconds * 1000
         now = self._clock.now_ms()
-        for lag in self._lags():
+        for lag in self._lags(count=False):
             age = lag.age_ms(now)
             warned = self._warned_ms.get(lag.name)
             if not limit_ms or age < limit_ms:
@@ -64,6 +71,5 @@ class DispatchLag(Part):
                     "dispatcher is far behind",
                     dispatcher=lag.name,
                     behind_bytes=lag.size_bytes,
-                    behind_messages=lag.messages,
                     behind_ms=age,
                 )

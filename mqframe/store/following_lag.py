@@ -14,9 +14,9 @@ QUEUES_MAX: Final = 256
 class Lag(NamedTuple):
     """What the following dispatcher `name` has not made durable yet, from log offset `cursor` on.
 
-    `size_bytes`: of the log, all topics together; `messages`: how many queues list of it, `None` when more
-    than `QUEUES_MAX` queues would have to be searched; `stored_ms`: when the first of it was stored, ms since
-    1970, `None` when there is nothing.
+    `size_bytes`: of the log, all topics together; `messages`: how many queues list of it, `None` when that
+    was not asked for, or more than `QUEUES_MAX` queues would have to be searched; `stored_ms`: when the first
+    of it was stored, ms since 1970, `None` when there is nothing.
     """
 
     name: str

@@ -274,11 +274,11 @@ class MessageStore(StoreReads):
         """How many bytes of the log the following dispatcher `name` has not taken in. Raises KeyError."""
         return self._followers[name].lag_bytes
 
-    def lags(self) -> list[Lag]:
-        """How far each following dispatcher is behind."""
-        return [self._lag(name, follower) for name, follower in self._followers.items()]
+    def lags(self, *, count: bool = True) -> list[Lag]:
+        """How far each following dispatcher is behind; messages are counted when `count`."""
+        return [self._lag(name, follower, count) for name, follower in self._followers.items()]
 
-    def _lag(self, name: str, follower: Follower) -> Lag:
+    def _lag(self, name: str, follower: Follower, count: bool) -> Lag:
         cursor = max(follower.cursor, self._log.start)
         size = max(0, self.confirmed() - cursor)
         if not size:
@@ -287,7 +287,8 @@ class MessageStore(StoreReads):
         # Where a file ends before its size, the next record begins the next file.
         record = self.record_at(cursor) or self.record_at(cursor - cursor % file_bytes + file_bytes)
         stored = None if record is None else decode_record(record).store_timestamp
-        return Lag(name, cursor, size, messages_from(self._queues, cursor), stored)
+        messages = messages_from(self._queues, cursor) if count else None
+        return Lag(name, cursor, size, messages, stored)
 
     def _follower_cursors(self) -> dict[str, int]:
         return {name: follower.cursor for name, follower in self._followers.items()}

@@ -45,7 +45,7 @@ def watched():
     """A part, its clock, and the lags that it looks at."""
     clock, lags = ManualClock(), []
     live = SimpleNamespace(current=SimpleNamespace(dispatcher_lag_warn_seconds=60))
-    return DispatchLag(lambda: lags, live, clock), clock, lags, live
+    return DispatchLag(lambda *, count=True: lags, live, clock), clock, lags, live
 
 
 def told(caplog, part):

@@ -62,3 +62,4 @@ def test_with_very_many_queues_messages_are_not_counted(opened, message, clock, 
     # Queues whose messages are all done are not searched.
     store._followers["held"].cursor = store.max_offset // 2
     assert store.lags()[0].messages == 4
+    assert store.lags(count=False)[0].messages is None

@@ -60,9 +60,13 @@ class ParquetDispatcher(Dispatcher):
         return min(max(self._taken, stretch.start), stretch.end)
 
     def idle(self) -> int | None:
-        """Publish what has waited long enough."""
+        """Publish what has waited long enough, delete what is over."""
         before = self._durable
-        return None if before is None or self._ask({"roll": True}) == before else self._durable
+        durable = self._ask({"roll": True})
+        if before is None:
+            self._durable = None  # a process that has taken nothing in knows nothing of what is durable
+            return None
+        return None if durable == before else durable
 
     def stop(self) -> None:
         """Publish the rest, so that a stopped broker leaves nothing for its next start."""
@@ -91,7 +95,7 @@ class ParquetDispatcher(Dispatcher):
         except WorkerFailed:
             _close(worker)
             raise
-        self._worker = worker
+        self._worker, self._durable = worker, None
         return worker
 
     def _ask(self, command: dict[str, Any]) -> int:

@@ -230,3 +230,24 @@ def test_it_is_found_by_its_name(tmp_path) -> None:
     assert isinstance(made, ParquetDispatcher)
     with pytest.raises(SettingError, match=r"plugins\.parquet\.roll_rows = 0"):
         ParquetDispatcher.Options(roll_rows=0)
+
+
+def test_an_idle_broker_deletes_what_is_over_and_keeps_its_cursor(tmp_path, log) -> None:
+    Written(tmp_path, log, roll_rows=1).take(0, 12)
+    assert stored(tmp_path) == ALL
+    options = ParquetOptions(path=tmp_path / "parquet", retention_days=1)
+    dispatcher = ParquetDispatcher(options)
+    dispatcher.start(tmp_path, "broker-a")
+    # The process knows nothing of what was durable before it: that stays what the broker keeps.
+    assert dispatcher.idle() is None
+    assert dispatcher.idle() is None
+    [worker] = workers()
+    os.kill(worker, signal.SIGKILL)
+    with pytest.raises(WorkerFailed):
+        dispatcher.idle()
+    if not workers():
+        with pytest.raises(WorkerFailed, match="started anew"):
+            dispatcher.idle()
+    assert dispatcher.idle() is None
+    dispatcher.stop()
+    assert stored(tmp_path) == {}
