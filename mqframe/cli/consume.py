@@ -60,7 +60,7 @@ def consume(
     if count is not None:
         settings = ConsumerSettings(consume_threads=1, stop_seconds=HELD_SECONDS)
     consumer = PushConsumer(
-        group=group,
+        group,
         nameserver=nameserver,
         consume_from=consume_from,
         allocate=allocate,

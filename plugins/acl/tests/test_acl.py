@@ -20,15 +20,19 @@ from mqframe import (
     Admin,
     AsyncProducer,
     AsyncPuller,
+    BatchTransactionProducer,
     ConsumeResult,
+    EndStatus,
     Message,
     Producer,
     Puller,
     PushConsumer,
     ReceivedMessage,
     RpcHook,
+    TransactionOutcome,
     TransactionProducer,
 )
+from mqframe.core.batch import encode_element
 from mqframe.core.errors import PluginError, SettingError
 from mqframe.core.frame import Frame, FrameDecoder, HeaderForm, encode_frame
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, UpdateAndCreateTopic
@@ -39,7 +43,13 @@ from mqframe.core.requests.consumers import (
     UnregisterClient,
     UpdateConsumerOffset,
 )
-from mqframe.core.requests.messages import EndTransaction, PullMessage, SendBatchMessage, SendMessageV2
+from mqframe.core.requests.messages import (
+    EndTransaction,
+    PullMessage,
+    SendBatchMessage,
+    SendHalfBatch,
+    SendMessageV2,
+)
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic, RegisterBroker
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import Factories, hookimpl
@@ -260,6 +270,11 @@ def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: 
         transactions.transaction(Message("orders", b"7")),
     ):
         pass
+    batches = BatchTransactionProducer("p4", check=lambda half: TransactionOutcome.UNKNOWN, **access)
+    with batches:
+        elements = encode_element(b"8", b"") + encode_element(b"9", b"")
+        halves = batches.prepare("orders", elements, 2)
+        assert batches.end(halves, TransactionOutcome.COMMIT) == [EndStatus.DONE]
     got: set[bytes] = set()
     everything = threading.Event()
     consumer = PushConsumer("readers", consume_from="first", **access)
@@ -267,7 +282,7 @@ def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: 
     @consumer.on("orders")
     def handle(messages: list[ReceivedMessage], context: object) -> ConsumeResult:
         got.update(message.body for message in messages)
-        if len(got) == 7:
+        if len(got) == 9:
             everything.set()
         return ConsumeResult.SUCCESS
 
@@ -275,12 +290,13 @@ def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: 
         assert everything.wait(20)
     puller = Puller(cluster.nameserver, "readers", rpc_hooks=access["rpc_hooks"])
     [queue] = puller.queues("orders")
-    assert puller.max_offset(queue) == 7
+    assert puller.max_offset(queue) == 9
     assert puller.pull(queue, 0, 2).next_offset == 2
     puller.close()
 
     assert (witness.unsigned, at_the_broker.unsigned) == ([], [])
     wanted = {UpdateAndCreateTopic, SendMessageV2, SendBatchMessage, HeartBeat, PullMessage, EndTransaction}
+    wanted |= {SendHalfBatch}
     wanted |= {UpdateConsumerOffset, GetMaxOffset, UnregisterClient}
     assert {kind.CODE for kind in wanted} <= at_the_broker.seen
     assert GetRouteinfoByTopic.CODE in witness.seen
