@@ -5,6 +5,7 @@ The work is done in a process of its own (`mqframe_spark.parquet_worker`), so th
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,9 @@ class ParquetDispatcher(Dispatcher):
     def _ask(self, command: dict[str, Any]) -> int:
         worker = self._worker
         if worker is None or worker.poll() is not None:
+            if worker is not None:
+                self._worker = None
+                _close(worker)
             self._start()
             # It knows nothing of what the one before had taken in: that must come again, from the cursor.
             raise WorkerFailed("the process that makes Parquet files was started anew")
@@ -137,7 +141,8 @@ def _talk(worker: subprocess.Popen[bytes], command: dict[str, Any]) -> dict[str,
 def _close(worker: subprocess.Popen[bytes]) -> None:
     assert worker.stdin is not None
     assert worker.stdout is not None
-    worker.stdin.close()
+    with contextlib.suppress(OSError):  # what a dead process had not read yet
+        worker.stdin.close()
     try:
         worker.wait(STOP_SECONDS)
     finally:
