@@ -56,9 +56,8 @@ def consume(
 
     # One thread: lines come whole, and as many as were asked for. A listener that holds a message back is not
     # waited for longer than the last result needs to get through.
-    settings = ConsumerSettings(consume_threads=1)
-    if count is not None:
-        settings = ConsumerSettings(consume_threads=1, stop_seconds=HELD_SECONDS)
+    held: dict[str, Any] = {} if count is None else {"stop_seconds": HELD_SECONDS}
+    settings = ConsumerSettings(consume_threads=1, **held)
     consumer = PushConsumer(
         group,
         nameserver=nameserver,
