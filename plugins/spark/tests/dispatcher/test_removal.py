@@ -105,7 +105,7 @@ def test_a_file_that_got_its_name_before_the_disk_failed_is_not_written_twice(
     tmp_path, log, monkeypatch
 ) -> None:
     written = Written(tmp_path, log, Time(), roll_rows=100)
-    written.take(0, 5)
+    written.take(0, 2)
     publish = ParquetFolder.publish
 
     def fails_late(folder, *arguments):
@@ -117,7 +117,7 @@ def test_a_file_that_got_its_name_before_the_disk_failed_is_not_written_twice(
         with pytest.raises(OSError, match="Input/output"):
             written.finish()
     # More of the same slots comes before it is tried again.
-    written.take(5, 12)
+    written.take(2, 12)
     written.finish()
     assert stored(tmp_path) == ALL
 
