@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from mqframe_spark.jobs.pipeline import Pipeline, run_pipeline, sink_options
 
-from mqframe.core.errors import SettingError
+from mqframe.core.errors import FixError, SettingError
 
 SOURCE = {"nameserver": "n:1", "topic": "t", "accessKey": "a", "secretKey": "s"}
 
@@ -60,6 +60,14 @@ def options(**change: Any) -> Pipeline:
 def test_nonsense_is_named(made) -> None:
     with pytest.raises(SettingError, match=f"^the pipeline returned {type(made).__name__}; return a DataFr"):
         run_pipeline(Spark(), lambda frame: made, options())
+
+
+def test_what_the_function_raises_is_told_with_its_place() -> None:
+    def fails(frame: Any) -> Any:
+        raise KeyError("colour")
+
+    with pytest.raises(FixError, match=r"^the pipeline failed: KeyError: 'colour' \(test_pipeline.py, "):
+        run_pipeline(Spark(), fails, options())
 
 
 def test_a_frame_that_is_no_stream_is_refused() -> None:

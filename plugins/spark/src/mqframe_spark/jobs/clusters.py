@@ -67,6 +67,16 @@ def waiting(source: Mapping[str, str]) -> list[Waiting]:
     return [Waiting(queue, start, end) for queue, (start, end) in sorted(found.items())]
 
 
+def ends(source: Mapping[str, str]) -> dict[MessageQueue, int]:
+    """Where all queues that `source` names end now, empty ones among them."""
+    options = parse_options(source)
+    planner = Planner(options, open_origin(options))
+    try:
+        return planner.heads()
+    finally:
+        planner.close()
+
+
 def open_admin(source: Mapping[str, str]) -> Admin:
     """An admin of the cluster that `source` names, with its access keys. Raises `SettingError`."""
     from mqframe import Admin

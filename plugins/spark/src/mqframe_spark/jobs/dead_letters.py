@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -14,7 +14,7 @@ from mqframe.core.host import encode_host
 from mqframe.core.ids import offset_id
 from mqframe.core.properties import RETRY_TOPIC
 from mqframe.core.topics import check_group, dead_letter_topic, retry_topic
-from mqframe_spark.jobs.clusters import check_target, open_admin, waiting, write_queues
+from mqframe_spark.jobs.clusters import check_target, ends, open_admin, write_queues
 from mqframe_spark.jobs.copying import connection, copies, own_properties
 from mqframe_spark.jobs.failures import spark_errors
 from mqframe_spark.positions import to_json
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ORIGINAL: Final = "original_topic"
 TEXT: Final = "text"
+MARKED: Final = "mark"
+CLOCKS_APART_MS: Final = 600_000
 
 
 @attrs.frozen(kw_only=True)
@@ -94,90 +96,106 @@ def republish_dead_letters(spark: SparkSession, options: Republish, *, dry_run: 
     property MQFRAME_DEAD_LETTER where it is from. So started again, it sends what is missing. Raises
     `FixError` for SQL that Spark refuses, and for a topic that is not there any more.
     """
-    found = {each.queue: each.end for each in waiting({**options.source, "topic": options.topic})}
-    if not found:
-        return Republished(0, 0, 0, {})
-    # What is given up from here on is left for the next time: every count below is of the same letters.
-    bounds = json.dumps(to_json(found))
+    reading = {**options.source, "topic": options.topic}
+    # What is given up from here on is left for the next time: all that follows is about the same letters.
+    bounds = json.dumps(to_json(ends(reading)))
     with spark_errors():
-        reading = {**options.source, "topic": options.topic, "endingOffsets": bounds}
-        letters = _letters(spark.read.format("mqframe").options(**reading).load(), options.group)
-    chosen = letters
-    if options.where:
-        with spark_errors(f"--where {options.where!r}"):
-            chosen = letters.where(options.where)
-            chosen.schema  # noqa: B018 - through Spark Connect nothing is looked at before
+        frame = spark.read.format("mqframe").options(**reading, endingOffsets=bounds).load()
+        letters = _letters(frame)
+    with spark_errors(f"--where {options.where!r}"):
+        facts = _facts(letters, options.where)
     with spark_errors():
-        return _send(spark, options, letters.count(), chosen, dry_run)
+        found = facts.collect()
+        total, chosen = sum(row["all"] for row in found), [row for row in found if row["chosen"]]
+        if not chosen:
+            return Republished(total, 0, 0, {})
+        topics = {row[ORIGINAL] for row in chosen}
+        _check_targets(options, topics)
+        wanted = letters.where(options.where) if options.where else letters
+        rest = marked(wanted, options.group, {row["store_host"] for row in chosen})
+        if not options.again:
+            rest = _without_copies(spark, options, rest, topics, min(row["oldest"] for row in chosen))
+        sent = _send(options, rest, dry_run)
+    count = sum(row["chosen"] for row in chosen)
+    return Republished(total, count, count - sum(sent.values()), sent)
 
 
-def _letters(frame: DataFrame, group: str) -> DataFrame:
+def _letters(frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
-    letter_id = f.udf(_offset_id, "string")(f.col("store_host"), f.col("commitlog_offset"))
     return frame.withColumns(
         {
             ORIGINAL: f.coalesce(f.col("properties")[RETRY_TOPIC], f.col("topic")),
             TEXT: f.col("body").cast("string"),
-            "mark": f.concat(f.lit(f"{group}@"), letter_id),
         }
     )
 
 
-def _offset_id(host: str, offset: int) -> str:
-    """The broker's id of the message at a commit-log offset."""
-    return offset_id(encode_host(host), offset)
-
-
-def _send(
-    spark: SparkSession, options: Republish, total: int, chosen: DataFrame, dry_run: bool
-) -> Republished:
+def _facts(letters: DataFrame, where: str) -> DataFrame:
+    """How many letters there are and are chosen, and when the oldest of these was given up (ms), by original
+    topic and broker's address."""
     from pyspark.sql import functions as f
 
-    facts = chosen.groupBy(ORIGINAL).agg(
-        f.count(f.lit(1)).alias("n"), f.unix_millis(f.min("store_timestamp")).alias("oldest")
+    chosen = f.expr(where) if where else f.lit(True)
+    return letters.groupBy(ORIGINAL, "store_host").agg(
+        f.count(f.lit(1)).alias("all"),
+        f.count_if(chosen).alias("chosen"),
+        f.unix_millis(f.min(f.when(chosen, f.col("store_timestamp")))).alias("oldest"),
     )
-    topics = {row[ORIGINAL]: row for row in facts.collect()}
-    count = sum(row["n"] for row in topics.values())
-    if not topics:
-        return Republished(total, 0, 0, {})
-    targets = {options.into} if options.into else set(topics)
-    _check_targets(options, targets)
-    rest = chosen
-    if not options.again:
-        since = min(row["oldest"] for row in topics.values())
-        marks = _marks(spark, options, targets | set(topics), since)
-        rest = chosen if marks is None else chosen.join(marks, "mark", "left_anti")
+
+
+def marked(letters: DataFrame, group: str, hosts: Iterable[str]) -> DataFrame:
+    """`letters` with the mark of a copy: the group, and the broker's id of the dead letter.
+
+    `hosts`: the brokers' addresses. Ids of one broker differ in the offset only, so tasks run no Python code.
+    """
+    from pyspark.sql import functions as f
+
+    starts = [
+        f.lit(value)
+        for host in sorted(hosts)
+        for value in (host, f"{group}@{offset_id(encode_host(host), 0)[:-16]}")
+    ]
+    offset = f.lpad(f.hex("commitlog_offset"), 16, "0")
+    return letters.withColumn(MARKED, f.concat(f.create_map(*starts)[f.col("store_host")], offset))
+
+
+def _send(options: Republish, letters: DataFrame, dry_run: bool) -> dict[str, int]:
+    """Send them, unless it is a dry run; how many go to which topic."""
+    from pyspark.sql import functions as f
+
     target = f.lit(options.into) if options.into else f.col(ORIGINAL)
-    sent = {row["target"]: row["count"] for row in rest.groupBy(target.alias("target")).count().collect()}
-    left = sum(sent.values())
-    if left and not dry_run:
-        properties = f.map_concat(own_properties(MARK), f.create_map(f.lit(MARK), f.col("mark")))
-        frame = copies(rest, more={"topic": target, "properties": properties})
+    counts = letters.groupBy(target.alias("target")).count().orderBy("target").collect()
+    if counts and not dry_run:
+        properties = f.map_concat(own_properties(MARK), f.create_map(f.lit(MARK), f.col(MARKED)))
+        frame = copies(letters, more={"topic": target, "properties": properties})
         frame.write.format("mqframe").mode("append").options(**options.writing()).save()
-    return Republished(total, count, count - left, dict(sorted(sent.items())))
+    return {row["target"]: row["count"] for row in counts}
 
 
-def _check_targets(options: Republish, targets: set[str]) -> None:
+def _check_targets(options: Republish, originals: set[str]) -> None:
     option = "--into" if options.into else f"dead letters of {options.group} came from topic"
     with open_admin(options.source) as admin:
-        for topic in sorted(targets):
+        for topic in sorted({options.into} if options.into else originals):
             check_target(admin, option, topic)
 
 
-def _marks(spark: SparkSession, options: Republish, topics: set[str], since_ms: int) -> DataFrame | None:
-    """The marks of copies that were sent before; no copy is older than its dead letter."""
+def _without_copies(
+    spark: SparkSession, options: Republish, letters: DataFrame, originals: set[str], oldest_ms: int
+) -> DataFrame:
+    """Those of `letters` of which no copy is in their original topics, the retry topic, or `into`."""
     from pyspark.sql import functions as f
 
+    places = {*originals, retry_topic(options.group), *filter(None, [options.into])}
     with open_admin(options.source) as admin:
-        places = [name for name in sorted(topics | {retry_topic(options.group)}) if write_queues(admin, name)]
-    if not places:
-        return None
+        there = [name for name in sorted(places) if write_queues(admin, name)]
     reading = {
         **connection(options.source),
-        "topics": ",".join(places),
-        "startingTimestamp": str(since_ms),
+        "topics": ",".join(there),
+        # A copy is younger than its dead letter, as far as the clocks of brokers agree.
+        "startingTimestamp": str(max(0, oldest_ms - CLOCKS_APART_MS)),
         "columns": "properties",
     }
     frame = spark.read.format("mqframe").options(**reading).load()
-    return frame.select(f.col("properties")[MARK].alias("mark")).where("mark is not null").distinct()
+    marks = frame.select(f.col("properties")[MARK].alias(MARKED)).where(f.col(MARKED).isNotNull())
+    return letters.join(marks.distinct(), MARKED, "left_anti")

@@ -7,6 +7,7 @@ traceback, often inside another one. What the user has to read is the last line 
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -55,20 +56,41 @@ def error_of(text: str, kind: str = "") -> MqframeError:
     return GiveUpError(line)
 
 
+def spark_exceptions() -> tuple[type[Exception], ...]:
+    """What Spark raises."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    return (PySparkException, Py4JError)
+
+
 @contextmanager
 def spark_errors(what: str = "") -> Iterator[None]:
     """Within it, Spark's errors are raised as those of mqframe; `what`, if given, stands before the line."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
     from pyspark.logger import PySparkLogger
 
     # It would write the same, with Java's stack, to standard error.
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     try:
         yield
-    except (PySparkException, Py4JError) as problem:
+    except spark_exceptions() as problem:
         made = error_of(str(problem), _kind(problem))
         raise (type(made)(f"{what}: {made}") if what else made) from problem
+
+
+def cause_of(problem: BaseException) -> str:
+    """One line for an exception of a user's code: what it is, and where in that code it came up."""
+    if isinstance(problem, SyntaxError) and problem.filename:
+        return f"SyntaxError: {problem.msg} ({Path(problem.filename).name}, line {problem.lineno})"
+    said = next(iter(str(problem).splitlines()), "")
+    line = f"{type(problem).__name__}: {said}" if said else type(problem).__name__
+    frames = [
+        frame
+        for frame in traceback.extract_tb(problem.__traceback__)
+        if not {"site-packages", "pyspark", "importlib", "mqframe_spark"} & set(Path(frame.filename).parts)
+        and not frame.filename.startswith("<")
+    ]
+    return _short(f"{line} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else line)
 
 
 def _kind(problem: Exception) -> str:

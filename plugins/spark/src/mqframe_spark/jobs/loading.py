@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import traceback
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -13,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from mqframe.core.errors import SettingError
+from mqframe_spark.jobs.failures import cause_of
 
 
 def load_function(text: str) -> Callable[..., Any]:
@@ -58,9 +58,9 @@ def _module(text: str, name: str) -> ModuleType:
     except ModuleNotFoundError as missing:
         if missing.name is not None and (name == missing.name or name.startswith(f"{missing.name}.")):
             raise SettingError(f"pipeline {text!r}: there is no module {missing.name}") from None
-        raise SettingError(f"pipeline {text!r}: {_cause(missing)}") from missing
+        raise SettingError(f"pipeline {text!r}: {cause_of(missing)}") from missing
     except Exception as problem:  # the user's code: whatever importing it raises is its failure
-        raise SettingError(f"pipeline {text!r}: {_cause(problem)}") from problem
+        raise SettingError(f"pipeline {text!r}: {cause_of(problem)}") from problem
 
 
 def _file(text: str, path: Path) -> ModuleType:
@@ -77,7 +77,7 @@ def _file(text: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as problem:  # the user's code: whatever importing it raises is its failure
         del sys.modules[path.stem]
-        raise SettingError(f"pipeline {text!r}: {_cause(problem)}") from problem
+        raise SettingError(f"pipeline {text!r}: {cause_of(problem)}") from problem
     return module
 
 
@@ -99,12 +99,3 @@ def _functions(module: ModuleType) -> list[str]:
         for name, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     ]
-
-
-def _cause(problem: Exception) -> str:
-    """One line: what, and where in the user's code."""
-    if isinstance(problem, SyntaxError) and problem.filename:
-        return f"SyntaxError: {problem.msg} ({Path(problem.filename).name}, line {problem.lineno})"
-    last = traceback.extract_tb(problem.__traceback__)[-1]
-    said = str(problem).splitlines() or [""]
-    return f"{type(problem).__name__}: {said[0]} ({Path(last.filename).name}, line {last.lineno})"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from mqframe.core.errors import SettingError
+from mqframe.core.errors import FixError, MqframeError, SettingError
 from mqframe_spark.access import ACCESS_NAMES
-from mqframe_spark.jobs.failures import spark_errors
+from mqframe_spark.jobs.failures import cause_of, spark_errors, spark_exceptions
 from mqframe_spark.jobs.watching import StopRequest, Tell, Totals, follow
 
 if TYPE_CHECKING:
@@ -57,12 +57,22 @@ def run_pipeline(
     """
     with spark_errors():
         frame = spark.readStream.format("mqframe").options(**options.source).load()
-        query = _start(function(frame), options)
+        query = _start(_called(function, frame), options)
         try:
             return follow(query, tell, stop)
         finally:
             if query.isActive:
                 query.stop()
+
+
+def _called(function: Callable[[DataFrame], Any], frame: DataFrame) -> Any:
+    told_elsewhere: tuple[type[Exception], ...] = (MqframeError, *spark_exceptions())
+    try:
+        return function(frame)
+    except told_elsewhere:
+        raise
+    except Exception as problem:  # the user's code: whatever it raises is its failure
+        raise FixError(f"the pipeline failed: {cause_of(problem)}") from problem
 
 
 def _start(made: Any, options: Pipeline) -> StreamingQuery:
