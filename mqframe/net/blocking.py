@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import ClosedError, ConnectError, Refusal, TooMuchInFlight
+from mqframe.core.errors import ClosedError, ConnectError, Refusal, TlsError, TooMuchInFlight
 from mqframe.core.frame import Body, Frame
 from mqframe.core.requests import Request
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
@@ -250,13 +250,17 @@ class BlockingClient:
         raise ClosedError("the client was closed")
 
     def _secure(self, address: str, connection: socket.socket, deadline: float) -> TlsSocket:
-        from mqframe.net.tls import handshake_error
+        from mqframe.net.tls import handshake_error, open_pipe
         from mqframe.net.tls_socket import secure
 
         assert self._tls is not None
         host = address.rpartition(":")[0].strip("[]")
         try:
-            return secure(connection, self._tls, host, lambda: deadline - self.clock.monotonic())
+            pipe = open_pipe(self._tls, address, host)
+            return secure(connection, pipe, lambda: deadline - self.clock.monotonic())
+        except TlsError:
+            connection.close()
+            raise
         except OSError as problem:  # what ssl raises is one, too
             connection.close()
             raise handshake_error(address, problem) from problem

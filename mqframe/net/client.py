@@ -15,8 +15,7 @@ from mqframe.net.clock import LoopClock, within
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer import Peer
 from mqframe.net.settings import NetSettings
-from mqframe.net.tls import client_context, handshake_error
-from mqframe.net.tls_pipe import TlsPipe
+from mqframe.net.tls import client_context, handshake_error, open_pipe
 from mqframe.net.tls_protocol import TlsProtocol
 
 
@@ -165,7 +164,7 @@ class Client:
     async def _connect_secured(self, address: str, host: str, port: int) -> Peer:
         assert self._tls is not None
         loop = asyncio.get_running_loop()
-        pipe, peer = TlsPipe(self._tls, host=host), Peer(self._endpoint, address)
+        pipe, peer = open_pipe(self._tls, address, host), Peer(self._endpoint, address)
         shaken: asyncio.Future[Exception | None] = loop.create_future()
 
         def done(problem: Exception | None) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from mqframe.core.errors import ConnectError, SettingError, TlsError
 from mqframe.net.settings import NetSettings
+from mqframe.net.tls_pipe import TlsPipe
 
 HANDSHAKE_BYTE: Final = 0x16
 """What a TLS connection begins with. A frame that did would be 369 MB long or longer."""
@@ -89,6 +90,16 @@ def _unusable(name: str, file: str, problem: Exception) -> SettingError:
     else:
         said = f"cannot be read: {getattr(problem, 'strerror', None) or problem}"
     return SettingError(f"net.{name} = {file!r}: {said}")
+
+
+def open_pipe(context: ssl.SSLContext, address: str, host: str) -> TlsPipe:
+    """This side of a session with `address`, which is to show a certificate for `host`. Raises `TlsError`."""
+    try:
+        return TlsPipe(context, host=host)
+    except ValueError as problem:  # of a name, too, that cannot be encoded
+        raise TlsError(
+            f"no connection to {address}: no certificate is made out to {host!r}: {problem}"
+        ) from None
 
 
 def handshake_error(address: str, problem: Exception) -> ConnectError | TlsError:

@@ -73,7 +73,7 @@ class Arrival(asyncio.Protocol):
             return
         if data[0] == HANDSHAKE_BYTE:
             after: asyncio.Protocol = TlsProtocol(
-                TlsPipe(gate.context, server_side=True), gate.make(), self._shaken
+                TlsPipe(gate.context, server_side=True), gate.make(), self._shaken, linger=True
             )
         elif gate.plain:
             self._through()

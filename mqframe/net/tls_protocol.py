@@ -15,15 +15,23 @@ from mqframe.net.tls_pipe import TlsPipe
 class TlsProtocol(asyncio.Protocol):
     """Turns the bytes of one connection into those of `inner`, which hears of it once it is secured.
 
-    `done` is told once how the handshake ended: with `None`, or with what was wrong.
+    `done` is told once how the handshake ended: with `None`, or with what was wrong. `linger`: whether a side
+    that is refused may go on sending for a while, so that it gets to read why; its connection is not reset,
+    and `done` hears of it when it is over.
     """
 
     def __init__(
-        self, pipe: TlsPipe, inner: asyncio.Protocol, done: Callable[[Exception | None], None]
+        self,
+        pipe: TlsPipe,
+        inner: asyncio.Protocol,
+        done: Callable[[Exception | None], None],
+        *,
+        linger: bool = False,
     ) -> None:
         self.pipe = pipe
         self._inner = inner
         self._done = done
+        self._linger = linger
         self._shaking = True
         self._made = False
         self._problem: Exception | None = None
@@ -37,7 +45,7 @@ class TlsProtocol(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Decrypt what came (asyncio.Protocol)."""
         transport = self._transport
-        if transport is None or transport.is_closing():
+        if transport is None or transport.is_closing() or self._problem is not None:
             return
         try:
             plain = self.pipe.receive(data)
@@ -63,7 +71,10 @@ class TlsProtocol(asyncio.Protocol):
         self._problem = problem if self._shaking else ConnectionError(broken(problem))
         if out := self.pipe.outgoing():
             transport.write(out)
-        transport.close()
+        if self._shaking and self._linger:
+            transport.write_eof()
+        else:
+            transport.close()
 
     def abort(self) -> None:
         """Close at once."""

@@ -15,14 +15,11 @@ from mqframe.net.tls_pipe import TlsPipe
 _RECEIVE_BYTES = 64 * 1024
 
 
-def secure(
-    connection: socket.socket, context: ssl.SSLContext, host: str, seconds_left: Callable[[], float]
-) -> TlsSocket:
-    """Shake hands with `host` over `connection`.
+def secure(connection: socket.socket, pipe: TlsPipe, seconds_left: Callable[[], float]) -> TlsSocket:
+    """Shake hands over `connection`.
 
     `seconds_left`: until it must be done. Raises `ssl.SSLError`, `TimeoutError`, `ConnectionError`.
     """
-    pipe = TlsPipe(context, host=host)
     early = b""
     while True:
         connection.settimeout(max(0.001, seconds_left()))

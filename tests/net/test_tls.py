@@ -21,7 +21,8 @@ from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
-from mqframe.net.tls import client_context, server_context
+from mqframe.net.tls import client_context, open_pipe, server_context
+from mqframe.net.tls_pipe import TlsPipe
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -403,6 +404,36 @@ def test_a_slow_reader_is_not_read_from_and_gets_everything(pems: Pems) -> None:
             await writer.wait_closed()
 
     run(scenario)
+
+
+def test_who_is_refused_reads_why_although_it_went_on_sending(pems: Pems, others: Pems) -> None:
+    wanted = pems.server(tls_server_client_auth="require", tls_server_ca_file=others.ca)
+
+    async def scenario() -> None:
+        async with Served(wanted, "asyncio") as it:
+            context = client_context(pems.client())
+            assert context is not None
+            pipe = TlsPipe(context, host="127.0.0.1")
+            raw = await Raw.open(it.port)
+            while not pipe.established:
+                raw.send(pipe.outgoing())
+                pipe.receive(await raw.reader.read(65536))
+            raw.send(pipe.outgoing(), pipe.send(b"x" * 100_000))
+            await raw.writer.drain()
+            raw.send(pipe.send(b"x" * 100_000))
+            with pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"):
+                pipe.receive(await raw.reader.read())
+            await raw.close()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("host", ["", "a..b", ".x"])
+def test_a_host_that_no_certificate_can_name(pems: Pems, host: str) -> None:
+    context = client_context(pems.client())
+    assert context is not None
+    with pytest.raises(TlsError, match=r"no connection to .*:1: no certificate is made out to"):
+        open_pipe(context, f"{host}:1", host)
 
 
 def settings_fault(make: Callable[[NetSettings], object], **given: Any) -> str:

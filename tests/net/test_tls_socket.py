@@ -47,7 +47,7 @@ def sides(tmp_path: Path) -> Iterator[tuple[TlsSocket, Far]]:
     far = Far(distant, server)
     thread = threading.Thread(target=far.shake)
     thread.start()
-    secured = secure(near, client, "127.0.0.1", lambda: 20.0)
+    secured = secure(near, TlsPipe(client, host="127.0.0.1"), lambda: 20.0)
     thread.join()
     secured.settimeout(None)
     yield secured, far
@@ -137,4 +137,4 @@ def test_a_handshake_ends_in_time(tmp_path: Path) -> None:
     with near, far:
         left = iter([5.0, 0.0])
         with pytest.raises(TimeoutError):
-            secure(near, context, "127.0.0.1", lambda: next(left, 0.0) and 0.01)
+            secure(near, TlsPipe(context, host="127.0.0.1"), lambda: next(left, 0.0) and 0.01)
