@@ -22,6 +22,14 @@ def reader(wire, **options) -> StreamReader:
     return StreamReader(source, spark_schema(), Planner(source, origin))
 
 
+def begun(stream) -> dict:
+    """Where a new query begins, once Spark has that in its checkpoint."""
+    start = stream.initialOffset()
+    assert stream.latestOffset(start, ALL) == stream.initialOffset() == start
+    assert stream.partitions(start, start) == []
+    return start
+
+
 def planned(stream, start, end) -> list[str]:
     return [repr(partition) for partition in stream.partitions(start, end)]
 
@@ -33,10 +41,41 @@ def test_a_stream_begins_at_the_oldest_message_or_at_the_end(wire) -> None:
     assert reader(wire, starting=LATEST).initialOffset() == {"t": {"a/0": 7, "a/1": 0}}
 
 
+def test_what_comes_while_the_first_batch_is_repeated_is_not_passed_over(wire) -> None:
+    wire.add(0, 5)
+    stream = reader(wire, starting=LATEST)
+    start = stream.initialOffset()
+    wire.add(0, 8)
+    assert stream.initialOffset() == stream.latestOffset(start, ALL) == start == {"t": {"a/0": 5}}
+    # Spark has written `start` as the end of its first batch, is killed, and has another reader repeat it.
+    wire.add(0, 9)
+    again = reader(wire, starting=LATEST)
+    assert again.initialOffset() == {"t": {"a/0": 9}}
+    assert again.partitions(again.initialOffset(), start) == []
+    end = again.latestOffset(start, ALL)
+    assert planned(again, start, end) == ["QueueSpan(t, a/0, 5..9)"]
+
+
+def test_a_repeated_later_batch_is_planned_as_it_was(wire) -> None:
+    wire.add(0, 9)
+    again = reader(wire)
+    assert planned(again, {"t": {"a/0": 2}}, {"t": {"a/0": 5}}) == ["QueueSpan(t, a/0, 2..5)"]
+
+
+def test_available_now_may_begin_behind_the_end_that_it_saw(wire) -> None:
+    wire.add(0, 5)
+    stream = reader(wire, starting=LATEST)
+    stream.prepareForTriggerAvailableNow()
+    wire.add(0, 7)
+    start = begun(stream)
+    assert start == {"t": {"a/0": 7}}
+    assert stream.latestOffset(start, ALL) == start
+
+
 def test_batches_follow_one_another(wire) -> None:
     wire.add(0, 5)
     stream = reader(wire)
-    start = stream.initialOffset()
+    start = begun(stream)
     end = stream.latestOffset(start, ALL)
     assert end == {"t": {"a/0": 5}}
     assert planned(stream, start, end) == ["QueueSpan(t, a/0, 0..5)"]
@@ -48,7 +87,7 @@ def test_batches_follow_one_another(wire) -> None:
 def test_new_queues_and_brokers_are_taken_in_from_their_beginning(wire) -> None:
     wire.add(0, 5)
     stream = reader(wire, starting=LATEST)
-    start = stream.initialOffset()
+    start = begun(stream)
     wire.add(0, 4, broker="b", begin=3)
     entered = stream.latestOffset(start, ALL)
     assert entered == {"t": {"a/0": 5, "b/0": 3}}
@@ -62,7 +101,7 @@ def test_a_broker_that_is_away_waits(wire, how) -> None:
     wire.add(0, 5)
     wire.add(0, 5, broker="b")
     stream = reader(wire)
-    start = stream.initialOffset()
+    start = begun(stream)
     getattr(wire, how).add("b")
     assert stream.latestOffset(start, ALL) == {"t": {"a/0": 5, "b/0": 0}}
 
@@ -70,7 +109,7 @@ def test_a_broker_that_is_away_waits(wire, how) -> None:
 def test_a_stream_fails_when_no_broker_can_be_reached(wire) -> None:
     wire.add(0, 5)
     stream = reader(wire)
-    start = stream.initialOffset()
+    start = begun(stream)
     wire.unreachable.add("a")
     with pytest.raises(ConnectError, match="a: refused"):
         stream.latestOffset(start, ALL)
@@ -88,7 +127,7 @@ def test_the_limit_is_told_and_kept(wire) -> None:
     stream = reader(wire, max_offsets_per_trigger=4)
     assert stream.getDefaultReadLimit() == ReadMaxRows(4)
     assert reader(wire).getDefaultReadLimit() == ALL
-    start = stream.initialOffset()
+    start = begun(stream)
     assert stream.latestOffset(start, ReadMaxRows(4)) == {"t": {"a/0": 3, "a/1": 1}}
     assert stream.latestOffset(start, ALL) == {"t": {"a/0": 6, "a/1": 2}}
 
@@ -98,7 +137,7 @@ def test_a_limit_of_bytes_is_kept_about(wire) -> None:
     stream = reader(wire, max_bytes_per_trigger=1500)
     assert stream.getDefaultReadLimit() == ReadMaxBytes(1500)
     size = len(wire.messages[MessageQueue("t", "a", 0)][0])
-    end = stream.latestOffset(stream.initialOffset(), ReadMaxBytes(1500))
+    end = stream.latestOffset(begun(stream), ReadMaxBytes(1500))
     assert abs(end["t"]["a/0"] - 1500 / size) <= 2
 
 
@@ -124,7 +163,7 @@ def test_available_now_stops_where_the_queues_ended_when_it_began(wire) -> None:
     wire.add(0, 5)
     stream = reader(wire)
     stream.prepareForTriggerAvailableNow()
-    start = stream.initialOffset()
+    start = begun(stream)
     wire.add(0, 9)
     wire.add(1, 4)
     end = stream.latestOffset(start, ALL)

@@ -87,8 +87,16 @@ class Remoting:
         return self._of(group).committed(queue)
 
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
-        """See `Wire`."""
-        self._of(group).commit(queue, offset)
+        """See `Wire`. A group that never pulled is made known to the broker first."""
+        puller = self._of(group)
+        try:
+            puller.commit(queue, offset)
+        except AnswerError as problem:
+            if problem.code != ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST:
+                raise
+            # Brokers that make groups by themselves do so when one pulls.
+            puller.pull_raw(queue, offset, 1)
+            puller.commit(queue, offset)
 
     def _of(self, group: str) -> Puller:
         found = self._groups.get(group)
