@@ -97,7 +97,7 @@ class TestLanes:
         closing = threading.Thread(target=lanes.close)
         closing.start()
         while lanes._problem is None:
-            pass
+            begun.wait(0)
         go_on.set()
         closing.join(SECONDS_MAX)
         assert tried == [0]
@@ -199,6 +199,12 @@ def stored(nameserver: str, topic: str) -> list[bytes]:
                 found += [message.body for message in result.messages]
                 at = result.next_offset
     return found
+
+
+def test_no_rows_open_no_connection() -> None:
+    nowhere = SinkOptions("127.0.0.1:1", "t")
+    assert send_rows(nowhere, []) == 0
+    assert send_rows(nowhere, [frame(b"x").slice(0, 0)] * 2) == 0
 
 
 @pytest.fixture
