@@ -55,7 +55,10 @@ def test_a_queue_without_a_start_is_not_read_yet() -> None:
 def test_a_queue_that_was_made_anew_is_entered_at_its_beginning() -> None:
     back = next_positions({A0: 5, A1: 1}, {A0: 0}, {A0: 4, A1: 2})
     assert back == {A0: 0, A1: 2}
-    assert spans({A0: 5, A1: 1}, back) == [Span(A1, 1, 2)]
+    assert spans({A0: 5, A1: 1}, back, anew=True) == [Span(A1, 1, 2)]
+    assert limited({A0: 5, A1: 1}, {A0: 0, A1: 9}, 3, anew=True) == {A0: 0, A1: 4}
+    with pytest.raises(DataLoss, match=r"topic t, broker a, queue 0: offset 5 is needed, .* ends at 0"):
+        spans({A0: 5, A1: 1}, back)
     assert next_positions(back, {}, {A0: 4, A1: 2}) == {A0: 4, A1: 2}
 
 

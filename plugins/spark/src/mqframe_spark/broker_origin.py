@@ -13,6 +13,7 @@ from mqframe_spark.deletions import Deletions, is_registered, missing_of
 from mqframe_spark.options import SourceOptions
 from mqframe_spark.positions import Positions
 from mqframe_spark.progress import commit_forward
+from mqframe_spark.pull_window import PULL_MESSAGES
 from mqframe_spark.retrying import PAUSES_SECONDS, retrying
 from mqframe_spark.telling import tell
 from mqframe_spark.wire import Wire, connect
@@ -137,7 +138,8 @@ class BrokerOrigin:
 
     def bytes_of(self, queue: MessageQueue, start: int, end: int) -> int:
         """See `Origin`; from the first records, as brokers do not tell."""
-        found = retrying(lambda: self._wire.pull(queue, start, "*"), sleep=self._sleep)
+        asked = [(start, min(end - start, PULL_MESSAGES))]
+        found, *_ = retrying(lambda: self._wire.pull(queue, asked, "*"), sleep=self._sleep)
         count = found.next_offset - start
         return (end - start) * len(found.records) // count if count > 0 else 0
 

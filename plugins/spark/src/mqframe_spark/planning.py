@@ -22,6 +22,7 @@ class Planner:
     def __init__(self, options: SourceOptions, origin: Origin) -> None:
         self._options = options
         self._origin = origin
+        self._anew = not options.fail_on_data_loss
 
     def initial(self) -> dict[MessageQueue, int]:
         """Where a stream begins that has no checkpoint.
@@ -47,7 +48,7 @@ class Planner:
 
     def tasks(self, start: Positions, end: Positions) -> list[Span]:
         """What lies between two positions, one span a task."""
-        return split(spans(start, end), self._options.min_partitions, SPAN_ROWS_MAX)
+        return split(spans(start, end, anew=self._anew), self._options.min_partitions, SPAN_ROWS_MAX)
 
     def now(self, start: Positions) -> tuple[dict[MessageQueue, int], dict[MessageQueue, int]]:
         """Beginnings of the queues that `start` does not hold, and the ends of all that can be asked now.
@@ -71,14 +72,14 @@ class Planner:
         self, start: Positions, end: Positions, rows_max: int | None, bytes_max: int | None
     ) -> dict[MessageQueue, int]:
         """`end` moved back so that about `bytes_max` bytes, and at most `rows_max` messages, lie between."""
-        found = spans(start, end)
+        found = spans(start, end, anew=self._anew)
         rows = sum(span.end - span.start for span in found)
         if bytes_max is not None and rows:
             size = sum(self._origin.bytes_of(*span) for span in found)
             if size > bytes_max:
                 by_size = max(1, rows * bytes_max // size)
                 rows_max = by_size if rows_max is None else min(rows_max, by_size)
-        return dict(end) if rows_max is None else limited(start, end, rows_max)
+        return dict(end) if rows_max is None else limited(start, end, rows_max, anew=self._anew)
 
     def commit(self, end: Positions) -> None:
         """Tell the group that wants to know."""

@@ -54,14 +54,17 @@ def from_json(table: Mapping[str, Any], wants: Callable[[str], bool]) -> dict[Me
     return positions
 
 
-def spans(start: Positions, end: Positions) -> list[Span]:
-    """What lies between two positions, queue by queue; nothing where an offset goes back.
+def spans(start: Positions, end: Positions, *, anew: bool = False) -> list[Span]:
+    """What lies between two positions, queue by queue.
 
-    It does so only for a queue that was made anew, see `next_positions`.
+    Raises `DataLoss` when an offset goes back; `anew`: it may, for queues that were made anew, see
+    `next_positions`, and there is nothing to read of them.
     """
     found = []
     for queue in sorted(end):
         first, last = start.get(queue, end[queue]), end[queue]
+        if last < first and not anew:
+            raise DataLoss(lost(queue, first, f"the queue ends at {last}"))
         if first < last:
             found.append(Span(queue, first, last))
     return found
@@ -102,12 +105,12 @@ def next_positions(start: Positions, first: Positions, heads: Positions) -> dict
     return end
 
 
-def limited(start: Positions, end: Positions, most: int) -> dict[MessageQueue, int]:
+def limited(start: Positions, end: Positions, most: int, *, anew: bool = False) -> dict[MessageQueue, int]:
     """`end` moved back so that at most `most` messages lie between; queues share it by what waits in each.
 
-    Queues that are new in `end` stay as they are, since nothing of them is read yet.
+    Queues that are new in `end` stay as they are, since nothing of them is read yet. `anew` as in `spans`.
     """
-    waiting = {span.queue: span.end - span.start for span in spans(start, end)}
+    waiting = {span.queue: span.end - span.start for span in spans(start, end, anew=anew)}
     total = sum(waiting.values())
     if total <= most:
         return dict(end)

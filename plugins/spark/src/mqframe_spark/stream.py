@@ -28,6 +28,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     Queues, brokers and topics that appear are taken in, from their beginning; those that vanish keep their
     offsets. `planner` is handed in by tests.
+
+    The first micro-batch of a query reads nothing: it only brings into the checkpoint where reading begins.
+    Spark keeps no start of it, but asks for it again when it repeats the batch after a crash, and then the
+    newest message, say, is another one.
     """
 
     def __init__(self, options: SourceOptions, schema: StructType, planner: Planner | None = None) -> None:
@@ -38,6 +42,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Positions | None = None
         self._heads: Positions | None = None
         self._told: Positions = {}
+        self._begin: dict[str, Any] | None = None
+        self._entered = False
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """As `maxOffsetsPerTrigger` or `maxBytesPerTrigger` says; when both do, the second is kept, too."""
@@ -52,8 +58,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = self._plan().heads()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where a query without a checkpoint begins."""
-        return to_json(self._plan().initial())
+        """Where a query without a checkpoint begins, the same whenever Spark asks this reader."""
+        if self._begin is None:
+            self._begin = to_json(self._plan().initial())
+        return self._begin
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Where the next micro-batch ends; `start` itself when there is nothing new."""
@@ -61,7 +69,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begun = from_json(start, self._options.wants)
         self._tell_group(begun)  # Spark never says that it committed the last batch, but it asks what follows
         fresh, heads = planner.now(begun)
-        self._heads = heads if self._target is None else self._target
+        if self._target is not None:
+            # A new query may begin behind what was the end when it was started.
+            heads = {queue: max(end, begun.get(queue, end)) for queue, end in self._target.items()}
+        self._heads = heads
+        if self._first_batch():
+            return start
         fresh = {queue: offset for queue, offset in fresh.items() if queue in self._heads}
         end = next_positions(begun, fresh, self._heads)
         if isinstance(limit, ReadMaxRows):
@@ -76,6 +89,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """One partition for each queue that has something between the two, several for a long one."""
+        if self._first_batch():
+            return []
         wants = self._options.wants
         found = self._plan().tasks(from_json(start, wants), from_json(end, wants))
         return [QueueSpan(span) for span in found]
@@ -100,6 +115,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._planner is not None:
             self._planner.close()
             self._planner = None
+
+    def _first_batch(self) -> bool:
+        """Whether this is about a query's first batch: Spark just asked where the query begins."""
+        first = self._begin is not None and not self._entered
+        self._entered = True
+        return first
 
     def _plan(self) -> Planner:
         if self._planner is None:
