@@ -7,9 +7,12 @@ import pytest
 
 IMPORT = """
 import sys
+import __future__, typing      # all that it needs, and everybody has
+before = set(sys.modules)
 import pyspark_mqframe
-heavy = {"pyspark", "pyarrow", "mqframe", "mqframe_spark"} & set(sys.modules)
+heavy = {"pyspark", "pyarrow", "numpy", "pandas", "mqframe", "mqframe_spark", "asyncio"} & set(sys.modules)
 assert not heavy, heavy
+assert len(set(sys.modules) - before) <= 2, set(sys.modules) - before
 """
 BROKEN = """
 import sys
@@ -31,7 +34,40 @@ assert not hasattr(pyspark_mqframe, "DefaultSource")
 """
 
 
-@pytest.mark.parametrize("program", [IMPORT, BROKEN, NO_SPARK], ids=["import", "broken", "no_spark"])
+OLDEST = """
+import sys
+sys.modules["pyspark.sql.datasource"] = None      # as in PySpark 3
+import pyspark
+pyspark.__version__ = "3.5.1"
+import pyspark_mqframe                            # costs nothing and does not fail
+try:
+    from pyspark_mqframe import DefaultSource
+except ImportError as problem:
+    assert "needs PySpark 4.2 or newer, and this is 3.5.1" in str(problem), problem
+else:
+    raise AssertionError("not told")
+"""
+OLDER = """
+import sys
+import pyspark.sql.datasource
+sys.modules["pyspark.sql.streaming.datasource"] = None      # as in PySpark 4.0 and 4.1
+pyspark.__version__ = "4.1.0"
+from pyspark_mqframe import DefaultSource
+source = DefaultSource({"topic": "t", "nameserver": "127.0.0.1:1"})
+schema = source.schema()
+source.reader(schema)
+try:
+    source.streamReader(schema)
+except ImportError as problem:
+    assert "streams of mqframe need PySpark 4.2 or newer, and this is 4.1.0" in str(problem), problem
+    assert "maxOffsetsPerTrigger" in str(problem)
+else:
+    raise AssertionError("not told")
+"""
+PROGRAMS = {"import": IMPORT, "broken": BROKEN, "no_spark": NO_SPARK, "oldest": OLDEST, "older": OLDER}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_the_package_neither_fails_nor_costs(program) -> None:
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 

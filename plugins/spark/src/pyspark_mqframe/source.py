@@ -65,9 +65,19 @@ class DefaultSource(DataSource):
         return BatchReader(self.settings, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Reads on as messages come."""
-        from mqframe_spark.stream import StreamReader
+        """Reads on as messages come. Raises `ImportError` that names versions where PySpark is too old."""
+        try:
+            from mqframe_spark.stream import StreamReader
+        except ImportError as problem:
+            if problem.name != "pyspark.sql.streaming.datasource":
+                raise
+            from pyspark import __version__ as version
 
+            raise ImportError(
+                f"streams of mqframe need PySpark 4.2 or newer, and this is {version}: before 4.2 a Python "
+                "source can keep neither maxOffsetsPerTrigger nor maxBytesPerTrigger, cannot stop where "
+                "trigger(availableNow=True) wants it, and cannot report what waits; batches can be read"
+            ) from problem
         return StreamReader(self.settings, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
