@@ -91,6 +91,15 @@ class _Writer:
         """Have brokers answered for as long as this driver lives."""
         ensure_answers(self._options, self.place.root, self._group, topics)
 
+    def commit(
+        self, run: Run, batch: int, messages: Sequence[WriterCommitMessage | None], spark_query: str = ""
+    ) -> tuple[PreparedHalf, ...]:
+        """Record what counts and have it delivered; gives what could not be told."""
+        attempts = _attempts(messages, run)
+        # A column may have named topics that nobody knew of before.
+        self.answer(sorted({half.topic for attempt in attempts for half in attempt.halves}))
+        return self.committer().commit(run, batch, attempts, spark_query)
+
     def prepare(self, iterator: Iterator[pa.RecordBatch], run: Run, batch: int, spark_query: str) -> Prepared:
         """Runs in a task."""
         options, context = self._options, TaskContext.get()
@@ -142,7 +151,7 @@ class ExactBatchWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Record what counts, then have it delivered. Raises `RetryError` while a broker cannot be told."""
         if self._run.last < 0:
-            left = self._writer.committer().commit(self._run, 0, _attempts(messages, self._run))
+            left = self._writer.commit(self._run, 0, messages)
             if left:
                 raise RetryError(_unfinished(self._writer, _count(left, 0)))
 
@@ -189,9 +198,7 @@ class ExactStreamWriter(DataSourceStreamArrowWriter):
         first = next((each for each in messages if isinstance(each, Prepared)), None)
         if first is None:
             return  # no tasks, no messages
-        left = self._writer.committer().commit(
-            first.run, batchId, _attempts(messages, first.run), first.spark_query
-        )
+        left = self._writer.commit(first.run, batchId, messages, first.spark_query)
         if left:
             tell("brokers cannot be told to deliver; they will ask", batch=batchId, messages=_count(left, 0))
 
