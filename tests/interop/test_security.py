@@ -14,6 +14,7 @@ from interop.apache import Apache
 from interop.conftest import java_client
 from interop.servers import Servers
 from interop.until import until
+from mqframe_acl import AclHook, AclOptions
 
 from mqframe import (
     AccessError,
@@ -32,6 +33,9 @@ from mqframe import (
     TransactionProducer,
 )
 from mqframe.core.frame import Frame
+from mqframe.core.requests.fields import Request
+from mqframe.net.blocking import BlockingClient
+from mqframe.net.clock import SystemClock
 from mqframe.testing import Cluster
 
 ADMIN = {"access_key": "rocketmq", "secret_key": "12345678"}
@@ -203,6 +207,28 @@ def test_who_does_not_sign_is_refused(guarded: Servers, topic: str) -> None:
     with Producer("p", nameserver=guarded.nameserver) as producer, pytest.raises(AccessError) as caught:
         producer.send(Message(topic, b"x"))
     assert "mqframe-plugin-acl" in str(caught.value)
+
+
+class CreateUser(Request):
+    """AUTH_CREATE_USER, which only this test needs."""
+
+    CODE = 3001
+    username: str
+
+
+def test_a_user_without_rights_is_refused(guarded: Servers, topic: str) -> None:
+    hook = AclHook(AclOptions(**ADMIN))
+    client = BlockingClient(SystemClock(), rpc_hooks=[hook])
+    body = b'{"username":"reader","password":"87654321","userType":"Normal"}'
+    answer = client.invoke(guarded.broker, CreateUser("reader"), body)
+    client.close()
+    assert answer.code == 0, answer.remark
+    access = signed(access_key="reader", secret_key="87654321")
+    with (
+        Producer("p", nameserver=guarded.nameserver, **access) as producer,
+        pytest.raises(AccessError, match=r"User:reader has no permission to access .*what their user may do"),
+    ):
+        producer.send(Message(topic, b"x"))
 
 
 def test_certificates_of_apache_are_verified(guarded: Servers, topic: str, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ from mqframe.core.requests.nameserver import GetRouteinfoByTopic, RegisterBroker
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.testing import Cluster
+from mqframe.testing.conformance import RpcHookConformance
 
 KEYS = {"access_key": "rocketmq", "secret_key": "12345678"}
 
@@ -307,3 +308,8 @@ def test_a_wrong_key_shows_here_as_well(cluster: Cluster, at_the_broker: Witness
     with Admin(nameserver=cluster.nameserver, rpc_hooks=[("acl", {**KEYS, "secret_key": "x"})]) as admin:
         admin.broker_runtime(cluster.broker.address)
     assert at_the_broker.unsigned == [GetBrokerRuntimeInfo.CODE]
+
+
+class TestConformance(RpcHookConformance):
+    def make(self) -> AclHook:
+        return hook()
