@@ -406,6 +406,30 @@ def test_a_slow_reader_is_not_read_from_and_gets_everything(pems: Pems) -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize("served", ["blocking"], indirect=True)
+def test_a_server_that_does_not_read_costs_the_call_and_its_connection(served: Serve, pems: Pems) -> None:
+    async def scenario() -> None:
+        ended = asyncio.Event()
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await ended.wait()
+            writer.close()
+
+        context = server_context(pems.server())
+        listener = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=context)
+        address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        async with served(None) as it:
+            client = it.client(pems.client()).blocking
+            assert client is not None
+            with pytest.raises(ConnectionLost, match="it did not read a whole request in time"):
+                await asyncio.to_thread(client.invoke, address, ROUTE("t"), bytes(30_000_000), timeout=0.3)
+            ended.set()
+            listener.close()
+            await listener.wait_closed()
+
+    run(scenario)
+
+
 def test_who_is_refused_reads_why_although_it_went_on_sending(pems: Pems, others: Pems) -> None:
     wanted = pems.server(tls_server_client_auth="require", tls_server_ca_file=others.ca)
 

@@ -76,7 +76,7 @@ def guarded(pems: Path) -> Iterator[Cluster]:
             "rpc_hooks": [("acl", {"access_key": "reader", "secret_key": "hidden-12345"})],
         }
         with Admin(**access) as admin:
-            for topic in ("t", "written"):
+            for topic in ("t", "written_true", "written_false"):
                 admin.create_topic(topic, queues=2)
         with Producer("p", **access) as producer:
             for n in range(10):
@@ -141,11 +141,12 @@ def test_without_tls_the_reason_is_told(given: dict[str, str]) -> None:
     origin.close()
 
 
-def test_spark_reads_and_writes(spark: Any, given: dict[str, str]) -> None:
+@pytest.mark.parametrize("exactly", ["false", "true"])
+def test_spark_reads_and_writes(spark: Any, given: dict[str, str], tmp_path: Path, exactly: str) -> None:
+    target = {**given, "topic": f"written_{exactly}"}
     frame = spark.read.format("mqframe").options(**given).load()
     assert "hidden" not in frame._jdf.queryExecution().toString()
-    frame.select("body").write.format("mqframe").mode("append").options(
-        **{**given, "topic": "written"}
-    ).save()
-    written = spark.read.format("mqframe").options(**{**given, "topic": "written"}).load()
+    more = {"exactlyOnce": exactly, "commitPath": str(tmp_path)} if exactly == "true" else {}
+    frame.select("body").write.format("mqframe").mode("append").options(**target, **more).save()
+    written = spark.read.format("mqframe").options(**target).load()
     assert sorted(bytes(row.body) for row in written.collect()) == [b"%d" % n for n in range(10)]
