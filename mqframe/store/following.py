@@ -21,6 +21,8 @@ log: Final = get_logger("store")
 _IDLE_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
 _RETRY_SECONDS_MAX: Final = 60.0
+_GATHERED_BYTES: Final = 1 << 20
+"""A dispatcher that is behind by more is not made to wait."""
 
 
 class FileRange:
@@ -108,7 +110,8 @@ class Follower(threading.Thread):
 
     def wake(self) -> None:
         """There is something new."""
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
 
     def end(self) -> None:
         """Ask the thread to finish the stretch under way and stop."""
@@ -135,6 +138,9 @@ class Follower(threading.Thread):
             if not busy:
                 self._wake.wait(_IDLE_SECONDS)
                 self._wake.clear()
+            elif self._limit() - self._handed < _GATHERED_BYTES:
+                # A call for each message would take the broker's time, in whose process this thread is.
+                self._pause.wait(self._dispatcher.gather_seconds)
         try:
             self._dispatcher.stop()
         except Exception:

@@ -212,6 +212,38 @@ def test_a_start_that_fails_is_tried_again_and_a_stop_that_fails_stays_with_the_
     asyncio.run(scenario())
 
 
+class Patient(Collector):
+    """Has messages gathered until the store stops; what was stored before that is one stretch."""
+
+    gather_seconds = 3600.0
+
+
+def test_messages_are_gathered_while_a_dispatcher_wants_it(opened, message):
+    async def scenario():
+        store = opened()
+        fill(store, message, 5)
+        one = Patient()
+        store.follow(one)
+        store.start()
+        await until(lambda: store.lag("collector") == 0)
+        fill(store, message, 5, 5)
+        fill(store, message, 5, 10)
+        assert store.lag("collector") > 0
+        assert one.bodies == expected(5)
+        await store.stop()
+        # It comes at the next start.
+        store = opened()
+        two = Collector()
+        store.follow(two)
+        store.start()
+        await until(lambda: store.lag("collector") == 0)
+        assert two.bodies == expected(10, 5)
+        assert len(two.stretches) == 1
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
 def test_two_of_one_name(opened):
     store = opened()
     store.follow(Collector())

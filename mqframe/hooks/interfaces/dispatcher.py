@@ -50,6 +50,9 @@ class Dispatcher(ABC):
     """Longest stretch it is handed, about. `None`: as long as a file of the log; what hands it over need not
     look for the ends of records then."""
 
+    gather_seconds: float = 0.0
+    """How long new messages are gathered, at least, once nearly all before them were handed over."""
+
     def start(self, data_directory: Path, broker_name: str) -> int | None:
         """Get ready; files of its own may lie below `data_directory`.
 

@@ -31,6 +31,7 @@ class ParquetDispatcher(Dispatcher):
 
     name = "parquet"
     stretch_bytes_max = None  # the worker finds the ends of records by itself
+    gather_seconds = 0.2
 
     Options = ParquetOptions
     worker_command: tuple[str, ...] = (sys.executable, "-m", "mqframe_spark.parquet_worker")
