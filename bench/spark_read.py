@@ -172,12 +172,13 @@ def kafka(work: pathlib.Path, count: int) -> None:
 
 def table(parts: list[str]) -> None:
     """What was measured side by side, with ratios to Kafka's connector."""
-    print(f"{'msg/s':40s}" + "".join(f"{part:>12s}" for part in parts) + "   of kafka")
+    compared = "  ".join(f"{part}/kafka" for part in parts if part != "kafka" and "kafka" in parts)
+    print(f"{'msg/s':40s}" + "".join(f"{part:>12s}" for part in parts) + f"   {compared}")
     for what in dict.fromkeys(what for _, what in RATES):
         found = {part: RATES.get((part, what)) for part in parts}
         own = [rate for part, rate in found.items() if rate is not None and part != "kafka"]
         base = found.get("kafka")
-        ratios = "  ".join(f"{rate / base:.2f}" for rate in own) if base else ""
+        ratios = "  ".join(f"{rate / base:11.2f}" for rate in own) if base else ""
         cells = "".join(f"{rate:12.0f}" if rate is not None else f"{'':12s}" for rate in found.values())
         print(f"{what:40s}{cells}   {ratios}")
 

@@ -96,7 +96,7 @@ class BrokerSettings:
         conf="maxTransferCountOnBulkPull",
     )
     bulk_pull_bytes_max: int = setting(
-        512 * 1024,
+        256 * 1024,
         doc="most bytes of one pull of such a reader; others wait while it is read",
         check=within(1, 4 << 20),
         conf="maxTransferBytesOnBulkPull",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TURN_BYTES_MAX: Final = 16384
 """Answers of one read that leave together. More end the turn, so that the other side works on large ones
 while the rest is served."""
-LONG_TURN_BYTES: Final = 256 * 1024
+LONG_TURN_BYTES: Final = 128 * 1024
 """After a turn with so much to send the other connections are served first, then the rest of this one."""
 
 
