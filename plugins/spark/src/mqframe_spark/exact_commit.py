@@ -14,6 +14,7 @@ from mqframe.core.half_batch import EndStatus, EndsUnfinished, PreparedHalf
 from mqframe.core.transaction_outcome import TransactionOutcome
 from mqframe.log import get_logger
 from mqframe_spark import exact_rules as rules
+from mqframe_spark.exact_answers import Lookup
 from mqframe_spark.exact_losses import Loss, LostMessages, discarded, gone, told
 from mqframe_spark.exact_place import Place
 from mqframe_spark.exact_rules import OpenBatch, SinkRecord
@@ -65,7 +66,8 @@ OpenPuller = Callable[[], contextlib.AbstractContextManager[Puller]]
 class Committer:
     """Writes the record at `place`.
 
-    `producer`, `puller`: open the two when needed; `fail_on_loss`: whether lost messages are an error.
+    `producer`, `puller`: open the two when needed; `lookup`: finds messages; `fail_on_loss`: whether lost
+    messages are an error.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Committer:
         place: Place,
         producer: OpenProducer,
         puller: OpenPuller,
+        lookup: Lookup,
         *,
         fail_on_loss: bool = True,
         sleep: Callable[[float], None] = time.sleep,
@@ -82,6 +85,7 @@ class Committer:
         self._record = place.record()
         self._producer = producer
         self._puller = puller
+        self._lookup = lookup
         self._fail_on_loss = fail_on_loss
         self._sleep = sleep
         self._now_ms = now_ms
@@ -218,7 +222,7 @@ class Committer:
         pauses = LOOK_PAUSES_SECONDS if doubtful else ()
         try:
             with self._puller() as puller:
-                return discarded(puller, record, brokers, pauses=pauses, sleep=self._sleep)
+                return discarded(puller, self._lookup, record, brokers, pauses=pauses, sleep=self._sleep)
         except RetryError as problem:
             tell("it is not known yet whether messages were discarded", reason=str(problem))
             return None

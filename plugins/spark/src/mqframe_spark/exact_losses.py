@@ -17,6 +17,7 @@ from mqframe.core.errors import AnswerError, GiveUpError, RouteError
 from mqframe.core.half_batch import PreparedHalf
 from mqframe.core.message import MessageQueue
 from mqframe.core.topics import CHECK_MAX_TIME_TOPIC
+from mqframe_spark.exact_answers import Lookup
 from mqframe_spark.exact_rules import SinkRecord, name_of
 from mqframe_spark.retrying import retrying
 
@@ -41,6 +42,7 @@ class Loss:
 
 def discarded(
     puller: Puller,
+    lookup: Lookup,
     record: SinkRecord,
     brokers: Iterable[str] | None = None,
     *,
@@ -49,8 +51,9 @@ def discarded(
 ) -> list[Loss]:
     """What counts in the open batches of `record` and was discarded, by `brokers` or by any.
 
-    `pauses`: waited for name servers to know the topic, s: a broker that has just made it tells them when it
-    is asked something next. Raises `RetryError` when a broker cannot be asked.
+    `lookup`: finds what has become a message all the same: Apache's brokers also discard copies of halves
+    that were ended. `pauses`: waited for name servers to know the topic, s: a broker that has just made it
+    tells them when it is asked something next. Raises `RetryError` when a broker cannot be asked.
     """
     queues = retrying(lambda: _queues(puller))
     for pause in pauses:
@@ -62,7 +65,7 @@ def discarded(
     found: Counter[tuple[int, str, str]] = Counter()
     for queue in queues:
         if wanted is None or queue.broker_name in wanted:
-            found += _in_queue(puller, queue, record)
+            found += _in_queue(puller, lookup, queue, record)
     return [Loss(*key, count, DISCARDED) for key, count in sorted(found.items())]
 
 
@@ -94,7 +97,9 @@ def _queues(puller: Puller) -> tuple[MessageQueue, ...]:
         raise
 
 
-def _in_queue(puller: Puller, queue: MessageQueue, record: SinkRecord) -> Counter[tuple[int, str, str]]:
+def _in_queue(
+    puller: Puller, lookup: Lookup, queue: MessageQueue, record: SinkRecord
+) -> Counter[tuple[int, str, str]]:
     found: Counter[tuple[int, str, str]] = Counter()
     at = retrying(lambda: puller.min_offset(queue))
     end = retrying(lambda: puller.max_offset(queue))
@@ -102,10 +107,12 @@ def _in_queue(puller: Puller, queue: MessageQueue, record: SinkRecord) -> Counte
         result = retrying(partial(puller.pull, queue, at))
         for message in result.messages:
             name = name_of(message.properties)
-            if name is not None and record.counts(name):
-                count = message.properties.get(p.HALF_BATCH, "1")
-                topic = message.properties.get(p.REAL_TOPIC, "")
-                found[name.batch, topic, queue.broker_name] += int(count) if count.isdecimal() else 1
+            if name is None or not record.counts(name):
+                continue
+            count, topic = message.properties.get(p.HALF_BATCH), message.properties.get(p.REAL_TOPIC, "")
+            if count is None and retrying(partial(lookup, topic, message.message_id)) is not None:
+                continue
+            found[name.batch, topic, queue.broker_name] += int(count) if count and count.isdecimal() else 1
         if result.next_offset <= at:
             break
         at = result.next_offset

@@ -85,7 +85,10 @@ class _Writer:
 
     def committer(self) -> Committer:
         """Writes the record; for the driver."""
-        return Committer(self.place, self.producer, self.puller, fail_on_loss=self._options.fail_on_data_loss)
+        options = self._options
+        return Committer(
+            self.place, self.producer, self.puller, lookup(options), fail_on_loss=options.fail_on_data_loss
+        )
 
     def answer(self, topics: Sequence[str]) -> None:
         """Have brokers answered for as long as this driver lives."""
