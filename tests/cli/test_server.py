@@ -124,5 +124,11 @@ def test_dispatchers_and_their_options_come_from_the_configuration(start: Start,
     refused = run(*words)
     assert refused.returncode == 2
     assert "no_such_option" in refused.stderr
+    conf.write_text(
+        '[broker]\ndispatchers = ["parquet"]\n[plugins.parquet]\nformat = "delta"\nsize_bytes_max = 1\n'
+    )
+    refused = run(*words)
+    assert refused.returncode == 2
+    assert "plugins.parquet.size_bytes_max = 1 is not for format = 'delta'" in refused.stderr
     conf.write_text('[broker]\ndispatchers = ["parquet"]\n')
     assert start(*words).ready.startswith("ready ")
