@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import msgspec
@@ -13,6 +13,9 @@ from mqframe.cli.configuration import PROGRAMS, settings_class
 from mqframe.client.lite_pull_settings import LitePullSettings
 from mqframe.core.field_types import field_types, name_of
 from mqframe.core.requests import REQUESTS
+
+PLUGIN_COMMANDS: Final = ("spark",)
+"""Commands of plugins in this repository; those that are installed are shown."""
 
 
 def settings_page() -> str:
@@ -43,9 +46,9 @@ def commands_page() -> str:
     from mqframe.cli.app import app
 
     group = _click(app)
-    return "\n".join(
-        _command(("mqframe", name), group.get_command(_context(group), name)) for name in BUILT_IN
-    )
+    context = _context(group)
+    names = [*BUILT_IN, *(name for name in PLUGIN_COMMANDS if name in group.list_commands(context))]
+    return "\n".join(_command(("mqframe", name), group.get_command(context, name)) for name in names)
 
 
 def table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -109,5 +109,11 @@ def test_our_own_kinds_of_error_are_known_wherever_they_live() -> None:
     assert type(error_of("mqframe.core.errors.CallTimeout: late")) is RetryError
 
 
+def test_calls_that_spark_does_not_know_are_the_callers_to_fix() -> None:
+    said = "[ATTRIBUTE_NOT_SUPPORTED] Attribute `colour` is not supported."
+    problem = error_of(said, "PySparkAttributeError")
+    assert (type(problem), str(problem)) == (FixError, said)
+
+
 def test_a_line_that_never_ends_is_cut() -> None:
     assert told("x" * 5000) == "x" * 1000 + "…"
