@@ -140,6 +140,21 @@ def test_answers_of_changing_lengths(wire, monkeypatch) -> None:
     assert read(wire, queue, 0, 500) == list(range(500))
 
 
+@pytest.mark.parametrize(("lacking", "pulls"), [(8, 34), (9, 72)])
+def test_what_a_short_answer_lacks_is_fetched_and_those_behind_it_count(wire, lacking, pulls) -> None:
+    wire.per_pull = 32
+    queue = wire.add(0, 32 * 33)
+    answer = wire._answer
+
+    def short(queue, offset, most):
+        return answer(queue, offset, 32 - lacking if (offset, most) == (64, 32) else most)
+
+    wire._answer = short
+    assert read(wire, queue, 0, 32 * 33) == list(range(32 * 33))
+    assert ([(96 - lacking, lacking)] in wire.asked) == (lacking == 8)
+    assert sum(map(len, wire.asked)) == pulls
+
+
 def test_only_the_first_answers_came(wire, monkeypatch) -> None:
     queue = wire.add(0, 200)
     pull = wire.pull

@@ -29,6 +29,9 @@ from mqframe_spark.wire import Wire
 BATCH_BYTES: Final = 4 << 20
 """Answers are gathered until they have so many bytes, so that decoding pays."""
 
+GAP_PART: Final = 4
+"""An answer may lack one part in so many: that is fetched, and the answers behind it count."""
+
 _QUEUE_OFFSET_AT: Final = 20
 _PHYSICAL_AT: Final = 28
 _NONE: Final = np.empty(0, np.int64)
@@ -117,13 +120,22 @@ class BrokerSpanReader:
         if whole is not None:
             return [whole]
         taken: list[Found] = []
-        at = asked[0][0]
+        counts: list[int] = []
+        size = 0
+        at, step = asked[0]
         for (offset, _), result in zip(asked, results, strict=False):
-            if offset != at or (taken and result.status is not PullStatus.FOUND):
+            if taken and (result.status is not PullStatus.FOUND or offset - at > step // GAP_PART):
                 break  # what was predicted did not come; it is asked for again
+            while at < offset:
+                taken.append(self._wanted(self._pull([(at, offset - at)])[0], at))
+                at = taken[-1].next_offset
+            if at > offset:
+                break
             taken.append(self._wanted(result, offset))
+            counts.append(len(taken[-1].starts))
+            size += int(taken[-1].sizes.sum())
             at = taken[-1].next_offset
-        self._window.learn(asked, [len(one.starts) for one in taken], sum(len(one.body) for one in taken))
+        self._window.learn(asked, counts, size)
         return taken
 
     def _whole(self, asked: Asked, results: list[RawPull]) -> Found | None:
