@@ -26,8 +26,9 @@ _WHERE: Final = re.compile(r'^  File "([^"]+)", line (\d+)', re.MULTILINE)
 _TRACE: Final = "Traceback (most recent call last):"
 # What the user can change: the query, its columns, its options.
 _TO_FIX: Final = (
-    "PySparkAttributeError", "PySparkTypeError", "PySparkValueError",
-    
+    "PySparkAttributeError",
+    "PySparkTypeError",
+    "PySparkValueError",
     "AnalysisException",
     "ParseException",
     "IllegalArgumentException",
