@@ -73,7 +73,7 @@ def test_all_of_a_span_is_read(servers: Servers, queue: MessageQueue, wire: Coun
         assert max(wire.together) == 32
         assert len(wire.together) < 10
     else:
-        assert sum(wire.together) <= 10
+        assert sum(wire.together) < 30  # of 32 messages each it would be 157
     for start, end in ((1234, 3456), (COUNT - 1, COUNT)):
         assert rows(wire, queue, start, end) == [(n, body_of(n)) for n in range(start, end)]
 
