@@ -24,6 +24,8 @@ log = get_logger("spark")
 
 END_PAUSES_SECONDS: Final = (0.1, 0.4, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Waited before ends are told again: a broker that starts anew takes some seconds."""
+END_SECONDS: Final = 30.0
+"""Waited for the answer to one end: hundreds are under way, each of which stores a batch."""
 LOOK_PAUSES_SECONDS: Final = (0.2, 0.8)
 """Waited for a topic of discarded halves that may have come into being just now."""
 ONCE: Final = ()
@@ -177,7 +179,7 @@ class Committer:
         open_, again = tuple(halves), list(pauses)
         while open_:
             try:
-                statuses: Sequence[EndStatus | None] = producer.end(open_, outcome)
+                statuses: Sequence[EndStatus | None] = producer.end(open_, outcome, timeout=END_SECONDS)
             except EndsUnfinished as problem:
                 statuses = problem.statuses
                 log.info("ends are told again", reason=str(problem))
