@@ -120,6 +120,11 @@ def test_an_aborted_run_cannot_commit() -> None:
     assert rules.abort(aborted, begun.run) is None
 
 
+def test_a_batch_without_messages_is_not_open() -> None:
+    recorded = rules.commit(rules.first("r"), 1, OpenBatch(0, {}))
+    assert (recorded.last, recorded.open) == (0, ())
+
+
 def test_leaving_is_said_once() -> None:
     left = rules.leave(state(last=5, open=(UNDER_WAY,)))
     assert left is not None
@@ -239,9 +244,10 @@ class ExactlyOnce(RuleBasedStateMachine):
         if driver.recorded:
             return
         based = self.versions[-1]
-        single = sum(not repeatable(token) for token in driver.winners)
+        halves = (HALF,) * sum(map(repeatable, driver.winners))
+        single = len(driver.winners) - len(halves)
         try:
-            opened = OpenBatch(driver.batch, dict.fromkeys(driver.winners, ()), single=single)
+            opened = OpenBatch(driver.batch, dict.fromkeys(driver.winners, ()), halves, single)
             recorded = rules.commit(based, driver.record.run, opened)
         except Superseded:
             self.drivers.remove(driver)
