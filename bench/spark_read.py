@@ -49,7 +49,8 @@ SETS = {  # what is asked for: columns, and what is computed of them, so that al
     "offsets, times": ("queue_offset,store_timestamp", "count(*), max(queue_offset), max(store_timestamp)"),
     "with tags, keys, properties": (
         "queue_offset,msg_id,tags,keys,properties,body,store_timestamp",
-        "count(*), sum(length(body)), sum(octet_length(tags)), sum(octet_length(keys)), sum(size(properties))",
+        "count(*), sum(length(body)), sum(octet_length(tags)), sum(octet_length(keys)), "
+        "sum(size(properties))",
     ),
 }
 
