@@ -43,6 +43,12 @@ def test_backlogs_of_several_sources_add_up() -> None:
     assert read_progress({**REPORT, "sources": [mine, {"latestOffset": None}, mine]}).backlog == 8
 
 
+def test_through_spark_connect_the_sources_say_how_many_rows() -> None:
+    report = {name: value for name, value in REPORT.items() if name != "numInputRows"}
+    assert read_progress(report).rows == 8
+    assert read_progress({**report, "sources": [*REPORT["sources"], {"numInputRows": 3}]}).rows == 11
+
+
 def test_a_batch_without_time_has_no_rate() -> None:
     found = read_progress({"batchId": 0, "numInputRows": 5, "sources": []})
     assert (found.rows_per_second, found.seconds, found.backlog) == (0.0, 0.0, None)

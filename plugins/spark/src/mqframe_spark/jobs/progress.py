@@ -42,7 +42,7 @@ class Progress:
 def read_progress(report: Mapping[str, Any]) -> Progress:
     """What Spark's report says, as `json.loads(progress.json)` gives it."""
     milliseconds = report.get("batchDuration") or report.get("durationMs", {}).get("triggerExecution") or 0
-    rows = int(report.get("numInputRows") or 0)
+    rows = rows_of(report)
     seconds = milliseconds / 1000
     return Progress(
         batch=int(report["batchId"]),
@@ -51,6 +51,13 @@ def read_progress(report: Mapping[str, Any]) -> Progress:
         seconds=seconds,
         backlog=_sum(backlog_of(source) for source in report.get("sources", ())),
     )
+
+
+def rows_of(report: Mapping[str, Any]) -> int:
+    """How many rows were read. Reports through Spark Connect say it by source only."""
+    if "numInputRows" in report:
+        return int(report["numInputRows"])
+    return sum(int(source.get("numInputRows") or 0) for source in report.get("sources", ()))
 
 
 def backlog_of(source: Mapping[str, Any]) -> int | None:

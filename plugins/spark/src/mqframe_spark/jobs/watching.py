@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from mqframe_spark.jobs.progress import Progress, read_progress
+from mqframe_spark.jobs.progress import Progress, read_progress, rows_of
 
 POLL_SECONDS: Final = 1
 Tell = Callable[[Progress], None]
@@ -114,7 +114,7 @@ def follow(
         satisfied = False
         for report in query.recentProgress:
             table: Mapping[str, Any] = json.loads(report.json)
-            if table["batchId"] <= seen or not table.get("numInputRows"):
+            if table["batchId"] <= seen or not rows_of(table):
                 continue
             progress = read_progress(table)
             seen = progress.batch
