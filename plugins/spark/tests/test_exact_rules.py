@@ -1,12 +1,12 @@
 """Which half messages count, over all orders of failures."""
 
 import itertools
+from collections.abc import Callable
 
 import msgspec
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from mqframe_spark import exact_rules as rules
 from mqframe_spark.exact_rules import HalfName, OpenBatch, SinkRecord, Superseded, answer, name_of
 
@@ -156,16 +156,15 @@ def repeatable(token: str) -> bool:
     return int(token) % 2 == 0
 
 
-class ExactlyOnce(RuleBasedStateMachine):
+class World:
     """Drivers begin, crash, hang and come back; tasks are repeated; brokers ask at any time, whoever, also
     one that holds an old version. Each recorded attempt is delivered once, and nothing else ever.
 
     Apache's brokers forget, once they have asked for a half, that the copy they keep stands for the same
-    message: they go on asking after the driver's end, and would deliver again.
+    message: they go on asking after the driver's end, and would deliver again. `choice`: which of several.
     """
 
-    @initialize()
-    def start(self) -> None:
+    def __init__(self) -> None:
         self.versions: list[SinkRecord] = [rules.first("r")]
         self.halves: dict[str, HalfName] = {}
         self.open: set[str] = set()
@@ -207,8 +206,9 @@ class ExactlyOnce(RuleBasedStateMachine):
             self.open.discard(token)
             self.count(token, outcome)
 
-    @rule()
-    def driver_starts(self) -> None:
+    # What may happen
+
+    def driver_starts(self, choice: int = 0) -> None:
         based = self.versions[-1]
         left = rules.leave(based)
         if left is not None:
@@ -225,23 +225,19 @@ class ExactlyOnce(RuleBasedStateMachine):
         assert self.publish(based, begun)
         self.drivers.append(Driver(begun))
 
-    @precondition(lambda self: self.drivers)
-    @rule(data=st.data(), counts=st.booleans())
-    def task_sends(self, data: st.DataObject, counts: bool) -> None:
-        driver = data.draw(st.sampled_from(self.drivers))
-        if driver.recorded:
+    def task_sends(self, choice: int) -> None:
+        driver = self.one_of_drivers(choice, recorded=False)
+        if driver is None:
             return
         token = str(next(self.numbers))
         self.halves[token] = HalfName("stream", "r", driver.batch, driver.record.run, token, 0)
         self.open.add(token)
-        if counts:
+        if choice % 4:
             driver.winners.append(token)
 
-    @precondition(lambda self: self.drivers)
-    @rule(data=st.data())
-    def driver_records(self, data: st.DataObject) -> None:
-        driver = data.draw(st.sampled_from(self.drivers))
-        if driver.recorded:
+    def driver_records(self, choice: int) -> None:
+        driver = self.one_of_drivers(choice, recorded=False)
+        if driver is None:
             return
         based = self.versions[-1]
         halves = (HALF,) * sum(map(repeatable, driver.winners))
@@ -257,10 +253,10 @@ class ExactlyOnce(RuleBasedStateMachine):
         self.counting[driver.batch] = list(driver.winners)
         driver.recorded, driver.to_end, driver.record = True, list(driver.winners), recorded
 
-    @precondition(lambda self: any(driver.recorded for driver in self.drivers))
-    @rule(data=st.data())
-    def driver_ends_one(self, data: st.DataObject) -> None:
-        driver = data.draw(st.sampled_from([driver for driver in self.drivers if driver.recorded]))
+    def driver_ends_one(self, choice: int) -> None:
+        driver = self.one_of_drivers(choice, recorded=True)
+        if driver is None:
+            return
         if not driver.to_end:
             cleared = rules.ended(driver.record, driver.batch)
             if cleared is not None:
@@ -273,16 +269,13 @@ class ExactlyOnce(RuleBasedStateMachine):
         if repeatable(token) or driver.record is self.versions[-1]:
             self.driver_ends(token, COMMIT)
 
-    @precondition(lambda self: self.drivers)
-    @rule(data=st.data())
-    def driver_crashes(self, data: st.DataObject) -> None:
-        self.drivers.remove(data.draw(st.sampled_from(self.drivers)))
+    def driver_crashes(self, choice: int) -> None:
+        if self.drivers:
+            self.drivers.pop(choice % len(self.drivers))
 
-    @precondition(lambda self: self.drivers)
-    @rule(data=st.data())
-    def driver_aborts(self, data: st.DataObject) -> None:
-        driver = data.draw(st.sampled_from(self.drivers))
-        if driver.recorded:
+    def driver_aborts(self, choice: int) -> None:
+        driver = self.one_of_drivers(choice, recorded=False)
+        if driver is None:
             return
         aborted = rules.abort(self.versions[-1], driver.record.run)
         if aborted is not None:
@@ -291,35 +284,61 @@ class ExactlyOnce(RuleBasedStateMachine):
             self.driver_ends(token, ROLLBACK)
         self.drivers.remove(driver)
 
-    @precondition(lambda self: self.halves)
-    @rule(data=st.data())
-    def broker_asks(self, data: st.DataObject) -> None:
-        token = data.draw(st.sampled_from(sorted(self.halves)))
-        self.check_back(token, data.draw(st.sampled_from([None, *self.versions])))
+    def broker_asks(self, choice: int) -> None:
+        """Most often somebody who has read the newest version."""
+        if self.open:
+            known = [None, *self.versions][choice % (len(self.versions) + 1)]
+            token = sorted(self.open)[choice % len(self.open)]
+            self.check_back(token, known if choice % 3 == 0 else self.versions[-1])
 
-    @invariant()
-    def nothing_is_doubled_or_wrong(self) -> None:
-        if not hasattr(self, "counting"):
-            return
+    def one_of_drivers(self, choice: int, *, recorded: bool) -> Driver | None:
+        found = [driver for driver in self.drivers if driver.recorded is recorded]
+        return found[choice % len(found)] if found else None
+
+    # What must be true
+
+    def check(self) -> None:
         counting = {token for tokens in self.counting.values() for token in tokens}
         assert set(self.delivered) <= counting
         assert not self.rolled_back & counting
         assert all(count == 1 for count in self.delivered.values())
 
-    def teardown(self) -> None:
-        if not hasattr(self, "counting"):
-            return
-        # A driver is back, sends one more batch, and brokers ask until nothing is open: all is decided then.
+    def finish(self) -> None:
+        """A driver is back and sends one more batch, and brokers ask for all that is open: all is decided."""
         self.driver_starts()
         last = self.drivers[-1]
         recorded = rules.commit(self.versions[-1], last.record.run, OpenBatch(last.batch, {}))
         for token in self.halves:
             self.check_back(token, recorded)
+        self.check()
         counting = {token for tokens in self.counting.values() for token in tokens}
         assert self.open == set()
         assert set(self.delivered) == counting
         assert self.rolled_back == set(self.halves) - counting
 
 
-TestExactlyOnce = ExactlyOnce.TestCase
-TestExactlyOnce.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+HAPPENINGS = [
+    World.driver_starts,
+    World.task_sends,
+    World.task_sends,
+    World.task_sends,
+    World.driver_records,
+    World.driver_ends_one,
+    World.driver_ends_one,
+    World.driver_crashes,
+    World.driver_aborts,
+    World.broker_asks,
+    World.broker_asks,
+]
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.integers(0, 1000)), min_size=10, max_size=60))
+def test_whatever_happens_each_recorded_attempt_is_delivered_once(
+    happenings: list[tuple[Callable[[World, int], None], int]],
+) -> None:
+    world = World()
+    for happening, choice in happenings:
+        happening(world, choice)
+        world.check()
+    world.finish()
