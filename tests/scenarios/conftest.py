@@ -8,14 +8,20 @@ from pathlib import Path
 import pytest
 from scenarios.killed_server import Server
 
+CHECKS_OFTEN = (
+    "broker.transaction_timeout_ms=200",
+    "broker.transaction_check_interval_ms=100",
+    "broker.transaction_check_max=1000",
+)
+
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Starts servers, one after the other, on one data directory."""
+    """Starts servers that check transactions often, one after the other, on one data directory."""
     started: list[Server] = []
 
-    def start(**options: int) -> Server:
-        started.append(Server(tmp_path / "data", **options))
+    def start(*settings: str) -> Server:
+        started.append(Server(tmp_path / "data", *CHECKS_OFTEN, *settings))
         return started[-1]
 
     yield start

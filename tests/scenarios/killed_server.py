@@ -13,21 +13,22 @@ from pathlib import Path
 
 import pytest
 
+SMALL_STORE = (
+    "store.disk_limits=false",
+    "store.commit_log_file_bytes=1048576",
+    "store.index_slots=1000",
+    "store.index_entries=4000",
+)
+"""Settings of a store whose files roll while a test runs."""
+
 
 class Server:
-    """`mqframe server` as a child process that checks transactions often. `log_file_bytes`: of its store."""
+    """`mqframe server` as a child process on the folder `data`, with `settings` besides `SMALL_STORE`."""
 
-    def __init__(self, data: Path, log_file_bytes: int = 1 << 20) -> None:
+    def __init__(self, data: Path, *settings: str) -> None:
         command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", "0", "--broker-port", "0"]
-        command += ["--data", str(data), "--set", "store.disk_limits=false"]
-        for pair in (
-            "broker.transaction_timeout_ms=200",
-            "broker.transaction_check_interval_ms=100",
-            "broker.transaction_check_max=1000",
-            f"store.commit_log_file_bytes={log_file_bytes}",
-            "store.index_slots=1000",
-            "store.index_entries=4000",
-        ):
+        command += ["--data", str(data)]
+        for pair in (*SMALL_STORE, *settings):
             command += ["--set", pair]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout
@@ -40,10 +41,18 @@ class Server:
 
     def kill(self) -> None:
         """SIGKILL, in the middle of whatever it does."""
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """An orderly end."""
+        assert self._end(signal.SIGTERM) == 0
+
+    def _end(self, how: signal.Signals) -> int:
+        os.kill(self.process.pid, how)
+        code = self.process.wait(30)
         assert self.process.stdout
         self.process.stdout.close()
+        return code
 
 
 def until(true: Callable[[], object], seconds: float = 30.0) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import select
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
+from scenarios.killed_server import Server
 
 from mqframe import Message, Producer, ProducerSettings
 from mqframe.core.errors import MqframeError
@@ -19,45 +15,6 @@ from mqframe.store.reader import StoreReader
 KILLS = 50
 SENDERS = 3
 KILL_AFTER_SENDS = 60
-
-
-class Server:
-    """`mqframe server` as a child process on one data directory, with small files so that they roll."""
-
-    def __init__(self, data: Path, flush: str) -> None:
-        command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", "0", "--broker-port", "0"]
-        command += ["--data", str(data)]
-        for pair in (
-            f"store.flush={flush}",
-            "store.commit_log_file_bytes=1048576",
-            "store.queue_file_bytes=20000",
-            "store.index_slots=1000",
-            "store.index_entries=4000",
-            "store.disk_limits=false",
-        ):
-            command += ["--set", pair]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout
-        ready, _, _ = select.select([self.process.stdout], [], [], 60)
-        line = self.process.stdout.readline() if ready else ""
-        if "ready" not in line:
-            self.process.kill()
-            pytest.fail(f"the server did not come up: {line!r}")
-        self.nameserver = next(word.split("=")[1] for word in line.split() if word.startswith("nameserver="))
-
-    def kill(self) -> None:
-        """SIGKILL, in the middle of whatever it does."""
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        assert self.process.stdout
-        self.process.stdout.close()
-
-    def stop(self) -> None:
-        """An orderly end."""
-        self.process.terminate()
-        assert self.process.wait(30) == 0
-        assert self.process.stdout
-        self.process.stdout.close()
 
 
 def send_until_dead(
@@ -82,7 +39,7 @@ def test_every_acknowledged_message_survives_sigkill(tmp_path: Path, flush: str)
     data = tmp_path / "data"
     acknowledged: dict[str, tuple[int, int]] = {}
     for round_number in range(KILLS // 2):
-        server = Server(data, flush)
+        server = Server(data, f"store.flush={flush}", "store.queue_file_bytes=20000")
         reached = threading.Semaphore(0)
         senders = [
             threading.Thread(
@@ -100,7 +57,7 @@ def test_every_acknowledged_message_survives_sigkill(tmp_path: Path, flush: str)
             server.kill()
         for sender in senders:
             sender.join(60)
-    Server(data, flush).stop()
+    Server(data, f"store.flush={flush}", "store.queue_file_bytes=20000").stop()
     found: dict[str, tuple[int, int]] = {}
     reader = StoreReader(data / "store")
     for queue_id in reader.queue_ids("crash"):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from scenarios.killed_server import Server
 
 from mqframe import Admin, Message, Producer
 from mqframe.client.blocking_pull import BlockingPuller
@@ -18,27 +15,10 @@ MESSAGES = 150
 LATE_SECONDS_MAX = 30
 
 
-class Server:
-    """`mqframe server` as a child process on one data directory."""
-
-    def __init__(self, data: Path, flush: str) -> None:
-        command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", "0", "--broker-port", "0"]
-        command += ["--data", str(data), "--set", f"store.flush={flush}"]
-        for pair in ("commit_log_file_bytes=1048576", "queue_file_bytes=20000", "timer_log_file_bytes=4096"):
-            command += ["--set", f"store.{pair}"]
-        for pair in ("index_slots=1000", "index_entries=4000", "disk_limits=false"):
-            command += ["--set", f"store.{pair}"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout
-        line = self.process.stdout.readline()
-        assert "ready" in line, line
-        self.nameserver = next(word.split("=")[1] for word in line.split() if word.startswith("nameserver="))
-
-    def end(self, how: signal.Signals) -> None:
-        os.kill(self.process.pid, how)
-        self.process.wait(30)
-        assert self.process.stdout
-        self.process.stdout.close()
+def start(data: Path, flush: str) -> Server:
+    return Server(
+        data, f"store.flush={flush}", "store.queue_file_bytes=20000", "store.timer_log_file_bytes=4096"
+    )
 
 
 def bodies_in(nameserver: str) -> dict[bytes, int]:
@@ -58,7 +38,7 @@ def bodies_in(nameserver: str) -> dict[bytes, int]:
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 def test_kills_lose_no_delayed_message(tmp_path: Path, flush: str) -> None:
     due: dict[bytes, int] = {}
-    server = Server(tmp_path, flush)
+    server = start(tmp_path, flush)
     try:
         with Admin(nameserver=server.nameserver) as admin:
             admin.create_topic("due", queues=2)
@@ -74,8 +54,8 @@ def test_kills_lose_no_delayed_message(tmp_path: Path, flush: str) -> None:
                         producer.send(Message("due", body), delay_level=1)
                         due[body] = now + 1000
             time.sleep(0.4)  # some are due, some are not
-            server.end(signal.SIGKILL)
-            server = Server(tmp_path, flush)
+            server.kill()
+            server = start(tmp_path, flush)
         end = time.monotonic() + LATE_SECONDS_MAX
         found: dict[bytes, int] = {}
         while len(found) < len(due) and time.monotonic() < end:
@@ -84,4 +64,4 @@ def test_kills_lose_no_delayed_message(tmp_path: Path, flush: str) -> None:
         assert sorted(found) == sorted(due)
         assert [body for body, time_ms in found.items() if time_ms < due[body]] == []
     finally:
-        server.end(signal.SIGTERM)
+        server.stop()

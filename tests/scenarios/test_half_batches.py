@@ -100,7 +100,7 @@ def jobs_in(data: Path) -> list[str]:
 def test_killed_in_the_middle_of_commits(serve: Callable[..., Server], tmp_path: Path) -> None:
     coordinator, data = Coordinator(7), tmp_path / "data"
     for life in range(4):
-        server = serve(log_file_bytes=32 << 20)
+        server = serve(f"store.commit_log_file_bytes={32 << 20}")
         with BatchTransactionProducer(
             "load", nameserver=server.nameserver, check=coordinator.check
         ) as producer:
@@ -115,7 +115,7 @@ def test_killed_in_the_middle_of_commits(serve: Callable[..., Server], tmp_path:
             server.kill()
             stop.set()
             worker.join()
-    server = serve(log_file_bytes=32 << 20)
+    server = serve(f"store.commit_log_file_bytes={32 << 20}")
     with BatchTransactionProducer("load", nameserver=server.nameserver, check=coordinator.check) as producer:
         producer.queues("orders")
         coordinator.finish(producer)
