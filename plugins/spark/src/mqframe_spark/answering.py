@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -78,21 +78,18 @@ def ensure_answers(
     that process does; by default the `driver`.
     """
     anchor = anchor or driver()
-    file = _file(options.nameserver, root, group, anchor)
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
-        known = set(os.pread(descriptor, 1 << 20, 0).decode().split())
-        fresh = sorted({*topics, *filter(None, (options.topic,))} - known)
-        if fresh:
-            os.write(descriptor, "".join(f"{topic}\n" for topic in fresh).encode())
-        os.utime(descriptor)
+        file = _file(options.nameserver, root, group, anchor)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return None  # it runs, and holds the lock
-        return _start(options, root, group, anchor, file, descriptor)
-    finally:
-        os.close(descriptor)
+            return _ensure(
+                options, root, group, anchor, sorted({*topics, options.topic} - {""}), file, descriptor
+            )
+        finally:
+            os.close(descriptor)
+    except OSError as problem:
+        tell("nothing answers brokers between batches: no process could be started", reason=str(problem))
+        return None
 
 
 def lookup(options: SinkOptions) -> Lookup:
@@ -112,6 +109,27 @@ def _file(nameserver: str, root: str, group: str, anchor: Process) -> Path:
     return folder / hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def _ensure(
+    options: SinkOptions,
+    root: str,
+    group: str,
+    anchor: Process,
+    wanted: Sequence[str],
+    topics: Path,
+    descriptor: int,
+) -> int | None:
+    known = set(os.pread(descriptor, 1 << 20, 0).decode().split())
+    fresh = [topic for topic in wanted if topic not in known]
+    if fresh:
+        os.write(descriptor, "".join(f"{topic}\n" for topic in fresh).encode())
+    os.utime(descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return None  # it runs, and holds the lock
+    return _start(options, root, group, anchor, topics, descriptor)
+
+
 def _start(
     options: SinkOptions, root: str, group: str, anchor: Process, topics: Path, descriptor: int
 ) -> int | None:
@@ -124,23 +142,19 @@ def _start(
         "topics": str(topics),
     }
     # The child inherits the descriptor, and with it the lock, before anybody else can take it.
-    try:
-        child = subprocess.Popen(
-            [sys.executable, "-m", MODULE, "-"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            cwd="/",
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            pass_fds=(descriptor,),
-            start_new_session=True,
-        )
-        assert child.stdin is not None
-        _started.append(child)
-        with child.stdin as pipe:
-            pipe.write(json.dumps(given).encode())  # not on the command line, which others can read
-    except OSError as problem:
-        tell("nothing answers brokers between batches: no process could be started", reason=str(problem))
-        return None
+    child = subprocess.Popen(
+        [sys.executable, "-m", MODULE, "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        pass_fds=(descriptor,),
+        start_new_session=True,
+    )
+    _started.append(child)
+    assert child.stdin is not None
+    with child.stdin as pipe:
+        pipe.write(json.dumps(given).encode())  # not on the command line, which others can read
     return child.pid
 
 

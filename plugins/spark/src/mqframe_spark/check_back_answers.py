@@ -121,17 +121,23 @@ class Server:
             while not self._over():
                 self._get_known(producer)
                 self._stopping.wait(LOOK_SECONDS)
+        if serving.anchor is not None and not self._has_driver():
+            Path(serving.topics).unlink(missing_ok=True)  # nobody looks for it again
 
     def _over(self) -> bool:
         if self._stopping.is_set():
             return True
-        anchor = self._serving.anchor
-        if anchor is not None:
-            found = process(anchor[0])
-            if found is None or found.started != anchor[1]:
-                return True
+        if not self._has_driver():
+            return True
         file = self._serving.topics
         return bool(file) and time.time() - os.stat(file).st_mtime > UNUSED_SECONDS
+
+    def _has_driver(self) -> bool:
+        anchor = self._serving.anchor
+        if anchor is None:
+            return True
+        found = process(anchor[0])
+        return found is not None and found.started == anchor[1]
 
     def _topics(self) -> set[str]:
         serving = self._serving

@@ -16,7 +16,7 @@ from mqframe.log import get_logger
 from mqframe_spark import exact_rules as rules
 from mqframe_spark.exact_answers import Lookup
 from mqframe_spark.exact_losses import Loss, LostMessages, discarded, gone, told
-from mqframe_spark.exact_place import Place
+from mqframe_spark.exact_place import Place, now_ms
 from mqframe_spark.exact_rules import OpenBatch, SinkRecord
 from mqframe_spark.telling import tell
 
@@ -81,7 +81,7 @@ class Committer:
         *,
         fail_on_loss: bool = True,
         sleep: Callable[[float], None] = time.sleep,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now_ms: Callable[[], int] = now_ms,
     ) -> None:
         self._place = place
         self._record = place.record()

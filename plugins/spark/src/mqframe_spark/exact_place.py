@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 import uuid
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -12,13 +14,20 @@ import attrs
 from mqframe.core.errors import SettingError
 from mqframe_spark.commit_folder import absolute, open_folder
 from mqframe_spark.commit_record import CommitRecord
+from mqframe_spark.exact_rules import LEFT_KEEP_MS
 from mqframe_spark.sink_options import SinkOptions
 
 STREAM: Final = "stream"
 UNNAMED: Final = "unnamed-"
 NAMED: Final = "named-"
 _FOR_RECORDS: Final = "a folder that outlives the driver, which it can write and tasks can read"
+_UNNAMED: Final = re.compile(rf"{UNNAMED}(\d{{1,18}})-[0-9a-f]+")
 _FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,150}")
+
+
+def now_ms() -> int:
+    """The time, ms since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 @attrs.frozen
@@ -50,13 +59,13 @@ def stream_place(options: SinkOptions) -> Place:
     return Place(root.rstrip("/") + "/mqframe", STREAM)
 
 
-def batch_place(options: SinkOptions) -> Place:
+def batch_place(options: SinkOptions, now_ms: Callable[[], int] = now_ms) -> Place:
     """That of a batch; one with a name finds again what was recorded under it. Raises `SettingError`."""
     if not options.commit_path:
         raise SettingError(f"option exactlyOnce = 'true' of a batch needs option commitPath: {_FOR_RECORDS}")
     root = absolute("commitPath", options.commit_path)
     if not options.query_name:
-        return Place(root, UNNAMED + uuid.uuid4().hex)
+        return Place(root, f"{UNNAMED}{now_ms()}-{uuid.uuid4().hex}")
     query = NAMED + options.query_name
     if not is_query(query):
         raise SettingError(
@@ -64,6 +73,19 @@ def batch_place(options: SinkOptions) -> Place:
             "most, for the record of the write has its name"
         )
     return Place(root, query)
+
+
+def forget_unnamed(root: str, now: int) -> None:
+    """Remove records below `root` that no broker asks for any more, and no write can find. `now`: ms.
+
+    Those of writes with a name stay: they say that it was written.
+    """
+    folder = open_folder("commitPath", root)
+    for query in folder.names():
+        found = _UNNAMED.fullmatch(query)
+        if found and now - int(found[1]) > LEFT_KEEP_MS:
+            CommitRecord(folder.below(query)).erase()
+            folder.remove(query)
 
 
 def group_of(options: SinkOptions, place: Place) -> str:

@@ -27,7 +27,7 @@ from mqframe_spark.answering import ensure_answers, lookup
 from mqframe_spark.delivery import writable_queues
 from mqframe_spark.exact_answers import Answers
 from mqframe_spark.exact_commit import Attempt, Committer, Run, run_of
-from mqframe_spark.exact_place import Place, batch_place, group_of, stream_place
+from mqframe_spark.exact_place import Place, batch_place, forget_unnamed, group_of, now_ms, stream_place
 from mqframe_spark.exact_prepare import Preparation
 from mqframe_spark.exact_rules import HalfName
 from mqframe_spark.key_bytes import UniqueKeys
@@ -134,6 +134,7 @@ class ExactBatchWriter(DataSourceArrowWriter):
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._writer = _Writer(options, batch_place(options))
+        forget_unnamed(self._writer.place.root, now_ms())
         committer = self._writer.committer()
         record = committer.recover()
         if record is not None and record.open:

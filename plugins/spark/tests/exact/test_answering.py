@@ -193,3 +193,9 @@ def test_it_ends_when_nothing_was_written_for_long(query, tmp_path: Path) -> Non
     long_ago = topics.stat().st_mtime - check_back_answers.UNUSED_SECONDS - 1
     os.utime(topics, (long_ago, long_ago))
     assert server._over()
+
+
+def test_a_driver_that_cannot_have_one_goes_on(query, anchor, temporary: Path, caplog) -> None:
+    (temporary / f"mqframe-answers-{os.getuid()}").touch()
+    assert start(query, of(anchor)) is None
+    assert "nothing answers brokers between batches" in caplog.text
