@@ -1,9 +1,17 @@
 """Which Spark is meant."""
 
-import pytest
-from mqframe_spark.jobs.sessions import SessionOptions, check_session, is_connect, is_local
+import socket
 
-from mqframe.core.errors import SettingError
+import pytest
+from mqframe_spark.jobs.sessions import (
+    SessionOptions,
+    check_master,
+    check_session,
+    is_connect,
+    is_local,
+)
+
+from mqframe.core.errors import RetryError, SettingError
 
 
 @pytest.mark.parametrize("master", ["local", "local[4]", "local[*]", "local[2,3]", "local[*, 4]"])
@@ -19,6 +27,23 @@ def test_masters_elsewhere(master) -> None:
     assert not is_local(master)
     assert is_connect(master) == master.startswith("sc://")
     check_session(SessionOptions(master=master))
+
+
+@pytest.mark.parametrize(
+    "master", ["spark://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2", "sc://127.0.0.1:1/;user_id=x"]
+)
+def test_a_master_that_does_not_answer_is_told_at_once(master) -> None:
+    with pytest.raises(RetryError, match=rf"^--master {master}: nobody answers there: .*refused"):
+        check_master(master)
+
+
+def test_one_master_of_several_is_enough() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        check_master(f"spark://127.0.0.1:1,127.0.0.1:{port}")
+        check_master(f"sc://127.0.0.1:{port}/;use_ssl=true")
+    for master in ("local[2]", "yarn", "k8s://https://127.0.0.1:1"):
+        check_master(master)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
 import warnings
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from mqframe.core.errors import FixError, SettingError
+from mqframe.core.errors import FixError, RetryError, SettingError
 from mqframe_spark.jobs.failures import spark_errors
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 LOCAL: Final = "local[*]"
 _LOCAL: Final = re.compile(r"local(\[[0-9*, ]+\])?\Z")
 _CLUSTER: Final = re.compile(r"(yarn|spark://.+|k8s://.+|local-cluster\[.+\])\Z")
+_ADDRESS: Final = re.compile(r"[/,]([^/,;]+):(\d+)(?=[,/;]|$)")
+CONNECT_SECONDS: Final = 5.0
 LOG_LEVELS: Final = ("ALL", "DEBUG", "ERROR", "FATAL", "INFO", "OFF", "TRACE", "WARN")
 
 
@@ -62,13 +65,29 @@ def check_session(options: SessionOptions) -> None:
             raise SettingError(f"--py-file {path}: there is no such file")
 
 
+def check_master(master: str) -> None:
+    """Raise `RetryError` when nobody listens at any address in `master`; Spark itself tries for a minute."""
+    places = [found for found in _ADDRESS.findall(master) if master.startswith(("spark://", "sc://"))]
+    reason: OSError | None = None
+    for host, port in places:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+            return
+        except OSError as problem:
+            reason = problem
+    if reason is not None:
+        raise RetryError(f"--master {master}: nobody answers there: {reason}")
+
+
 def open_session(options: SessionOptions) -> SparkSession:
-    """A session as `options` say. Raises `FixError` without Java, or without what Spark Connect needs.
+    """A session as `options` say. Raises `FixError` without Java, or without what Spark Connect needs, and
+    `RetryError` when nobody answers at the master's address.
 
     With a master other than local[N], this plugin must be installed where Spark's Python workers run. On a
     cluster the variables PYSPARK_PYTHON and JAVA_HOME count if they are set.
     """
     check_session(options)
+    check_master(options.master)
     with spark_errors(f"--master {options.master}"), warnings.catch_warnings():
         # It is only said of the pandas that happens to be installed.
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
@@ -113,7 +132,9 @@ def _cluster(options: SessionOptions) -> SparkSession:
     # Spark looks for Python sources with the interpreter named here, on this machine, too.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(options.master).appName(options.name)
-    for key, value in options.conf.items():
+    # Its progress bar would be drawn between our own lines.
+    quiet = {"spark.ui.showConsoleProgress": "false", "spark.log.level": options.log_level.upper()}
+    for key, value in {**quiet, **options.conf}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(options.log_level.upper())
