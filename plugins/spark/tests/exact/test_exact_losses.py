@@ -8,6 +8,7 @@ import attrs
 import msgspec
 import pytest
 from mqframe_spark.exact_losses import LostMessages
+from mqframe_spark.exact_sink import pack
 
 from mqframe import Admin, Puller
 from mqframe.core.errors import RouteError
@@ -94,7 +95,7 @@ def test_halves_that_their_broker_does_not_hold(query) -> None:
     first, *others = message.attempt().halves
     moved = msgspec.structs.replace(first, commit_log_offset=first.commit_log_offset + 1)
     halves: list[PreparedHalf] = [moved, *others]
-    changed = attrs.evolve(message, halves=msgspec.msgpack.encode(halves))
+    changed = attrs.evolve(message, halves=pack(halves))
     with pytest.raises(LostMessages, match=f"{first.count} messages .* no longer held, so it is not known"):
         query.commit([changed], 0)
     query.given["failOnDataLoss"] = "false"
