@@ -43,6 +43,14 @@ def test_passing_faults_are_borne_and_the_route_is_asked_again(wire) -> None:
     assert slept == [0.05, 0.2]
 
 
+def test_a_broker_that_the_name_server_forgot_is_waited_for(wire) -> None:
+    queue = wire.add(0, 5)
+    wire.faults = [ConnectionLost("gone")]
+    wire.deleted.add("t")
+    assert read(wire, queue, 0, 5) == [0, 1, 2, 3, 4]
+    assert wire.calls[:3] == ["pull", "route", "pull"]
+
+
 def test_lasting_faults_are_raised(wire) -> None:
     queue = wire.add(0, 5)
     wire.faults = [ConnectionLost(f"gone {i}") for i in range(9)]

@@ -152,4 +152,9 @@ class BrokerOrigin:
         self._wire.close()
 
     def _ask(self, call: Callable[[MessageQueue], int], queue: MessageQueue) -> int:
-        return retrying(lambda: call(queue), sleep=self._sleep)
+        try:
+            return retrying(lambda: call(queue), sleep=self._sleep)
+        except ConnectError as problem:
+            raise ConnectError(
+                f"topic {queue.topic}: broker {queue.broker_name} cannot be reached: {problem}"
+            ) from problem

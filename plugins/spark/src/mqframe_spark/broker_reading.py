@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from mqframe import Sql
-from mqframe.core.errors import RetryError
+from mqframe.core.errors import FixError, RetryError
 from mqframe.core.frame import Body
 from mqframe.core.pull import PullStatus, RawPull
 from mqframe.core.record import RecordError
@@ -98,7 +99,9 @@ class BrokerSpanReader:
         for pause in (*PAUSES_SECONDS, None):
             try:
                 if moved:
-                    self._wire.route(queue.topic)  # the broker may be elsewhere by now
+                    # The broker may be elsewhere by now; one that is away is forgotten, and topics with it.
+                    with contextlib.suppress(FixError):
+                        self._wire.route(queue.topic)
                 results = self._wire.pull(queue, asked, self._expression)
             except RetryError:
                 if pause is None:
