@@ -340,3 +340,52 @@ def test_a_stream_begins_where_it_is_told(spark, system, tmp_path) -> None:
     for name, rows in expected.items():
         assert rows_of(spark.read.parquet(str(tmp_path / name))) == Counter(rows), name
     assert spark.read.parquet(str(tmp_path / "time")).count() == 0
+
+
+def test_what_is_wrong_is_said_with_option_and_value(spark, system, tmp_path) -> None:
+    """Before a task runs, and at the end of what a PySpark user sees, without Java's stack before it."""
+    system.commit("ahead", {MessageQueue("two", "broker-a", 0): 10})
+    store = str(system.folder("broker-a"))
+    files = {"mode": "files", "nameserver": "", "path": store}
+    beyond = json.dumps({"one": {"broker-a/0": 99}})
+    for options, said in (
+        ({"tags": "a", "sql": "b = 1"}, "options sql and tags contradict each other"),
+        ({**files, "sql": "n = 1"}, "option sql = 'n = 1': only brokers evaluate it"),
+        ({**files, "path": str(tmp_path)}, f"option path = '{tmp_path}': there is no store"),
+        ({**files, "topic": "nowhere"}, f"option topic = 'nowhere': no queue of it is in {store}"),
+        ({**files, "startingOffsets": beyond}, f"option startingOffsets = '{beyond}': topic one, queue"),
+        (
+            {"endingOffsets": beyond},
+            f"option endingOffsets = '{beyond}': topic one, queue broker-a/0: offset 99",
+        ),
+        ({"startingOffsets": "latest", "endingOffsets": "earliest"}, "'earliest' contradict each other"),
+        (
+            {"startingOffsets": "group:ahead", "endingOffsets": "earliest", "topic": "two"},
+            "options startingOffsets = 'group:ahead' and endingOffsets = 'earliest' contradict each other",
+        ),
+        ({"commitToGroup": "g"}, "option commitToGroup = 'g': only streams have it"),
+    ):
+        with pytest.raises(Exception, match=r"mqframe\.core\.errors\.") as problem:
+            batch(spark, system, **options).count()
+        told = str(problem.value)
+        assert said in told
+        assert "org.apache.spark" not in told.split(said)[0]
+    with pytest.raises(Exception, match="option endingOffsets = 'latest': a stream has no end"):
+        spark.readStream.format("mqframe").options(
+            nameserver=system.nameserver, topic="one", endingOffsets="latest"
+        ).load().writeStream.format("noop").option(
+            "checkpointLocation", str(tmp_path)
+        ).start().awaitTermination()
+
+
+def test_a_damaged_record_is_named_by_its_place(spark, store) -> None:
+    for _ in range(5):
+        store.add()
+    log = store.folder / "commitlog" / f"{0:020d}"
+    frame = spark.read.format("mqframe").options(mode="files", path=str(store.folder), topic="t").load()
+    place = frame.orderBy("queue_offset").collect()[2].commitlog_offset
+    with log.open("r+b") as file:
+        file.seek(place)
+        file.write(bytes(8))
+    with pytest.raises(Exception, match=f"the record at commit-log offset {place} has another size than"):
+        frame.collect()
