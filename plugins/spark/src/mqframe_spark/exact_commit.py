@@ -26,6 +26,8 @@ END_PAUSES_SECONDS: Final = (0.1, 0.4, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Waited before ends are told again: a broker that starts anew takes some seconds."""
 END_SECONDS: Final = 30.0
 """Waited for the answer to one end: hundreds are under way, each of which stores a batch."""
+ENDS_AT_ONCE: Final = 1000
+"""Told to brokers before the driver looks again whether it is still the one to tell them."""
 LOOK_PAUSES_SECONDS: Final = (0.2, 0.8)
 """Waited for a topic of discarded halves that may have come into being just now."""
 ONCE: Final = ()
@@ -147,7 +149,7 @@ class Committer:
         if not halves:
             return ()
         with self._producer() as producer:
-            ends = self._end(producer, halves, TransactionOutcome.COMMIT, END_PAUSES_SECONDS)
+            ends = self._end(producer, halves, TransactionOutcome.COMMIT, END_PAUSES_SECONDS, record)
         return self._settle(record, opened, ends)
 
     def abort(self, run: Run, attempts: Sequence[Attempt]) -> None:
@@ -174,15 +176,20 @@ class Committer:
         halves: Sequence[PreparedHalf],
         outcome: TransactionOutcome,
         pauses: tuple[float, ...],
+        record: SinkRecord | None = None,
     ) -> Ends:
+        """End `halves`, again after each of `pauses` those that could not be told.
+
+        `record`: what must still be the newest version: should this process outlive its driver, it must not
+        go on ending what check-backs of the next one end.
+        """
         found: dict[EndStatus, list[PreparedHalf]] = {status: [] for status in EndStatus}
         open_, again = tuple(halves), list(pauses)
         while open_:
-            try:
-                statuses: Sequence[EndStatus | None] = producer.end(open_, outcome, timeout=END_SECONDS)
-            except EndsUnfinished as problem:
-                statuses = problem.statuses
-                log.info("ends are told again", reason=str(problem))
+            statuses: list[EndStatus | None] = []
+            for begin in range(0, len(open_), ENDS_AT_ONCE):
+                self._must_be_newest(record)
+                statuses += _told(producer, open_[begin : begin + ENDS_AT_ONCE], outcome)
             left = []
             for half, status in zip(open_, statuses, strict=True):
                 if status is None or (status is EndStatus.UNCERTAIN and half.repeatable):
@@ -200,6 +207,11 @@ class Committer:
             tuple(found[EndStatus.ENDED_BEFORE]),
             tuple(found[EndStatus.NOT_FOUND]),
         )
+
+    def _must_be_newest(self, record: SinkRecord | None) -> None:
+        newest = self._record.read() if record is not None else None
+        if record is not None and (newest is None or newest.version != record.version):
+            raise rules.Superseded(f"another driver goes on with batch {record.last}; {rules.ONE_DRIVER}")
 
     def _settle(self, record: SinkRecord, opened: OpenBatch, ends: Ends) -> tuple[PreparedHalf, ...]:
         """Note what became of a batch; gives what is left to check-backs. Raises `LostMessages`."""
@@ -247,6 +259,16 @@ class Committer:
 def run_of(record: SinkRecord) -> Run:
     """What tasks need to know of `record`."""
     return Run(record.id, record.run, record.last, record.spark_query)
+
+
+def _told(
+    producer: BatchTransactionProducer, halves: Sequence[PreparedHalf], outcome: TransactionOutcome
+) -> Sequence[EndStatus | None]:
+    try:
+        return producer.end(halves, outcome, timeout=END_SECONDS)
+    except EndsUnfinished as problem:
+        log.info("not all ends were told", reason=str(problem))
+        return problem.statuses
 
 
 def _gone(opened: OpenBatch, ends: Ends) -> list[Loss]:

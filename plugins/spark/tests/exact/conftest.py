@@ -20,7 +20,8 @@ from mqframe_spark.exact_sink import ExactBatchWriter, ExactStreamWriter
 from mqframe_spark.sink_options import SinkOptions, parse_sink_options
 from pyspark.sql import types as t
 
-from mqframe import BatchTransactionProducer, Puller, TransactionOutcome
+from mqframe import Admin, BatchTransactionProducer, Puller, TransactionOutcome
+from mqframe.core.errors import MqframeError
 from mqframe.core.half_batch import EndStatus, PreparedHalf
 from mqframe.core.record import decode_records
 from mqframe.core.topics import HALF_TOPIC, OP_HALF_TOPIC
@@ -144,6 +145,14 @@ class Query:
     def until(done: Callable[[], bool]) -> None:
         """Wait."""
         until(done)
+
+    def members(self) -> int:
+        """How many clients of the query's group the broker knows."""
+        with Admin(nameserver=self.given["nameserver"]) as admin:
+            try:
+                return len(admin.producer_connections(group_of(self.options, self.place)).connection_set)
+            except MqframeError:
+                return 0
 
     def settled(self) -> None:
         """Wait until no half message is open: as many ends as halves."""

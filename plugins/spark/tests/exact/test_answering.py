@@ -19,8 +19,7 @@ from mqframe_spark.answering import Process, driver, ensure_answers, process
 from mqframe_spark.check_back_answers import Limit, Server, limits, parse
 from mqframe_spark.exact_place import group_of
 
-from mqframe import Admin
-from mqframe.core.errors import MqframeError, SettingError
+from mqframe.core.errors import SettingError
 
 
 @pytest.fixture
@@ -44,15 +43,6 @@ def of(child: subprocess.Popen[bytes]) -> Process:
     found = process(child.pid)
     assert found is not None
     return found
-
-
-def members(query: Any) -> int:
-    """How many clients of the query's group the broker knows."""
-    with Admin(nameserver=query.given["nameserver"]) as admin:
-        try:
-            return len(admin.producer_connections(group_of(query.options, query.place)).connection_set)
-        except MqframeError:
-            return 0
 
 
 def start(query: Any, anchor: Process, *topics: str, **change: Any) -> int | None:
@@ -105,21 +95,21 @@ def test_it_answers_until_the_driver_is_gone(query, anchor) -> None:
     query.settled()
     assert query.bodies() == Counter()
     assert start(query, of(anchor)) is None
-    assert members(query) == 1
+    assert query.members() == 1
     anchor.kill()
     anchor.wait()
     os.waitpid(pid, 0)
-    assert members(query) == 0
+    assert query.members() == 0
 
 
 def test_it_learns_of_topics(query, anchor) -> None:
     pid = start(query, of(anchor), topic="")
     assert pid is not None
     assert start(query, of(anchor), "orders", topic="") is None
-    query.until(lambda: members(query) == 1)
+    query.until(lambda: query.members() == 1)
     os.kill(pid, signal.SIGTERM)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert members(query) == 0
+    assert query.members() == 0
 
 
 def test_secrets_are_on_no_command_line(query, anchor) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from mqframe_spark.exact_rules import Superseded
 
-from mqframe.core.errors import FixError, SettingError
+from mqframe import BatchTransactionProducer
+from mqframe.core.errors import CallTimeout, FixError, SettingError
 
 
 def test_batches_of_a_stream(query) -> None:
@@ -82,9 +83,6 @@ def test_attempts_that_do_not_count(query) -> None:
 
 
 def test_a_request_without_an_answer_is_made_anew(query, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mqframe import BatchTransactionProducer
-    from mqframe.core.errors import CallTimeout
-
     prepare = BatchTransactionProducer.prepare
     lost: list[int] = []
 
@@ -139,6 +137,29 @@ def test_another_driver_takes_over(query) -> None:
     query.abort(late, 0)
     with query.answering():
         query.settled()
+    assert query.bodies() == Counter(query.rows(0))
+
+
+def test_a_commit_that_outlives_its_driver_ends_nothing_more(query, monkeypatch) -> None:
+    monkeypatch.setattr("mqframe_spark.exact_commit.ENDS_AT_ONCE", 2)
+    messages = [query.task(query.plan(), 0, query.rows(0))]
+    count = len(messages[0].attempt().halves)
+    end = BatchTransactionProducer.end
+    told: list[int] = []
+
+    def ending(self: Any, halves: Any, outcome: Any, **more: Any) -> Any:
+        told.append(len(halves))
+        if len(told) == 2:
+            with monkeypatch.context() as patch:
+                patch.setattr(BatchTransactionProducer, "end", end)
+                query.plan()  # by the next driver, which ends all
+        return end(self, halves, outcome, **more)
+
+    monkeypatch.setattr(BatchTransactionProducer, "end", ending)
+    with pytest.raises(Superseded, match="another driver goes on with batch 0"):
+        query.commit(messages, 0)
+    assert told == [2, 2]
+    assert count > 4
     assert query.bodies() == Counter(query.rows(0))
 
 

@@ -57,6 +57,7 @@ def test_a_stream_whose_driver_is_killed_around_its_commits(query) -> None:
     deaths.run(failing=True)
     assert query.bodies() == Counter(rows)
     assert query.record().open == ()
+    query.until(lambda: query.members() == 0)  # of the processes that answered, none is left
     with query.answering():
         query.settled()  # what failed attempts had stored is rolled back
     assert query.bodies() == Counter(rows)
