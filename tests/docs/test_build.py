@@ -35,6 +35,19 @@ def test_every_setting_is_in_the_reference(site: Path) -> None:
             assert f">{field.name}<" in text
 
 
+def test_every_option_of_spark_is_in_the_reference() -> None:
+    options = pytest.importorskip("mqframe_spark.options", reason="the Spark plugin is not installed")
+    from mqframe_spark.parquet_options import ParquetOptions
+    from mqframe_spark.schema import ARROW_SCHEMA
+    from mqframe_spark.sink_options import SINK_NAMES
+
+    text = (ROOT / "docs/reference/spark.md").read_text()
+    spark_s_own = {"checkpointLocation"}
+    names = {*options.NAMES, *SINK_NAMES, *ARROW_SCHEMA.names} - spark_s_own
+    names |= {field.name for field in attrs.fields(ParquetOptions)}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+
+
 def test_every_request_kind_is_in_the_reference(site: Path) -> None:
     text = (site / "reference/requests.html").read_text()
     for code, kind in REQUESTS.items():
