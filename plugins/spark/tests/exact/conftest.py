@@ -99,11 +99,13 @@ class Query:
         pickle.dumps(writer)
         return pickle.dumps(writer)
 
-    def task(self, plan: bytes, batch: int, rows: Iterable[bytes]) -> Any:
-        """One attempt of one task."""
+    def task(
+        self, plan: bytes, batch: int, rows: Iterable[bytes], key: Callable[[bytes], str] | None = None
+    ) -> Any:
+        """One attempt of one task. `key`: the sharding key of a row."""
         self.told[exact_sink.BATCH_ID] = str(batch)
         writer: ExactStreamWriter = pickle.loads(plan)
-        return pickle.loads(pickle.dumps(writer.write(batches(rows))))
+        return pickle.loads(pickle.dumps(writer.write(batches(rows, key))))
 
     def commit(self, messages: list[Any], batch: int) -> None:
         ExactStreamWriter(self.options, SCHEMA).commit(messages, batch)
@@ -124,17 +126,22 @@ class Query:
         messages = [pickle.loads(plan).write(batches(part)) for part in parts]
         pickle.loads(plan).commit(messages)
 
-    def bodies(self) -> Counter[bytes]:
-        """All messages of the topic."""
-        found: Counter[bytes] = Counter()
+    def queues(self) -> list[list[bytes]]:
+        """What each queue of the topic holds, in order."""
+        found: list[list[bytes]] = []
         with Puller(self.given["nameserver"]) as puller:
             for queue in puller.queues(self.topic):
                 at, end = puller.min_offset(queue), puller.max_offset(queue)
+                found.append([])
                 while at < end:
                     result = puller.pull(queue, at)
-                    found.update(message.body for message in result.messages)
+                    found[-1] += [message.body for message in result.messages]
                     at = result.next_offset
         return found
+
+    def bodies(self) -> Counter[bytes]:
+        """All messages of the topic."""
+        return Counter(body for queue in self.queues() for body in queue)
 
     @staticmethod
     def rows(batch: int, count: int = 60) -> list[bytes]:
@@ -184,10 +191,14 @@ class Query:
             thread.join()
 
 
-def batches(rows: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
+def batches(rows: Iterable[bytes], key: Callable[[bytes], str] | None = None) -> Iterator[pa.RecordBatch]:
     rows = list(rows)
     for begin in range(0, len(rows), 20):
-        yield pa.record_batch({"body": pa.array(rows[begin : begin + 20], pa.binary())})
+        part = rows[begin : begin + 20]
+        columns = {"body": pa.array(part, pa.binary())}
+        if key is not None:
+            columns["sharding_key"] = pa.array([key(row) for row in part])
+        yield pa.record_batch(columns)
 
 
 def until(done: Callable[[], bool], seconds: float = 30.0) -> None:

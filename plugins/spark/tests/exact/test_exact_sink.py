@@ -180,6 +180,21 @@ def test_the_record_of_another_query_is_not_taken(query) -> None:
         query.task(plan, 1, query.rows(1))
 
 
+def test_rows_of_one_key_stay_in_order(query) -> None:
+    rows = query.rows(0, 600)
+
+    def key(row: bytes) -> str:
+        return f"customer-{int(row.split()[3]) % 7}"
+
+    query.commit([query.task(query.plan(), 0, rows, key)], 0)
+    queues = query.queues()
+    assert Counter(body for queue in queues for body in queue) == Counter(rows)
+    for number in range(7):
+        of_key = [row for row in rows if key(row) == f"customer-{number}"]
+        found = [[row for row in queue if row in set(of_key)] for queue in queues]
+        assert sorted(found) == [[], of_key]
+
+
 def test_a_broker_that_is_killed_between_tasks_and_commit(query) -> None:
     plan = query.plan()
     messages = [query.task(plan, 0, query.rows(0))]
