@@ -105,6 +105,8 @@ def lookup(options: SinkOptions) -> Lookup:
 def _file(nameserver: str, root: str, group: str, anchor: Process) -> Path:
     folder = Path(tempfile.gettempdir()) / f"mqframe-answers-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.lstat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else")
     text = json.dumps([nameserver, root, group, anchor.pid, anchor.started])
     return folder / hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -186,6 +186,16 @@ def test_it_ends_when_nothing_was_written_for_long(query, tmp_path: Path) -> Non
 
 
 def test_a_driver_that_cannot_have_one_goes_on(query, anchor, temporary: Path, caplog) -> None:
-    (temporary / f"mqframe-answers-{os.getuid()}").touch()
+    folder = temporary / f"mqframe-answers-{os.getuid()}"
+    folder.touch()
     assert start(query, of(anchor)) is None
     assert "nothing answers brokers between batches" in caplog.text
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs the right to give a folder away")
+def test_the_folder_of_another_user_is_not_used(query, anchor, temporary: Path, caplog) -> None:
+    folder = temporary / f"mqframe-answers-{os.getuid()}"
+    folder.mkdir()
+    os.chown(folder, 4711, 4711)
+    assert start(query, of(anchor)) is None
+    assert "belongs to somebody else" in caplog.text

@@ -82,6 +82,6 @@ def test_brokers_that_stay_away_fail_the_task() -> None:
 
 def test_a_refusal_fails_the_task_at_once() -> None:
     producer = Producer(AnswerFix(16, "no permission", "127.0.0.1:1"))
-    with pytest.raises(FixError, match="partition 3, row 0: .* no permission"):
+    with pytest.raises(FixError, match=r"partition 3, row 0: .* no permission"):
         prepared(producer, 1)
     assert producer.requests == [0]
