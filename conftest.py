@@ -29,6 +29,46 @@ SECONDS_MAX = 120
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 
 
+class OwnSpark:
+    """Lets blocks start a Spark of their own, as relative paths mean the folder where its JVM was started.
+
+    A Spark that tests have running is put aside meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._aside = [(owner, name, getattr(owner, name)) for owner, name in self._places()]
+        for owner, name, _ in self._aside:
+            setattr(owner, name, None)
+
+    def close(self) -> None:
+        """End what the blocks started; bring back what was put aside."""
+        places = self._places()
+        if not places:
+            return
+        from pyspark import SparkContext
+
+        context, gateway = SparkContext._active_spark_context, SparkContext._gateway
+        if context is not None:
+            context.stop()
+        for owner, name in places:
+            setattr(owner, name, None)
+        for owner, name, before in self._aside:
+            setattr(owner, name, before)
+        if gateway is not None:
+            gateway.shutdown()
+            gateway.proc.stdin.close()
+            gateway.proc.wait(30)
+
+    def _places(self) -> list[tuple[Any, str]]:
+        if "pyspark.sql" not in sys.modules:
+            return []
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        of_context = [(SparkContext, name) for name in ("_gateway", "_jvm", "_active_spark_context")]
+        return [*of_context, (SparkSession, "_instantiatedSession"), (SparkSession, "_activeSession")]
+
+
 class Workplace:
     """The temporary directory, the server and the environment of one file's blocks."""
 
@@ -37,10 +77,12 @@ class Workplace:
         self._before = Path.cwd(), list(sys.path), set(sys.modules)
         self._server: subprocess.Popen[str] | None = None
         self.address = ""
+        self._spark = OwnSpark()
         os.chdir(self.directory.name)
         sys.path.insert(0, self.directory.name)
 
     def close(self) -> None:
+        self._spark.close()
         if self._server is not None:
             self._server.terminate()
             assert self._server.wait(30) == 0
