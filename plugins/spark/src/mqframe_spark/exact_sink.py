@@ -16,7 +16,6 @@ from typing import Any
 import attrs
 import msgspec
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
@@ -35,12 +34,9 @@ from mqframe_spark.key_bytes import UniqueKeys
 from mqframe_spark.outgoing import OutgoingBatches
 from mqframe_spark.retrying import retrying
 from mqframe_spark.sink_options import SinkOptions
+from mqframe_spark.task_facts import BATCH_ID, QUERY_ID, partition, told
 from mqframe_spark.telling import tell
 from mqframe_spark.wire import connect
-
-QUERY_ID = "sql.streaming.queryId"
-BATCH_ID = "streaming.sql.batchId"
-"""Names under which Spark tells tasks of a stream which query and batch they work for."""
 
 _HALVES = msgspec.msgpack.Decoder(tuple[PreparedHalf, ...])
 
@@ -111,8 +107,7 @@ class _Writer:
 
     def prepare(self, iterator: Iterator[pa.RecordBatch], run: Run, batch: int, spark_query: str) -> Prepared:
         """Runs in a task."""
-        options, context = self._options, TaskContext.get()
-        where = f"partition {0 if context is None else context.partitionId()}"
+        options, where = self._options, f"partition {partition()}"
         token = uuid.uuid4().hex[:16]
         name = HalfName(self.place.query, run.record, batch, run.run, token, 0)
         wire = connect(options.nameserver, self._group, options.access)
@@ -193,7 +188,7 @@ class ExactStreamWriter(DataSourceStreamArrowWriter):
         """Runs in a task; returns when brokers hold all of its messages."""
         run = self._run
         assert run is not None
-        query, batch = _told(QUERY_ID), int(_told(BATCH_ID))
+        query, batch = told(QUERY_ID, "exactlyOnce"), int(told(BATCH_ID, "exactlyOnce"))
         if run.spark_query and run.spark_query != query:
             raise FixError(
                 f"the commit record in {self._writer.place.root} is that of query {run.spark_query}, this "
@@ -243,11 +238,3 @@ def _unfinished(writer: _Writer, count: int) -> str:
         "brokers cannot be told now. They ask for them while somebody answers: python -m "
         "mqframe_spark.check_back_answers, or a write with the same queryName"
     )
-
-
-def _told(name: str) -> str:
-    context = TaskContext.get()
-    value = None if context is None else context.getLocalProperty(name)
-    if value is None:
-        raise FixError(f"option exactlyOnce = 'true': Spark does not tell its tasks {name}")
-    return value

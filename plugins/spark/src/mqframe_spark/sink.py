@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import attrs
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
@@ -22,11 +21,8 @@ from mqframe_spark.delivery import GROUP, find_queues, send_rows, writable_queue
 from mqframe_spark.frame_columns import check_columns
 from mqframe_spark.retrying import retrying
 from mqframe_spark.sink_options import SinkOptions
+from mqframe_spark.task_facts import BATCH_ID, QUERY_ID, partition, told
 from mqframe_spark.wire import connect
-
-QUERY_ID = "sql.streaming.queryId"
-BATCH_ID = "streaming.sql.batchId"
-"""Names under which Spark tells tasks of a stream which query and batch they work for."""
 
 
 @attrs.frozen
@@ -92,9 +88,9 @@ class BatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Runs in a task; returns when brokers have confirmed all of its messages."""
-        partition = _partition()
-        idempotence = f"{self._write_id}-{partition}-" if self._options.idempotence_keys else ""
-        where = f"partition {partition}"
+        number = partition()
+        idempotence = f"{self._write_id}-{number}-" if self._options.idempotence_keys else ""
+        where = f"partition {number}"
         return Sent(send_rows(self._options, iterator, idempotence=idempotence, where=where))
 
 
@@ -106,22 +102,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Runs in a task; returns when brokers have confirmed all of its messages."""
-        partition = _partition()
+        number = partition()
         idempotence = ""
         if self._options.idempotence_keys:
-            idempotence = f"{_told(QUERY_ID)}-{_told(BATCH_ID)}-{partition}-"
-        where = f"partition {partition}"
+            query, batch = (told(name, "idempotenceKeys") for name in (QUERY_ID, BATCH_ID))
+            idempotence = f"{query}-{batch}-{number}-"
+        where = f"partition {number}"
         return Sent(send_rows(self._options, iterator, idempotence=idempotence, where=where))
-
-
-def _partition() -> int:
-    context = TaskContext.get()
-    return 0 if context is None else context.partitionId()
-
-
-def _told(name: str) -> str:
-    context = TaskContext.get()
-    value = None if context is None else context.getLocalProperty(name)
-    if value is None:
-        raise FixError(f"option idempotenceKeys = 'true': Spark does not tell its tasks {name}; leave it out")
-    return value

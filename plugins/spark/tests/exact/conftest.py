@@ -18,6 +18,7 @@ from mqframe_spark.exact_place import Place, group_of
 from mqframe_spark.exact_rules import SinkRecord
 from mqframe_spark.exact_sink import ExactBatchWriter, ExactStreamWriter
 from mqframe_spark.sink_options import SinkOptions, parse_sink_options
+from mqframe_spark.task_facts import BATCH_ID, QUERY_ID
 from pyspark.sql import types as t
 
 from mqframe import Admin, BatchTransactionProducer, Puller, TransactionOutcome
@@ -78,7 +79,7 @@ class Query:
         }
         self.topic = topic
         self.told = told
-        self.told[exact_sink.QUERY_ID] = QUERY
+        self.told[QUERY_ID] = QUERY
 
     @property
     def options(self) -> SinkOptions:
@@ -103,7 +104,7 @@ class Query:
         self, plan: bytes, batch: int, rows: Iterable[bytes], key: Callable[[bytes], str] | None = None
     ) -> Any:
         """One attempt of one task. `key`: the sharding key of a row."""
-        self.told[exact_sink.BATCH_ID] = str(batch)
+        self.told[BATCH_ID] = str(batch)
         writer: ExactStreamWriter = pickle.loads(plan)
         return pickle.loads(pickle.dumps(writer.write(batches(rows, key))))
 
@@ -241,7 +242,7 @@ def make_query(
 ) -> Callable[..., Query]:
     """Makes a query that writes to a broker that asks soon. Takes settings of the broker."""
     told: dict[str, str] = {}
-    monkeypatch.setattr(exact_sink, "_told", told.__getitem__)
+    monkeypatch.setattr(exact_sink, "told", lambda name, option: told[name])
     monkeypatch.setattr(exact_sink, "ensure_answers", lambda *_: None)
     monkeypatch.setattr(exact_commit, "END_PAUSES_SECONDS", (0.05,) * 100)
 
