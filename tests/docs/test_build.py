@@ -36,10 +36,10 @@ def test_every_setting_is_in_the_reference(site: Path) -> None:
 
 
 def test_every_option_of_spark_is_in_the_reference() -> None:
-    options = pytest.importorskip("mqframe_spark.options", reason="the Spark plugin is not installed")
-    from mqframe_spark.parquet_options import ParquetOptions
-    from mqframe_spark.schema import ARROW_SCHEMA
-    from mqframe_spark.sink_options import SINK_NAMES
+    options = pytest.importorskip("mqframe_spark.source.options", reason="the Spark plugin is not installed")
+    from mqframe_spark.lake.parquet_options import ParquetOptions
+    from mqframe_spark.records.schema import ARROW_SCHEMA
+    from mqframe_spark.sink.options import SINK_NAMES
 
     text = (ROOT / "docs/reference/spark.md").read_text()
     spark_s_own = {"checkpointLocation"}

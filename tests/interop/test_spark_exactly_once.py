@@ -25,12 +25,12 @@ from mqframe.core.topics import CHECK_MAX_TIME_TOPIC
 pytest.importorskip("mqframe_spark", reason="the Spark plugin is not installed")
 
 import pyarrow as pa
-from mqframe_spark import exact_sink
-from mqframe_spark.check_back_answers import Server, Serving
-from mqframe_spark.exact_losses import LostMessages
-from mqframe_spark.exact_place import group_of, stream_place
-from mqframe_spark.exact_sink import ExactStreamWriter
-from mqframe_spark.sink_options import parse_sink_options
+from mqframe_spark.exact import writers as exact_sink
+from mqframe_spark.exact.check_back_answers import Server, Serving
+from mqframe_spark.exact.losses import LostMessages
+from mqframe_spark.exact.place import group_of, stream_place
+from mqframe_spark.exact.writers import ExactStreamWriter
+from mqframe_spark.sink.options import parse_sink_options
 from pyspark.sql import types as t
 
 SCHEMA = t.StructType([t.StructField("body", t.BinaryType())])

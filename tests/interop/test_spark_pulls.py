@@ -12,10 +12,10 @@ from mqframe import Message, MessageQueue, Producer
 pytest.importorskip("mqframe_spark", reason="the Spark plugin is not installed")
 
 from mqframe_spark.access import parse_access
-from mqframe_spark.broker_reading import BrokerSpanReader
 from mqframe_spark.given import Given
-from mqframe_spark.options import SourceOptions
-from mqframe_spark.positions import Span
+from mqframe_spark.source.broker_reading import BrokerSpanReader
+from mqframe_spark.source.options import SourceOptions
+from mqframe_spark.source.positions import Span
 from mqframe_spark.wire import Remoting
 
 COUNT = 5000

@@ -14,8 +14,8 @@ from mqframe.core.codes import SysFlag
 pytest.importorskip("mqframe_spark", reason="the Spark plugin is not installed")
 
 import pyarrow as pa
-from mqframe_spark.delivery import send_rows
-from mqframe_spark.sink_options import SinkOptions
+from mqframe_spark.sink.delivery import send_rows
+from mqframe_spark.sink.options import SinkOptions
 
 
 def stored(nameserver: str, topic: str, count: int) -> list[ReceivedMessage]:

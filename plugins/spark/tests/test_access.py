@@ -3,7 +3,7 @@ import pickle
 import pytest
 from mqframe_spark.access import ACCESS_NAMES, Access, parse_access
 from mqframe_spark.given import Given
-from mqframe_spark.options import parse_options
+from mqframe_spark.source.options import parse_options
 
 from mqframe import NetSettings
 from mqframe.core.errors import SettingError

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from mqframe_spark.functions import avro_body, json_body
-from mqframe_spark.schema import spark_schema
+from mqframe_spark.records.schema import spark_schema
 from pyspark.sql import types as t
 
 from mqframe.core.errors import SettingError
@@ -68,7 +68,7 @@ def test_json_schemas_and_options_are_checked(spark) -> None:
 
 def test_avro(frame) -> None:
     fastavro = pytest.importorskip("fastavro")
-    from mqframe_spark.avro_decoding import parse
+    from mqframe_spark.decoding.avro_decoding import parse
 
     def encoded(value) -> bytes:
         out = io.BytesIO()

@@ -17,7 +17,7 @@ _HOME = {"local_session": "local", "prepare_java": "java", "session": "local"}
 def __getattr__(name: str) -> Any:
     # Imported late: workers of Spark and brokers load this package without starting a session.
     if name == "dispatcher":
-        return import_module("mqframe_spark.dispatcher")
+        return import_module("mqframe_spark.lake.dispatcher")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'mqframe_spark' has no attribute {name!r}")

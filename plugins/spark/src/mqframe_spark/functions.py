@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
-    from mqframe_spark.avro_decoding import Framing
+    from mqframe_spark.decoding.avro_decoding import Framing
 
 __all__ = ["avro_body", "json_body"]
 
@@ -88,7 +88,7 @@ def avro_body(
             "avro_body needs fastavro, which is not installed;"
             ' install it with: pip install "mqframe-plugin-spark[avro]"'
         )
-    from mqframe_spark.avro_decoding import FRAMINGS, AvroDecoder
+    from mqframe_spark.decoding.avro_decoding import FRAMINGS, AvroDecoder
 
     _one_of("framing", framing, FRAMINGS)
     _one_of("on_error", on_error, _ON_ERROR)

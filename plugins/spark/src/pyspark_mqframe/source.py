@@ -20,15 +20,15 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
-    from mqframe_spark.options import SourceOptions
+    from mqframe_spark.source.options import SourceOptions
 
 
 class DefaultSource(DataSource):
     """Topics of a RocketMQ-compatible cluster.
 
-    Options: `mqframe_spark.options.SourceOptions` to read, `mqframe_spark.sink_options.SinkOptions` to write.
-    Raises `SettingError` for unknown options and bad values: when the DataFrame to read is made, and before
-    the first task of one to write.
+    Options: those of `mqframe_spark.source.options` to read, of `mqframe_spark.sink.options` to write. Raises
+    `SettingError` for unknown options and bad values: when the DataFrame to read is made, and before the
+    first task of one to write.
     """
 
     @classmethod
@@ -38,8 +38,8 @@ class DefaultSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         from mqframe_spark.given import Given
-        from mqframe_spark.options import NAMES
-        from mqframe_spark.sink_options import SINK_NAMES
+        from mqframe_spark.sink.options import SINK_NAMES
+        from mqframe_spark.source.options import NAMES
 
         super().__init__(options)
         # Nobody says here whether it is to read or to write; what neither knows is wrong at any rate.
@@ -48,26 +48,26 @@ class DefaultSource(DataSource):
     @cached_property
     def settings(self) -> SourceOptions:
         """The options, as a reader understands them."""
-        from mqframe_spark.options import parse_options
+        from mqframe_spark.source.options import parse_options
 
         return parse_options(self.options)
 
     def schema(self) -> StructType:
         """The columns, the same for every topic, or those of them that are wanted."""
-        from mqframe_spark.schema import spark_schema
+        from mqframe_spark.records.schema import spark_schema
 
         return spark_schema(self.settings.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads what the topic holds when the query is planned."""
-        from mqframe_spark.batch import BatchReader
+        from mqframe_spark.source.batch import BatchReader
 
         return BatchReader(self.settings, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Reads on as messages come. Raises `ImportError` that names versions where PySpark is too old."""
         try:
-            from mqframe_spark.stream import StreamReader
+            from mqframe_spark.source.stream import StreamReader
         except ImportError as problem:
             if problem.name != "pyspark.sql.streaming.datasource":
                 raise
@@ -82,14 +82,14 @@ class DefaultSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Sends rows as messages."""
-        from mqframe_spark.sink import batch_writer
-        from mqframe_spark.sink_options import parse_sink_options
+        from mqframe_spark.sink.options import parse_sink_options
+        from mqframe_spark.sink.writers import batch_writer
 
         return batch_writer(parse_sink_options(self.options), schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Sends the rows of each micro-batch as messages."""
-        from mqframe_spark.sink import stream_writer
-        from mqframe_spark.sink_options import parse_sink_options
+        from mqframe_spark.sink.options import parse_sink_options
+        from mqframe_spark.sink.writers import stream_writer
 
         return stream_writer(parse_sink_options(self.options), schema, overwrite)

@@ -11,14 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from mqframe_spark import exact_commit, exact_sink
-from mqframe_spark.check_back_answers import Server, Serving
-from mqframe_spark.commit_record import CommitRecord
-from mqframe_spark.exact_place import Place, group_of
-from mqframe_spark.exact_rules import SinkRecord
-from mqframe_spark.exact_sink import ExactBatchWriter, ExactStreamWriter
-from mqframe_spark.sink_options import SinkOptions, parse_sink_options
-from mqframe_spark.task_facts import BATCH_ID, QUERY_ID
+from mqframe_spark.exact import committer as exact_commit
+from mqframe_spark.exact import writers as exact_sink
+from mqframe_spark.exact.check_back_answers import Server, Serving
+from mqframe_spark.exact.commit_record import CommitRecord
+from mqframe_spark.exact.place import Place, group_of
+from mqframe_spark.exact.rules import SinkRecord
+from mqframe_spark.exact.writers import ExactBatchWriter, ExactStreamWriter
+from mqframe_spark.sink.options import SinkOptions, parse_sink_options
+from mqframe_spark.sink.task_facts import BATCH_ID, QUERY_ID
 from pyspark.sql import types as t
 
 from mqframe import Admin, BatchTransactionProducer, Puller, TransactionOutcome

@@ -19,10 +19,10 @@ from typing import Any
 
 import pyarrow as pa
 from mqframe_spark import local_session
-from mqframe_spark.commit_record import CommitRecord
-from mqframe_spark.exact_rules import SinkRecord
-from mqframe_spark.exact_sink import ExactStreamWriter
-from mqframe_spark.sink_options import parse_sink_options
+from mqframe_spark.exact.commit_record import CommitRecord
+from mqframe_spark.exact.rules import SinkRecord
+from mqframe_spark.exact.writers import ExactStreamWriter
+from mqframe_spark.sink.options import parse_sink_options
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType

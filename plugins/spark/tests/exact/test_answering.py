@@ -13,11 +13,11 @@ from typing import Any
 
 import attrs
 import pytest
-from mqframe_spark import answering, check_back_answers
 from mqframe_spark.access import Access
-from mqframe_spark.answering import Process, driver, ensure_answers, process
-from mqframe_spark.check_back_answers import Limit, Server, limits, parse
-from mqframe_spark.exact_place import group_of
+from mqframe_spark.exact import answering, check_back_answers
+from mqframe_spark.exact.answering import Process, driver, ensure_answers, process
+from mqframe_spark.exact.check_back_answers import Limit, Server, limits, parse
+from mqframe_spark.exact.place import group_of
 
 from mqframe.core.errors import SettingError
 
@@ -153,7 +153,7 @@ def test_by_hand_it_finds_the_group_by_the_path(query) -> None:
 def test_bad_arguments(arguments: list[str], words: str) -> None:
     with pytest.raises(SettingError, match=words):
         parse(arguments)
-    command = [sys.executable, "-m", "mqframe_spark.check_back_answers", *arguments]
+    command = [sys.executable, "-m", "mqframe_spark.exact.check_back_answers", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert words in done.stderr

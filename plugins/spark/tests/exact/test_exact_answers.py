@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from mqframe_spark import exact_rules as rules
-from mqframe_spark.exact_answers import Answers
-from mqframe_spark.exact_place import Place
-from mqframe_spark.exact_rules import HalfName, OpenBatch, SinkRecord
+from mqframe_spark.exact import rules as rules
+from mqframe_spark.exact.answers import Answers
+from mqframe_spark.exact.place import Place
+from mqframe_spark.exact.rules import HalfName, OpenBatch, SinkRecord
 
 from mqframe.core import properties as p
 from mqframe.core.errors import RouteError

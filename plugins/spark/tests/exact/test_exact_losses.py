@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 import msgspec
 import pytest
-from mqframe_spark.exact_losses import LostMessages
-from mqframe_spark.exact_sink import pack
+from mqframe_spark.exact.losses import LostMessages
+from mqframe_spark.exact.writers import pack
 
 from mqframe import Admin, Puller
 from mqframe.core.errors import RouteError
@@ -115,7 +115,7 @@ def test_a_broker_that_cannot_be_asked_is_asked_later(impatient, places, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(Puller, "min_offset", away)
-        patch.setattr("mqframe_spark.exact_losses.retrying", lambda call: call())
+        patch.setattr("mqframe_spark.exact.losses.retrying", lambda call: call())
         query.plan()
     with pytest.raises(LostMessages, match="60 messages"):
         query.plan()

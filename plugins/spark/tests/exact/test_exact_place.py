@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from mqframe_spark.commit_folder import open_folder
-from mqframe_spark.exact_place import Place, batch_place, forget_unnamed, group_of, is_query, stream_place
-from mqframe_spark.exact_rules import LEFT_KEEP_MS, first
-from mqframe_spark.sink_options import SinkOptions
+from mqframe_spark.exact.commit_folder import open_folder
+from mqframe_spark.exact.place import Place, batch_place, forget_unnamed, group_of, is_query, stream_place
+from mqframe_spark.exact.rules import LEFT_KEEP_MS, first
+from mqframe_spark.sink.options import SinkOptions
 
 
 def options(**change: str) -> SinkOptions:

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from mqframe_spark.exact_prepare import Preparation
-from mqframe_spark.exact_rules import HalfName, name_of
-from mqframe_spark.outgoing import Outgoing
+from mqframe_spark.exact.preparing import Preparation
+from mqframe_spark.exact.rules import HalfName, name_of
+from mqframe_spark.sink.outgoing import Outgoing
 
 from mqframe.core.errors import AnswerFix, CallTimeout, FixError, RetryError
 from mqframe.core.half_batch import PreparedHalf

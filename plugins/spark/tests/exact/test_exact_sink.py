@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from mqframe_spark.exact_rules import Superseded
+from mqframe_spark.exact.rules import Superseded
 
 from mqframe import BatchTransactionProducer
 from mqframe.core.errors import CallTimeout, FixError, SettingError
@@ -141,7 +141,7 @@ def test_another_driver_takes_over(query) -> None:
 
 
 def test_a_commit_that_outlives_its_driver_ends_nothing_more(query, monkeypatch) -> None:
-    monkeypatch.setattr("mqframe_spark.exact_commit.ENDS_AT_ONCE", 2)
+    monkeypatch.setattr("mqframe_spark.exact.committer.ENDS_AT_ONCE", 2)
     messages = [query.task(query.plan(), 0, query.rows(0))]
     count = len(messages[0].attempt().halves)
     end = BatchTransactionProducer.end
@@ -208,7 +208,7 @@ def test_a_broker_that_is_killed_between_tasks_and_commit(query) -> None:
 def test_a_broker_that_is_away_is_told_when_the_next_batch_begins(query, monkeypatch) -> None:
     plan = query.plan()
     messages = [query.task(plan, 0, query.rows(0))]
-    monkeypatch.setattr("mqframe_spark.exact_commit.END_PAUSES_SECONDS", ())
+    monkeypatch.setattr("mqframe_spark.exact.committer.END_PAUSES_SECONDS", ())
     query.cluster.kill_broker()
     query.commit(messages, 0)
     [opened] = query.record().open

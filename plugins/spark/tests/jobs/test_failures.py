@@ -6,7 +6,7 @@ from mqframe_spark.jobs.failures import error_of, told
 from mqframe.core.errors import FixError, GiveUpError, RetryError
 
 PLANNER = """[PYTHON_DATA_SOURCE_ERROR] Failed to generate Python data source read partitions: Traceback (most recent call last):
-  File "/site-packages/mqframe_spark/batch.py", line 35, in partitions
+  File "/site-packages/mqframe_spark/source/batch.py", line 35, in partitions
     planner.close()
   File "/site-packages/mqframe_spark/wire.py", line 80, in route
     raise FixError(
@@ -102,7 +102,7 @@ def test_the_reason_is_told_in_one_line(text, kind, wanted, line) -> None:
 
 
 def test_our_own_kinds_of_error_are_known_wherever_they_live() -> None:
-    lost = "mqframe_spark.positions.DataLoss: messages are missing: topic t"
+    lost = "mqframe_spark.source.positions.DataLoss: messages are missing: topic t"
     assert type(error_of(lost)) is FixError
     assert type(error_of("mqframe.core.errors.StoreError: damaged")) is GiveUpError
     assert type(error_of("mqframe.core.nothing.Strange: x")) is GiveUpError

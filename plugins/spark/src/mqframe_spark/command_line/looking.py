@@ -142,8 +142,8 @@ def search(
 
 def check_source(source: Mapping[str, str]) -> None:
     """Raise now what Spark would raise when it has started: bad options, a topic that is not there."""
-    from mqframe_spark.options import STREAM_ONLY, parse_options
-    from mqframe_spark.tasks import open_origin
+    from mqframe_spark.source.options import STREAM_ONLY, parse_options
+    from mqframe_spark.source.tasks import open_origin
 
     options = parse_options(source)
     options.refuse(STREAM_ONLY, "only streams have it")

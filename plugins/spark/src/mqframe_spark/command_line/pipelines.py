@@ -144,8 +144,8 @@ def _carry_out(text: str, options: Pipeline, spark_options: jobs.SessionOptions,
 
 def check_source(source: Mapping[str, str]) -> None:
     """Raise now what Spark would raise when it has started: bad options, a topic that is not there."""
-    from mqframe_spark.options import BATCH_ONLY, parse_options
-    from mqframe_spark.tasks import open_origin
+    from mqframe_spark.source.options import BATCH_ONLY, parse_options
+    from mqframe_spark.source.tasks import open_origin
 
     options = parse_options(source)
     options.refuse(BATCH_ONLY, "a stream has no end; only batches do")

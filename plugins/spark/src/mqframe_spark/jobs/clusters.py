@@ -14,10 +14,10 @@ from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
 from mqframe_spark.access import ACCESS_NAMES, parse_access
 from mqframe_spark.given import Given
 from mqframe_spark.jobs.copying import connection
-from mqframe_spark.options import parse_options
-from mqframe_spark.planning import Planner
 from mqframe_spark.retrying import retrying
-from mqframe_spark.tasks import open_origin
+from mqframe_spark.source.options import parse_options
+from mqframe_spark.source.planning import Planner
+from mqframe_spark.source.tasks import open_origin
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -158,7 +158,7 @@ def move_group(source: Mapping[str, str], group: str, table: Mapping[str, Mappin
 
     Gives how many queues that was a step forward for.
     """
-    from mqframe_spark.positions import from_json
+    from mqframe_spark.source.positions import from_json
 
     options = parse_options(source)
     origin = open_origin(options)

@@ -17,7 +17,7 @@ from mqframe.core.topics import check_group, dead_letter_topic, retry_topic
 from mqframe_spark.jobs.clusters import check_target, ends, open_admin, write_queues
 from mqframe_spark.jobs.copying import connection, copies, own_properties
 from mqframe_spark.jobs.failures import spark_errors
-from mqframe_spark.positions import to_json
+from mqframe_spark.source.positions import to_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

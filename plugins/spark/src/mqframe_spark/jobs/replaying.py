@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from mqframe.core.errors import SettingError
-from mqframe_spark.bounds import parse_time
 from mqframe_spark.jobs.clusters import Waiting, check_target, make_topic, open_admin, waiting
 from mqframe_spark.jobs.copying import COPIED_COLUMNS, connection, copies
 from mqframe_spark.jobs.draining import ROWS_AT_ONCE
 from mqframe_spark.jobs.progress import offsets
 from mqframe_spark.jobs.transferring import transfer
 from mqframe_spark.jobs.watching import StopRequest, Tell, Totals
+from mqframe_spark.source.bounds import parse_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,9 +10,9 @@ import attrs
 
 from mqframe.core.errors import SettingError
 from mqframe_spark.jobs.failures import spark_errors
-from mqframe_spark.options import parse_options
-from mqframe_spark.planning import Planner
-from mqframe_spark.tasks import open_origin
+from mqframe_spark.source.options import parse_options
+from mqframe_spark.source.planning import Planner
+from mqframe_spark.source.tasks import open_origin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

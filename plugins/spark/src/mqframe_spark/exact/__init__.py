@@ -1,0 +1,1 @@
+"""Writing topics exactly once."""

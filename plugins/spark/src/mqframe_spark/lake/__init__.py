@@ -1,0 +1,1 @@
+"""The dispatcher: what a broker stores, as files of a lake."""

@@ -1,0 +1,1 @@
+"""Stored records taken apart into Arrow columns."""

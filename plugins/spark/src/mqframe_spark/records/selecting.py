@@ -1,0 +1,32 @@
+"""Records as the batch that was asked for: of the tags that are wanted, with the columns that are wanted."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mqframe.core.message import MessageQueue
+from mqframe.core.tag_filter import TagFilter
+from mqframe_spark.records.gathering import Offsets
+from mqframe_spark.records.record_columns import record_batch
+
+
+def selected_batch(
+    data: pa.Buffer,
+    starts: Offsets,
+    sizes: Offsets,
+    physical: Offsets,
+    queue: MessageQueue,
+    tags: TagFilter,
+    columns: tuple[str, ...],
+) -> pa.RecordBatch:
+    """The records of `queue` at `starts` in `data`, with commit-log offsets `physical`, as `columns`.
+
+    Queue entries and brokers compare hashes of tags only, so the tags themselves are looked at, too.
+    Raises `RecordError`.
+    """
+    if not tags.tags:
+        return record_batch(data, starts, sizes, physical, queue.topic, queue.broker_name, columns)
+    more = columns if "tags" in columns else (*columns, "tags")
+    batch = record_batch(data, starts, sizes, physical, queue.topic, queue.broker_name, more)
+    return batch.filter(pc.is_in(batch.column("tags"), pa.array(tags.tags))).select(list(columns))

@@ -1,0 +1,1 @@
+"""Reading topics: what the driver plans, what tasks read."""

@@ -1,0 +1,144 @@
+"""What the driver decides: where reading begins, how far it may go, and in how many tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqframe.core.errors import SettingError
+from mqframe.core.message import MessageQueue
+from mqframe_spark.source.bounds import Bound, resolve
+from mqframe_spark.source.options import SourceOptions
+from mqframe_spark.source.origin import Origin
+from mqframe_spark.source.positions import DataLoss, Positions, Span, limited, lost, spans, split
+from mqframe_spark.telling import tell
+
+SPAN_ROWS_MAX = 1_000_000
+"""A queue with more messages is read by several tasks."""
+
+
+class Planner:
+    """Asks `origin`, which it closes. Used on the driver only."""
+
+    def __init__(self, options: SourceOptions, origin: Origin) -> None:
+        self._options = options
+        self._origin = origin
+        self._anew = not options.fail_on_data_loss
+
+    def initial(self) -> dict[MessageQueue, int]:
+        """Where a stream begins that has no checkpoint.
+
+        Raises what an origin does, `SettingError` for offsets that no queue has, and `DataLoss` when that is
+        before what is kept.
+        """
+        low, high = self._ends()
+        start = self._resolve(self._options.starting, low, high, low)
+        return {queue: self._kept(queue, start[queue], low[queue]) for queue in low}
+
+    def batch(self) -> list[Span]:
+        """What a batch reads now, one span a task. Raises as `initial` does, and for an end before it."""
+        low, high = self._ends()
+        start = self._resolve(self._options.starting, low, high, low)
+        end = self._resolve(self._options.ending, low, high, high)
+        for queue in low:
+            self._check_order(queue, start[queue], end[queue], low[queue])
+            start[queue] = self._kept(queue, start[queue], low[queue])
+            # A queue that is wanted until before its beginning, or that retention empties meanwhile.
+            end[queue] = max(end[queue], start[queue])
+        return self.tasks(start, end)
+
+    def tasks(self, start: Positions, end: Positions) -> list[Span]:
+        """What lies between two positions, one span a task."""
+        return split(spans(start, end, anew=self._anew), self._options.min_partitions, SPAN_ROWS_MAX)
+
+    def now(self, start: Positions) -> tuple[dict[MessageQueue, int], dict[MessageQueue, int]]:
+        """Beginnings of the queues that `start` does not hold, and the ends of all that can be asked now.
+
+        A queue that ends before its offset in `start` was made anew. It is told of, and counts as new, where
+        data loss is no failure; otherwise `DataLoss` is raised.
+        """
+        heads = self._origin.heads(self._origin.queues(patient=True, known=start), patient=True)
+        anew = [queue for queue, end in heads.items() if end < start.get(queue, 0)]
+        if anew:
+            queue = min(anew)
+            report(self._options, lost(queue, start[queue], f"the queue ends at {heads[queue]}"))
+        fresh = [queue for queue in heads if queue not in start]
+        return self._origin.beginnings([*fresh, *anew]), heads
+
+    def heads(self) -> dict[MessageQueue, int]:
+        """The ends of all queues that can be asked now."""
+        return self._origin.heads(self._origin.queues(patient=True), patient=True)
+
+    def limit(
+        self, start: Positions, end: Positions, rows_max: int | None, bytes_max: int | None
+    ) -> dict[MessageQueue, int]:
+        """`end` moved back so that about `bytes_max` bytes, and at most `rows_max` messages, lie between."""
+        found = spans(start, end, anew=self._anew)
+        rows = sum(span.end - span.start for span in found)
+        if bytes_max is not None and rows:
+            size = sum(self._origin.bytes_of(*span) for span in found)
+            if size > bytes_max:
+                by_size = max(1, rows * bytes_max // size)
+                rows_max = by_size if rows_max is None else min(rows_max, by_size)
+        return dict(end) if rows_max is None else limited(start, end, rows_max, anew=self._anew)
+
+    def commit(self, end: Positions) -> None:
+        """Tell the group that wants to know."""
+        for queue, offset in end.items():
+            self._origin.commit(self._options.commit_to_group, queue, offset)
+
+    def close(self) -> None:
+        """Close what the origin holds open."""
+        self._origin.close()
+
+    def _ends(self) -> tuple[dict[MessageQueue, int], dict[MessageQueue, int]]:
+        queues = self._origin.queues()
+        low = self._origin.beginnings(queues)
+        # Retention may empty a queue between the two questions.
+        return low, {queue: max(end, low[queue]) for queue, end in self._origin.heads(queues).items()}
+
+    def _resolve(
+        self,
+        bound: Bound,
+        low: Mapping[MessageQueue, int],
+        high: Mapping[MessageQueue, int],
+        default: Mapping[MessageQueue, int],
+    ) -> dict[MessageQueue, int]:
+        origin = self._origin
+        try:
+            return resolve(bound, low, high, default, origin.at_time, origin.of_group)
+        except SettingError as problem:
+            raise SettingError(f"option {bound.option}: {problem}") from None
+
+    def _check_order(self, queue: MessageQueue, start: int, end: int, low: int) -> None:
+        """Raise `SettingError` when both ends were asked for, and are in the wrong order."""
+        starting, ending = self._options.starting, self._options.ending
+        # A time beyond the newest message stands for the end, so it contradicts nothing.
+        if low <= end < start and starting.kind != "time" and ending.kind != "time":
+            raise SettingError(
+                f"options {starting.option} and {ending.option} contradict each other: topic {queue.topic}, "
+                f"queue {queue.broker_name}/{queue.queue_id} would be read from {start} to {end}"
+            )
+
+    def _kept(self, queue: MessageQueue, start: int, low: int) -> int:
+        if start >= low:
+            return start
+        return skipped(self._options, queue, start, low)
+
+
+def skipped(options: SourceOptions, queue: MessageQueue, start: int, low: int) -> int:
+    """`low`, with a warning, where messages from `start` on may be missing. Raises `DataLoss` otherwise."""
+    if options.fail_on_data_loss:
+        raise DataLoss(lost(queue, start, f"the oldest that is kept is {low}"))
+    tell(
+        "messages are gone and were skipped",
+        topic=queue.topic, broker=queue.broker_name, queue_id=queue.queue_id, start=start, end=low,
+        count=low - start,
+    )  # fmt: skip
+    return low
+
+
+def report(options: SourceOptions, what: str) -> None:
+    """Raise `DataLoss`, or tell `what`, as `options` want it, of messages whose number nobody knows."""
+    if options.fail_on_data_loss:
+        raise DataLoss(what)
+    tell("messages are gone and were skipped", reason=what)

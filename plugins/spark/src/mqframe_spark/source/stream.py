@@ -1,0 +1,132 @@
+"""`spark.readStream.format("mqframe")`: micro-batches; their offsets live in Spark's checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from mqframe_spark.records.schema import check_schema
+from mqframe_spark.source.options import BATCH_ONLY, SourceOptions
+from mqframe_spark.source.planning import Planner
+from mqframe_spark.source.positions import Positions, from_json, next_positions, to_json
+from mqframe_spark.source.tasks import QueueSpan, open_origin, read_partition
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans on the driver, in one process for as long as the query runs; `read` runs in tasks.
+
+    Queues, brokers and topics that appear are taken in, from their beginning; those that vanish keep their
+    offsets. `planner` is handed in by tests.
+
+    The first micro-batch of a query reads nothing: it only brings into the checkpoint where reading begins.
+    Spark keeps no start of it, but asks for it again when it repeats the batch after a crash, and then the
+    newest message, say, is another one.
+    """
+
+    def __init__(self, options: SourceOptions, schema: StructType, planner: Planner | None = None) -> None:
+        check_schema(schema, options.columns)
+        options.refuse(BATCH_ONLY, "a stream has no end; only batches do")
+        self._options = options
+        self._planner = planner
+        self._target: Positions | None = None
+        self._heads: Positions | None = None
+        self._told: Positions = {}
+        self._begin: dict[str, Any] | None = None
+        self._entered = False
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """As `maxOffsetsPerTrigger` or `maxBytesPerTrigger` says; when both do, the second is kept, too."""
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(self._options.max_bytes_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Remember where all queues end now: the query stops there."""
+        self._target = self._plan().heads()
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where a query without a checkpoint begins, the same whenever Spark asks this reader."""
+        if self._begin is None:
+            self._begin = to_json(self._plan().initial())
+        return self._begin
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Where the next micro-batch ends; `start` itself when there is nothing new."""
+        planner = self._plan()
+        begun = from_json(start, self._options.wants)
+        self._tell_group(begun)  # Spark never says that it committed the last batch, but it asks what follows
+        fresh, heads = planner.now(begun)
+        if self._target is not None:
+            # A new query may begin behind what was the end when it was started.
+            heads = {queue: max(end, begun.get(queue, end)) for queue, end in self._target.items()}
+        self._heads = heads
+        if self._first_batch():
+            return start
+        fresh = {queue: offset for queue, offset in fresh.items() if queue in self._heads}
+        end = next_positions(begun, fresh, self._heads)
+        if isinstance(limit, ReadMaxRows):
+            end = planner.limit(begun, end, limit.max_rows, self._options.max_bytes_per_trigger)
+        elif isinstance(limit, ReadMaxBytes):
+            end = planner.limit(begun, end, None, limit.max_bytes)
+        return to_json(end)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        """Where the queues ended when they were last asked, for the progress report."""
+        return None if self._heads is None else to_json(self._heads)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """One partition for each queue that has something between the two, several for a long one."""
+        if self._first_batch():
+            return []
+        wants = self._options.wants
+        found = self._plan().tasks(from_json(start, wants), from_json(end, wants))
+        return [QueueSpan(span) for span in found]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Runs in a task."""
+        return read_partition(self._options, partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Everything before `end` was processed: tell the group that wants to know."""
+        self._tell_group(from_json(end, self._options.wants))
+
+    def _tell_group(self, done: Positions) -> None:
+        """Have `commitToGroup` hold `done`, of which everything was processed."""
+        if self._options.commit_to_group:
+            news = {queue: offset for queue, offset in done.items() if self._told.get(queue, -1) < offset}
+            self._plan().commit(news)
+            self._told = {**self._told, **news}
+
+    def stop(self) -> None:
+        """Close the connections, should Spark ever call it."""
+        if self._planner is not None:
+            self._planner.close()
+            self._planner = None
+
+    def _first_batch(self) -> bool:
+        """Whether this is about a query's first batch: Spark just asked where the query begins."""
+        first = self._begin is not None and not self._entered
+        self._entered = True
+        return first
+
+    def _plan(self) -> Planner:
+        if self._planner is None:
+            self._planner = Planner(self._options, open_origin(self._options))
+        return self._planner
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tasks get a copy of the reader, but never its connections.
+        return {**self.__dict__, "_planner": None}

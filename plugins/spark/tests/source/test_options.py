@@ -1,0 +1,144 @@
+import pytest
+from mqframe_spark.records.schema import ARROW_SCHEMA
+from mqframe_spark.source.bounds import EARLIEST, LATEST, Bound
+from mqframe_spark.source.options import STREAM_ONLY, Store, parse_options
+
+from mqframe.core.errors import SettingError
+
+GOOD = {"nameserver": "127.0.0.1:9876", "topic": "orders"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    folder = tmp_path / "store"
+    (folder / "commitlog").mkdir(parents=True)
+    return folder
+
+
+def test_names_count_without_regard_to_case() -> None:
+    given = {
+        "NameServer": "h:1, i:2",
+        "TOPICS": "orders, audit,orders",
+        "tags": "paid || refunded",
+        "startingoffsets": "Latest",
+        "MAXOFFSETSPERTRIGGER": "10",
+        "maxBytesPerTrigger": "20",
+        "minpartitions": "3",
+        "columns": "body, queue_offset",
+        "failondataloss": "False",
+        "commitToGroup": "lag",
+        "group": "g",
+    }
+    options = parse_options(given)
+    assert (options.nameserver, options.topics, options.tags) == (
+        "h:1;i:2", ("audit", "orders"), "paid || refunded",
+    )  # fmt: skip
+    assert (options.starting, options.ending) == (LATEST, LATEST)
+    assert (options.max_offsets_per_trigger, options.max_bytes_per_trigger) == (10, 20)
+    assert (options.min_partitions, options.columns) == (3, ("body", "queue_offset"))
+    assert (options.fail_on_data_loss, options.commit_to_group, options.group) == (False, "lag", "g")
+
+
+def test_defaults(monkeypatch) -> None:
+    monkeypatch.setenv("NAMESRV_ADDR", "n:9876")
+    options = parse_options({"topic": "orders"})
+    assert (options.nameserver, options.stores, options.topics) == ("n:9876", (), ("orders",))
+    assert (options.starting, options.ending, options.columns) == (
+        EARLIEST, LATEST, tuple(ARROW_SCHEMA.names),
+    )  # fmt: skip
+    assert options.fail_on_data_loss
+
+
+def test_a_pattern_names_topics_as_a_whole() -> None:
+    options = parse_options({"nameserver": "h:1", "topicPattern": "or.*s"})
+    assert [name for name in ("orders", "orders2", "xorders") if options.wants(name)] == ["orders"]
+
+
+def test_times_stand_for_offsets() -> None:
+    options = parse_options({**GOOD, "startingTimestamp": "5", "endingTimestamp": "1970-01-01T00:00:09Z"})
+    assert (options.starting, options.ending) == (
+        Bound("time", timestamp_ms=5),
+        Bound("time", timestamp_ms=9000),
+    )
+
+
+def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
+    monkeypatch.delenv("NAMESRV_ADDR", raising=False)
+    given = {"mode": "files", "topic": "t"}
+    assert parse_options({**given, "path": str(store)}).stores == (Store("store", store),)
+    other = f"{store}, b = {store}"
+    assert parse_options({**given, "path": other}).stores == (Store("store", store), Store("b", store))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"topik": "x"}, "unknown option topik = 'x'; options of mqframe: mode, nameserver, path, topic"),
+        ({"topic": None}, "option topic is missing"),
+        ({"topics": "b"}, "options topic and topics contradict each other"),
+        ({"topic": "a b"}, "option topic = 'a b'"),
+        ({"topic": None, "topics": "a,,b"}, "option topics = 'a,,b'"),
+        ({"topic": None, "topicPattern": "("}, r"option topicPattern = '\('"),
+        ({"tags": "||"}, r"option tags = '\|\|'"),
+        ({"nameserver": "nowhere"}, "option nameserver = 'nowhere'.*not host:port"),
+        ({"nameserver": None}, "option nameserver = ''.*NAMESRV_ADDR"),
+        ({"mode": "fast"}, "option mode = 'fast': must be broker or files"),
+        ({"path": "/x"}, "option path = '/x': only mode = 'files'"),
+        ({"mode": "files"}, "option path is missing"),
+        ({"startingOffsets": "soon"}, "option startingOffsets = 'soon': must be earliest"),
+        (
+            {"startingOffsets": "latest", "startingTimestamp": "1"},
+            "startingOffsets and startingTimestamp contra",
+        ),
+        ({"endingTimestamp": "x"}, "option endingTimestamp = 'x'"),
+        (
+            {"startingOffsets": "latest", "endingOffsets": "earliest"},
+            "options startingOffsets = 'latest' and endingOffsets = 'earliest' contradict",
+        ),
+        (
+            {"startingTimestamp": "2000", "endingTimestamp": "1970-01-01T00:00:01Z"},
+            "options startingTimestamp = '2000' and endingTimestamp = '1970-01-01T00:00:01Z' contradict",
+        ),
+        (
+            {"startingOffsets": '{"orders": {"a/0": 5}}', "endingOffsets": '{"orders": {"a/0": 4}}'},
+            "startingOffsets = .* and endingOffsets = .* contradict",
+        ),
+        (
+            {"startingOffsets": '{"x": {"a/0": 5}}'},
+            "option startingOffsets = .*: topic x is not one of those",
+        ),
+        (
+            {"topic": None, "topicPattern": "or.*", "endingOffsets": '{"x": {"a/0": 5}}'},
+            "option endingOffsets = .*: topic x is not one of those to read",
+        ),
+        ({"maxOffsetsPerTrigger": "0"}, "option maxOffsetsPerTrigger = '0'"),
+        ({"maxOffsetsPerTrigger": "1e3"}, "option maxOffsetsPerTrigger = '1e3'"),
+        ({"minPartitions": "-1"}, "option minPartitions = '-1'"),
+        ({"columns": "body,nope"}, "option columns = 'body,nope': name each once, of topic, broker"),
+        ({"columns": "body,body"}, "option columns"),
+        ({"failOnDataLoss": "no"}, "option failOnDataLoss = 'no': must be true or false"),
+        ({"group": "a b"}, "option group = 'a b'"),
+        ({"commitToGroup": "a b"}, "option commitToGroup = 'a b'"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_value(change, said, monkeypatch) -> None:
+    monkeypatch.delenv("NAMESRV_ADDR", raising=False)
+    given = {name: value for name, value in {**GOOD, **change}.items() if value is not None}
+    with pytest.raises(SettingError, match=said):
+        parse_options(given)
+
+
+def test_a_folder_without_a_store_is_refused(store, tmp_path) -> None:
+    given = {"mode": "files", "topic": "t"}
+    with pytest.raises(SettingError, match=r"option path = .*there is no store"):
+        parse_options({**given, "path": str(tmp_path)})
+    with pytest.raises(SettingError, match="different names"):
+        parse_options({**given, "path": f"{store},{store}"})
+    with pytest.raises(SettingError, match="path and nameserver contradict"):
+        parse_options({**given, "path": str(store), "nameserver": "h:1"})
+
+
+def test_what_only_a_stream_has_is_refused_to_a_batch() -> None:
+    options = parse_options({**GOOD, "maxBytesPerTrigger": "1"})
+    with pytest.raises(SettingError, match="option maxBytesPerTrigger = '1': only streams"):
+        options.refuse(STREAM_ONLY, "only streams have it")
