@@ -56,20 +56,19 @@ def read_partition(options: SourceOptions, partition: InputPartition) -> Iterato
         if options.fail_on_data_loss:
             raise
         report(options, str(problem))
+    _settle()
 
 
 def _batches(options: SourceOptions, span: Span) -> Iterator[pa.RecordBatch]:
     if options.stores:
         from mqframe_spark.source.file_reading import FileSpanReader
 
-        _settle()
         yield from FileSpanReader(options, span).batches()
     else:
         from mqframe_spark.source.broker_reading import BrokerSpanReader
         from mqframe_spark.source.deletions import is_deleted
         from mqframe_spark.wire import connect
 
-        _settle()
         wire = connect(options.nameserver, options.group, options.access)
         try:
             yield from BrokerSpanReader(wire, options, span).batches()
@@ -84,9 +83,10 @@ def _batches(options: SourceOptions, span: Span) -> Iterator[pa.RecordBatch]:
 
 @cache
 def _settle() -> None:
-    """Once in each worker: keep what it has imported out of the garbage collector's sight.
+    """Once in each worker, after its first task: keep what is imported out of the garbage collector's sight.
 
     Spark's daemon collects after every task, and would walk through all modules each time: that took longer
-    than reading a hundred thousand messages.
+    than reading fifty thousand messages.
     """
+    gc.collect()
     gc.freeze()
