@@ -120,7 +120,7 @@ def query(
         admin.create_topic(name, queues=2)
         until(lambda: name in admin.list_topics())
     told = {exact_sink.QUERY_ID: "3f6e1c9a"}
-    monkeypatch.setattr(exact_sink, "_told", told.__getitem__)
+    monkeypatch.setattr(exact_sink, "told", lambda name, option: told[name])
     monkeypatch.setattr(exact_sink, "ensure_answers", lambda *_: None)
     return Query(patient.nameserver, name, tmp_path, told)
 

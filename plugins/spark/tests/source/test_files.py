@@ -19,7 +19,7 @@ from mqframe_spark.source.positions import DataLoss, Span
 from mqframe.core.errors import FixError, SettingError
 from mqframe.core.message import MessageQueue
 
-RECORDED = Path(__file__).parents[3] / "tests" / "data" / "store"
+RECORDED = Path(__file__).parents[4] / "tests" / "data" / "store"
 
 
 def options(folder: Path, **change) -> SourceOptions:
