@@ -148,6 +148,9 @@ def test_what_was_brought_back_before_a_kill_is_not_brought_back_again(run):
         await send(world, 2)
         await pop(world.talker, invisible_time=20_000)
         await world.clock.aadvance(22)
+        path = world.cluster.directory / "broker-a" / "config" / "consumerOffset.json"
+        while not path.exists() or "t@g" not in path.read_text():  # the disk is waited for in a thread
+            await asyncio.sleep(0.001)
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
         talker = world.join()
