@@ -22,10 +22,7 @@ class Rows:
             for at, count in enumerate(counts)
         ]
 
-    def add(self, batch: Any) -> list[Outgoing]:
-        return []
-
-    def rest(self) -> list[Outgoing]:
+    def of(self, batches: Any) -> list[Outgoing]:
         return self._waiting
 
 

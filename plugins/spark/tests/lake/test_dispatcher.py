@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from lake_log import ALL, DAY, Log, Range, Time, Written, stored
+from mqframe_spark.durable_file import STORE_ID_FILE
 from mqframe_spark.lake.dispatcher import ParquetDispatcher, WorkerFailed
-from mqframe_spark.lake.durable_file import STORE_ID_FILE
 from mqframe_spark.lake.parquet_files import ParquetFolder
 from mqframe_spark.lake.parquet_options import ParquetOptions
 

@@ -92,6 +92,11 @@ def source_options(given: Iterable[str] | None, file: str = "", **fixed: str | N
     return found
 
 
+def place(path: str, nameserver: str) -> dict[str, str]:
+    """Options of the source for the store in `path`, or without one for the brokers behind `nameserver`."""
+    return {"mode": "files", "path": path} if path else {"nameserver": nameserver}
+
+
 def _table(file: str) -> Mapping[str, str]:
     if not file:
         return {}

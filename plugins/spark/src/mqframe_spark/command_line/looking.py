@@ -19,6 +19,7 @@ from mqframe_spark.command_line.arguments import (
     Pattern,
     Topics,
     pairs,
+    place,
     source_options,
 )
 from mqframe_spark.command_line.running import note, session, show_lines
@@ -65,9 +66,7 @@ def report(
     where = {
         "topics": topics,
         "topicPattern": pattern,
-        "mode": "files" if path else "",
-        "path": path,
-        "nameserver": "" if path else nameserver,
+        **place(path, nameserver),
     }
     bounds = {"startingTimestamp": begin, "endingTimestamp": end}
     # Groups are measured against where the queues end, whatever times are looked at.
@@ -123,8 +122,7 @@ def search(
         raise SettingError("--json and --json-lines contradict each other; give one of them")
     source = source_options(
         option, options_file, topic=topic, topics=topics, topicPattern=pattern,
-        mode="files" if path else "", path=path, nameserver="" if path else nameserver,
-        startingTimestamp=begin, endingTimestamp=end,
+        **place(path, nameserver), startingTimestamp=begin, endingTimestamp=end,
     )  # fmt: skip
     spark_options = jobs.SessionOptions("search", master, pairs("--conf", conf), (), log_level)
     jobs.check_session(spark_options)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from mqframe.core.errors import SettingError
-from mqframe_spark.lake.durable_file import TEMPORARY, sync_folder
+from mqframe_spark.durable_file import TEMPORARY, sync_folder
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 

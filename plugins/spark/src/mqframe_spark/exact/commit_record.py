@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from mqframe.core.errors import GiveUpError
+from mqframe_spark.durable_file import TEMPORARY
 from mqframe_spark.exact.commit_folder import Folder
 from mqframe_spark.exact.rules import ONE_DRIVER, SinkRecord, Superseded
-from mqframe_spark.lake.durable_file import TEMPORARY
 
 KEEP_VERSIONS: Final = 3
 """Old versions that stay for those who are about to read them."""

@@ -64,10 +64,7 @@ class Preparation:
         """
         lanes = Lanes(self._prepare, in_flight)
         try:
-            for batch in batches:
-                for one in outgoing.add(batch):
-                    lanes.put(one)
-            for one in outgoing.rest():
+            for one in outgoing.of(batches):
                 lanes.put(one)
             lanes.finish()
         finally:

@@ -30,7 +30,7 @@ from mqframe_spark.exact.place import Place, batch_place, forget_unnamed, group_
 from mqframe_spark.exact.preparing import Preparation
 from mqframe_spark.exact.rules import HalfName
 from mqframe_spark.retrying import retrying
-from mqframe_spark.sink.delivery import writable_queues
+from mqframe_spark.sink.delivery import with_rows, writable_queues
 from mqframe_spark.sink.key_bytes import UniqueKeys
 from mqframe_spark.sink.options import SinkOptions
 from mqframe_spark.sink.outgoing import OutgoingBatches
@@ -109,6 +109,9 @@ class _Writer:
         """Runs in a task."""
         options, where = self._options, f"partition {partition()}"
         token = uuid.uuid4().hex[:16]
+        filled = with_rows(iterator)
+        if filled is None:
+            return Prepared(run, spark_query, token, (), pack(()))
         name = HalfName(self.place.query, run.record, batch, run.run, token, 0)
         wire = connect(options.nameserver, self._group, options.access)
         try:
@@ -120,7 +123,7 @@ class _Writer:
                     where=where,
                 )
                 done = Preparation(producer, name, where=where)
-                done.rows(outgoing, iterator, options.in_flight_requests)
+                done.rows(outgoing, filled, options.in_flight_requests)
         finally:
             wire.close()
         return Prepared(run, spark_query, token, tuple(done.void), pack(done.halves))

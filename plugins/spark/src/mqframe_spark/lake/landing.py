@@ -62,7 +62,7 @@ def make_landing(options: ParquetOptions, data_directory: Path, broker: str) -> 
 
     Raises `SettingError` when the folder holds the other format, or a library is missing.
     """
-    from mqframe_spark.lake.durable_file import store_id
+    from mqframe_spark.durable_file import store_id
 
     root = options.path or data_directory / options.format
     options.check_folder(root)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mqframe.log import get_logger
-from mqframe_spark.lake.durable_file import TEMPORARY, write_durably
+from mqframe_spark.durable_file import TEMPORARY, write_durably
 from mqframe_spark.lake.landing import Slot
 from mqframe_spark.lake.slot_ends import SlotEnds
 

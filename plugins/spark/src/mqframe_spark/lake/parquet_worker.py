@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from mqframe.core.errors import MqframeError
-from mqframe_spark.lake.durable_file import only_one
+from mqframe_spark.durable_file import only_one
 from mqframe_spark.lake.parquet_options import ParquetOptions
 from mqframe_spark.lake.parquet_writer import ParquetWriter
 

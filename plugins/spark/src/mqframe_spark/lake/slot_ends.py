@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from mqframe.core.errors import GiveUpError
-from mqframe_spark.lake.durable_file import write_durably
+from mqframe_spark.durable_file import write_durably
 from mqframe_spark.lake.landing import Slot
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, Protocol
 
@@ -69,6 +69,16 @@ def find_queues(
     return retrying(once, sleep=sleep)
 
 
+def with_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
+    """Those of `batches` that have rows; `None` when none has.
+
+    Partitions without a row are common in streams; they are to open no connection.
+    """
+    filled = filter(len, batches)
+    first = next(filled, None)
+    return None if first is None else chain((first,), filled)
+
+
 def send_rows(
     options: SinkOptions, batches: Iterable[pa.RecordBatch], *, idempotence: str = "", where: str = ""
 ) -> int:
@@ -77,11 +87,9 @@ def send_rows(
     `idempotence`, `where`: as of `OutgoingBatches`. Raises `FixError` for a row that no broker takes,
     `RetryError` when brokers could not be reached for too long; what was sent before stays.
     """
-    filled = filter(len, batches)
-    first = next(filled, None)
-    if first is None:
-        return 0  # partitions without a row are common in streams; they open no connection
-    batches = chain((first,), filled)
+    filled = with_rows(batches)
+    if filled is None:
+        return 0
     wire = connect(options.nameserver, options.group or GROUP, options.access)
     try:
         settings = ProducerSettings(
@@ -102,7 +110,7 @@ def send_rows(
                 idempotence=idempotence,
                 where=where,
             )
-            return deliver(producer, outgoing, batches, options.in_flight_requests, where=where)
+            return deliver(producer, outgoing, filled, options.in_flight_requests, where=where)
     finally:
         wire.close()
 
@@ -129,11 +137,7 @@ def deliver(
     lanes = Lanes(lambda one: _send(producer, one, where, sleep), in_flight)
     count = 0
     try:
-        for batch in batches:
-            for one in outgoing.add(batch):
-                count += one.count
-                lanes.put(one)
-        for one in outgoing.rest():
+        for one in outgoing.of(batches):
             count += one.count
             lanes.put(one)
         lanes.finish()

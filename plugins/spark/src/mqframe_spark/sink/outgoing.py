@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -97,6 +97,12 @@ class OutgoingBatches:
         self._where = where
         self._row = 0
         self._waiting: dict[tuple[str, MessageQueue | None], _Waiting] = {}
+
+    def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Outgoing]:
+        """All requests for the rows of `batches`. Raises as `add`."""
+        for batch in batches:
+            yield from self.add(batch)
+        yield from self.rest()
 
     def add(self, batch: pa.RecordBatch) -> Iterator[Outgoing]:
         """The requests that `batch` fills. Raises `MessageError` that names a row which no broker takes."""

@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from mqframe_spark.lake import durable_file
-from mqframe_spark.lake.durable_file import only_one, store_id, write_durably
+from mqframe_spark import durable_file
+from mqframe_spark.durable_file import only_one, store_id, write_durably
 
 from mqframe.core.errors import RetryError
 
