@@ -1,63 +1,109 @@
 """Runs the code blocks of README.md, CONTRIBUTING.md, plugins/*/README.md and docs/**/*.md as tests.
 
-The blocks of a file share their names and a temporary working directory. A `python` or `toml` block whose
+The blocks of a file share their names and an empty working directory. A `python` or `toml` block whose
 first line is `# some/file.py` is written to that file. `bash` blocks run under `bash -euo pipefail` with this
 interpreter's scripts on the PATH; `mqframe server …` is started for the rest of the file instead, on free
 ports. Wherever a block says 127.0.0.1:9876, it gets the address of that server, which is started when it is
 first needed.
+
+With pytest-xdist (`-n 2`) a file of tests goes to one process as a whole, those that share something costly
+(Apache's servers) go to one process together, and what takes longest begins first. Each process that runs
+tests with a Spark has its own one.
 """
 
 from __future__ import annotations
 
+import atexit
+import importlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sybil import Example, Sybil
 from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown import CodeBlockParser, SkipParser
 
+# How long an example takes says more about the machine, which others use too, than about the code.
+settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared machine")
+
 ROOT = Path(__file__).parent
+
+# Each Spark of the tests lives for seconds: what its JVM compiles well would seldom be used.
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+java_options = "-XX:TieredStopAtLevel=1"
+FAST_SPARK = ROOT / ".tools/spark"  # made by tools/fast_spark.py
+if all((FAST_SPARK / name).exists() for name in ("jars", "classes.jsa")):
+    os.environ.setdefault("SPARK_HOME", str(FAST_SPARK))
+    java_options += f" -XX:SharedArchiveFile={FAST_SPARK}/classes.jsa -Xlog:cds=off"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options)
+
 ADDRESS = "127.0.0.1:9876"
-SECONDS_MAX = 120
+SECONDS_MAX = 280
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
+SHARED = {
+    "spark": ("plugins/spark/tests/", "spark"),
+    "apache": ("tests/interop/", "apache|servers|topic"),
+}
+"""What takes long to start and several files share: their folder, and the fixtures that their tests take."""
+LONGEST_FIRST = (
+    "spark",
+    "apache",
+    "tests/interop/test_spark",
+    "plugins/spark/tests/exact/test_killed",
+    "plugins/spark/tests/source/test_killed",
+    "tests/cli/quickstart",
+    "docs/tutorial_spark",
+    "docs/howto/spark",
+    "tests/interop",
+    "plugins/spark",
+    "docs",
+    "tests/scenarios",
+    "tests/test_packaging",
+)
+"""Units, by how their names begin; all others take seconds."""
 
 
 class OwnSpark:
     """Lets blocks start a Spark of their own, as relative paths mean the folder where its JVM was started.
 
-    A Spark that tests have running is put aside meanwhile.
+    A Spark that tests have running is put aside meanwhile. The JVM stays for the next file.
     """
+
+    _jvm: ClassVar[list[tuple[Any, str, Any]]] = []
+    """What reaches it: an owner, the name of the attribute there, its value."""
 
     def __init__(self) -> None:
         self._aside = [(owner, name, getattr(owner, name)) for owner, name in self._places()]
         for owner, name, _ in self._aside:
             setattr(owner, name, None)
+        for owner, name, running in self._jvm:
+            setattr(owner, name, running)
 
     def close(self) -> None:
-        """End what the blocks started; bring back what was put aside."""
+        """End the session that the blocks started; bring back what was put aside."""
         places = self._places()
         if not places:
             return
         from pyspark import SparkContext
 
-        context, gateway = SparkContext._active_spark_context, SparkContext._gateway
-        if context is not None:
-            context.stop()
+        if SparkContext._active_spark_context is not None:
+            SparkContext._active_spark_context.stop()
+        self._jvm[:] = [(SparkContext, name, getattr(SparkContext, name)) for name in ("_gateway", "_jvm")]
         for owner, name in places:
             setattr(owner, name, None)
         for owner, name, before in self._aside:
             setattr(owner, name, before)
-        if gateway is not None:
-            gateway.shutdown()
-            gateway.proc.stdin.close()
-            gateway.proc.wait(30)
 
     def _places(self) -> list[tuple[Any, str]]:
         if "pyspark.sql" not in sys.modules:
@@ -69,23 +115,31 @@ class OwnSpark:
         return [*of_context, (SparkSession, "_instantiatedSession"), (SparkSession, "_activeSession")]
 
 
+@cache
+def blocks_folder() -> Path:
+    """Where blocks run: one for all files of this process, as a JVM cannot change its own."""
+    folder = tempfile.mkdtemp(prefix="mqframe-docs-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
 class Workplace:
-    """The temporary directory, the server and the environment of one file's blocks."""
+    """The working directory, the server and the environment of one file's blocks."""
 
     def __init__(self) -> None:
-        self.directory = tempfile.TemporaryDirectory(prefix="mqframe-docs-")
+        self.directory = blocks_folder()
         self._before = Path.cwd(), list(sys.path), set(sys.modules)
         self._server: subprocess.Popen[str] | None = None
         self.address = ""
         self._spark = OwnSpark()
-        os.chdir(self.directory.name)
-        sys.path.insert(0, self.directory.name)
+        os.chdir(self.directory)
+        sys.path.insert(0, str(self.directory))
 
     def close(self) -> None:
         self._spark.close()
         if self._server is not None:
             self._server.terminate()
-            assert self._server.wait(30) == 0
+            assert self._server.wait(120) == 0
             assert self._server.stdout is not None
             self._server.stdout.close()
         working_directory, path, modules = self._before
@@ -93,9 +147,10 @@ class Workplace:
         sys.path[:] = path
         for name in set(sys.modules) - modules:
             origin = getattr(sys.modules[name], "__file__", None) or ""
-            if origin.startswith(self.directory.name):
+            if origin.startswith(str(self.directory)):
                 del sys.modules[name]
-        self.directory.cleanup()
+        for entry in self.directory.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
     def real(self, source: str) -> str:
         """`source` with the address of the running server."""
@@ -109,7 +164,7 @@ class Workplace:
         command = [sys.executable, "-m", "mqframe", "server", *arguments]
         command += ["--nameserver-port", "0", "--broker-port", "0", "--set", "store.disk_limits=false"]
         if "--data" not in arguments:
-            command += ["--data", str(Path(self.directory.name, "server"))]
+            command += ["--data", str(self.directory / "server")]
         self._server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._server.stdout is not None
         line = self._server.stdout.readline()
@@ -118,7 +173,7 @@ class Workplace:
 
     def environment(self) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        values = {**os.environ, "PATH": path, "PYTHONPATH": self.directory.name, "COLUMNS": "100"}
+        values = {**os.environ, "PATH": path, "PYTHONPATH": str(self.directory), "COLUMNS": "100"}
         if self.address:
             values["NAMESRV_ADDR"] = self.address
         return values
@@ -142,6 +197,7 @@ def write_file(example: Example) -> str | None:
         path = Path(name[1])
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(example.namespace["workplace"].real(source))
+        importlib.invalidate_caches()
     return None
 
 
@@ -194,3 +250,67 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
     told = told or inside in (("README.md",), ("CONTRIBUTING.md",))
     told = told or (inside[0] == "plugins" and inside[2:] == ("README.md",))
     return _collect(file_path, parent) if told else None
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One local Spark for all tests of a process: starting it takes seconds, and only one can run there."""
+    from mqframe_spark import local_session
+
+    session = local_session(
+        "tests",
+        master="local[2]",
+        log_level="OFF",
+        **{
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        },
+    )
+    yield session
+    session.stop()
+
+
+@cache
+def unit(file: str) -> str:
+    """What runs with the tests of `file`: those that share servers of Apache's, or a Spark and a folder.
+
+    Any other is alone. All tests with a Spark in one process would take longer than all else in the others.
+
+    `file`: the first part of a test's identity, from `ROOT` on.
+    """
+    for name, (folder, fixtures) in SHARED.items():
+        if file.startswith(folder) and file.endswith(".py"):
+            takes = rf"^\s*def test_\w+\([^)]*\b(?:{fixtures})\b"
+            if re.search(takes, (ROOT / file).read_text("utf-8"), re.MULTILINE):
+                return f"{name} {Path(file).parent.name}"
+    return file
+
+
+def rank(item: pytest.Item) -> int:
+    """When a test's turn is: units that take long come first, so that none is left alone at the end."""
+    name = unit(item.nodeid.partition("::")[0])
+    return next((n for n, start in enumerate(LONGEST_FIRST) if name.startswith(start)), len(LONGEST_FIRST))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out long series unless `-m` names them; order what several processes share."""
+    if "long" not in config.getoption("markexpr"):
+        series = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=series)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    if "workerinput" in vars(config):
+        items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Units(LoadScopeScheduling):
+        """Gives out whole units, in the order of the tests."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return unit(nodeid.partition("::")[0])
+
+    config.option.loadscopereorder = False
+    return Units(config, log)

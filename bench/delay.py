@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mqframe import Admin, AsyncProducer, Message
-from mqframe.client.blocking_pull import BlockingPuller
+from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.store.reader import StoreReader
 
 BODY_BYTES = 256
@@ -74,7 +74,7 @@ def message() -> Message:
 def lateness(nameserver: str, count: int, due: Callable[[Any], int], seconds: float) -> list[int]:
     """Store time minus due time, ms, of each delivered message, once `count` are there."""
     end = time.monotonic() + seconds
-    with BlockingPuller(nameserver=nameserver) as puller:
+    with Puller(nameserver=nameserver) as puller:
         queues = puller.queues("delay")
         while sum(map(puller.max_offset, queues)) < count and time.monotonic() < end:
             time.sleep(0.5)

@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator
 
 from mqframe import Admin, AsyncProducer, Message, Producer
-from mqframe.client.blocking_pull import BlockingPuller
+from mqframe.client.consuming.puller.blocking_puller import Puller
 
 
 @contextlib.contextmanager
@@ -129,7 +129,7 @@ def cold(work: pathlib.Path) -> None:
 
         def reader() -> None:
             nonlocal read
-            with BlockingPuller(nameserver=nameserver, group="cold") as puller:
+            with Puller(nameserver=nameserver, group="cold") as puller:
                 for queue in puller.queues("cold"):
                     offset, end = puller.min_offset(queue), puller.max_offset(queue)
                     while offset < end and not stop.is_set():

@@ -26,9 +26,9 @@ from typing import Any
 import spark_kafka
 from compare_broker import free_ports
 
-from mqframe.core.ids import UniqueIds
-from mqframe.core.message import Message
-from mqframe.core.message_text import encode_elements
+from mqframe.core.messages.ids import UniqueIds
+from mqframe.core.messages.message import Message
+from mqframe.core.sending.encoding import encode_elements
 from mqframe.net.clock import SystemClock
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore

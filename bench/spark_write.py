@@ -49,7 +49,7 @@ def server(data: pathlib.Path) -> Iterator[str]:
 
 def stored(nameserver: str, topic: str) -> int:
     """How many messages `topic` holds."""
-    with Puller(nameserver) as puller:
+    with Puller(nameserver=nameserver) as puller:
         return sum(puller.max_offset(queue) - puller.min_offset(queue) for queue in puller.queues(topic))
 
 

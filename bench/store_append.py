@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from mqframe.core.batch import encode_element
-from mqframe.core.java_hash import java_hash
+from mqframe.core.messages.batch import encode_element
+from mqframe.core.messages.java_hash import java_hash
 from mqframe.net.clock import SystemClock
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore

@@ -8,13 +8,13 @@ from typing import Any, Final
 import attrs
 import msgspec
 
-from mqframe.cli.commands import BUILT_IN
+from mqframe.cli.built_in import COMMANDS
 from mqframe.cli.configuration import PROGRAMS, settings_class
-from mqframe.client.lite_pull_settings import LitePullSettings
-from mqframe.core.field_types import field_types, name_of
+from mqframe.client.consuming.lite_pull.settings import LitePullSettings
+from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.requests import REQUESTS
 
-PLUGIN_COMMANDS: Final = ("spark",)
+PLUGIN_COMMANDS: Final = ("schedule", "spark")
 """Commands of plugins in this repository; those that are installed are shown."""
 
 
@@ -37,6 +37,7 @@ def requests_page() -> str:
             _bodies(kind),
         )
         for code, kind in sorted(REQUESTS.items())
+        if kind.__module__.startswith("mqframe.")  # not those of plugins that happen to be imported
     ]
     return table(("code", "name", "what for", "header fields", "answer fields", "bodies"), rows)
 
@@ -47,7 +48,7 @@ def commands_page() -> str:
 
     group = _click(app)
     context = _context(group)
-    names = [*BUILT_IN, *(name for name in PLUGIN_COMMANDS if name in group.list_commands(context))]
+    names = [*COMMANDS, *(name for name in PLUGIN_COMMANDS if name in group.list_commands(context))]
     return "\n".join(_command(("mqframe", name), group.get_command(context, name)) for name in names)
 
 
@@ -66,11 +67,12 @@ def _section(name: str, cls: type[Any]) -> str:
             f"`{_default(field)}`",
             field.metadata["doc"],
             f"`{field.metadata['conf']}`" if field.metadata["conf"] else "",
+            "yes" if field.metadata["live"] else "",
         )
         for field in attrs.fields(cls)
     ]
-    heading = ("setting", "type", "default", "meaning", "in a broker.conf")
-    return f"## {name}\n\n{cls.__doc__}\n\n{table(heading, rows)}"
+    heading = ("setting", "type", "default", "meaning", "in a broker.conf", "live")
+    return f"## {name}\n\n`{cls.__name__}`: {cls.__doc__}\n\n{table(heading, rows)}"
 
 
 def _default(field: Any) -> str:

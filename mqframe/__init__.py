@@ -9,89 +9,105 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mqframe.broker.broker import Broker
-    from mqframe.broker.settings import BrokerSettings
-    from mqframe.client.admin import AsyncAdmin
-    from mqframe.client.batch_transaction_producer import (
-        AsyncBatchTransactionProducer,
-        BatchTransactionProducer,
+    from mqframe.broker.broker import Broker as Broker
+    from mqframe.broker.settings import BrokerSettings as BrokerSettings
+    from mqframe.client.admin.admin import AsyncAdmin as AsyncAdmin
+    from mqframe.client.admin.blocking_admin import Admin as Admin
+    from mqframe.client.consuming.lite_pull.blocking_consumer import LitePullConsumer as LitePullConsumer
+    from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer as AsyncLitePullConsumer
+    from mqframe.client.consuming.lite_pull.settings import LitePullSettings as LitePullSettings
+    from mqframe.client.consuming.puller.blocking_puller import Puller as Puller
+    from mqframe.client.consuming.puller.puller import AsyncPuller as AsyncPuller
+    from mqframe.client.consuming.push.blocking_consumer import PushConsumer as PushConsumer
+    from mqframe.client.consuming.push.consumer import AsyncPushConsumer as AsyncPushConsumer
+    from mqframe.client.consuming.push.listener import ListenerContext as ListenerContext
+    from mqframe.client.consuming.push.settings import ConsumerSettings as ConsumerSettings
+    from mqframe.client.consuming.simple.blocking_consumer import SimpleConsumer as SimpleConsumer
+    from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
+    from mqframe.client.sending.blocking_producer import Producer as Producer
+    from mqframe.client.sending.producer import AsyncProducer as AsyncProducer
+    from mqframe.client.settings import ClientSettings as ClientSettings
+    from mqframe.client.settings import ProducerSettings as ProducerSettings
+    from mqframe.client.transactions.batch_producer import (
+        AsyncBatchTransactionProducer as AsyncBatchTransactionProducer,
     )
-    from mqframe.client.blocking_admin import Admin
-    from mqframe.client.blocking_lite_pull_consumer import LitePullConsumer
-    from mqframe.client.blocking_producer import Producer
-    from mqframe.client.blocking_pull import BlockingPuller, Puller
-    from mqframe.client.blocking_push_consumer import PushConsumer
-    from mqframe.client.blocking_simple_consumer import SimpleConsumer
-    from mqframe.client.blocking_transaction_producer import Transaction, TransactionProducer
-    from mqframe.client.consumer_settings import ConsumerSettings
-    from mqframe.client.lite_pull_consumer import AsyncLitePullConsumer
-    from mqframe.client.lite_pull_settings import LitePullSettings
-    from mqframe.client.producer import AsyncProducer
-    from mqframe.client.pull import AsyncPuller
-    from mqframe.client.push_consumer import AsyncPushConsumer
-    from mqframe.client.settings import ClientSettings, ProducerSettings
-    from mqframe.client.simple_consumer import AsyncSimpleConsumer
-    from mqframe.client.transaction_listener import HalfMessage, TransactionListener, TransactionSendResult
-    from mqframe.client.transaction_producer import AsyncTransaction, AsyncTransactionProducer
-    from mqframe.client.transaction_record import DatabaseOutcome
-    from mqframe.core.consume_result import ConsumeResult
-    from mqframe.core.dead_letter_rules import DeadLetter
-    from mqframe.core.errors import (
-        AccessError,
-        AnswerError,
-        CallTimeout,
-        ClosedError,
-        ConnectError,
-        ConnectionLost,
-        FixError,
-        GiveUpError,
-        MessageError,
-        MqframeError,
-        PluginError,
-        ReceiptError,
-        Refusal,
-        RequestTimeout,
-        RetryError,
-        RouteError,
-        SettingError,
-        StoreError,
-        TlsError,
-        TooMuchInFlight,
+    from mqframe.client.transactions.blocking_batch_producer import (
+        BatchTransactionProducer as BatchTransactionProducer,
     )
-    from mqframe.core.half_batch import EndStatus, EndsUnfinished, PreparedHalf
-    from mqframe.core.message import Message, MessageQueue, ReceivedMessage, SendResult, SendStatus
-    from mqframe.core.message_choice import Sql
-    from mqframe.core.popped import PoppedMessage
-    from mqframe.core.pull import PullResult, PullStatus
-    from mqframe.core.request_reply import ReplyMessage, reply_to
-    from mqframe.core.topic_growth import TopicGrowth
-    from mqframe.core.transaction_outcome import TransactionOutcome
-    from mqframe.hooks.interfaces import (
-        AllocationStrategy,
-        ConsumeContext,
-        ConsumeHook,
-        Dispatcher,
-        Forbidden,
-        ForbiddenContext,
-        ForbiddenHook,
-        HookPort,
-        LogRange,
-        MessageFilter,
-        OffsetStore,
-        OffsetStoreContext,
-        QueueSelector,
-        ReadFrom,
-        RpcHook,
-        SendContext,
-        SendHook,
-    )
-    from mqframe.hooks.manager import PluginManager
-    from mqframe.hooks.specs import hookimpl
-    from mqframe.nameserver.server import NameServer
-    from mqframe.nameserver.settings import NameServerSettings
-    from mqframe.net.settings import NetSettings
-    from mqframe.store.reader import StoreReader
-    from mqframe.store.settings import StoreSettings
+    from mqframe.client.transactions.blocking_producer import TransactionProducer as TransactionProducer
+    from mqframe.client.transactions.listener import HalfMessage as HalfMessage
+    from mqframe.client.transactions.listener import TransactionListener as TransactionListener
+    from mqframe.client.transactions.listener import TransactionSendResult as TransactionSendResult
+    from mqframe.client.transactions.producer import AsyncTransactionProducer as AsyncTransactionProducer
+    from mqframe.client.transactions.record import DatabaseOutcome as DatabaseOutcome
+    from mqframe.client.transactions.sends import AsyncTransaction as AsyncTransaction
+    from mqframe.client.transactions.sends import Transaction as Transaction
+    from mqframe.core.cluster.queue_expansion import QueueExpansion as QueueExpansion
+    from mqframe.core.consuming.consume_result import ConsumeResult as ConsumeResult
+    from mqframe.core.consuming.group_config import CustomizedRetryPolicy as CustomizedRetryPolicy
+    from mqframe.core.consuming.group_config import ExponentialRetryPolicy as ExponentialRetryPolicy
+    from mqframe.core.consuming.group_config import GroupRetryPolicy as GroupRetryPolicy
+    from mqframe.core.consuming.group_config import SubscriptionGroupConfig as SubscriptionGroupConfig
+    from mqframe.core.consuming.pull import PullResult as PullResult
+    from mqframe.core.consuming.pull import PullStatus as PullStatus
+    from mqframe.core.errors import AccessError as AccessError
+    from mqframe.core.errors import AnswerError as AnswerError
+    from mqframe.core.errors import CallTimeout as CallTimeout
+    from mqframe.core.errors import ClosedError as ClosedError
+    from mqframe.core.errors import ConnectError as ConnectError
+    from mqframe.core.errors import ConnectionLost as ConnectionLost
+    from mqframe.core.errors import FixError as FixError
+    from mqframe.core.errors import GiveUpError as GiveUpError
+    from mqframe.core.errors import MessageError as MessageError
+    from mqframe.core.errors import MqframeError as MqframeError
+    from mqframe.core.errors import PluginError as PluginError
+    from mqframe.core.errors import ReceiptError as ReceiptError
+    from mqframe.core.errors import Refusal as Refusal
+    from mqframe.core.errors import RequestTimeout as RequestTimeout
+    from mqframe.core.errors import RetryError as RetryError
+    from mqframe.core.errors import RouteError as RouteError
+    from mqframe.core.errors import SettingError as SettingError
+    from mqframe.core.errors import StoreError as StoreError
+    from mqframe.core.errors import TlsError as TlsError
+    from mqframe.core.errors import TooMuchInFlight as TooMuchInFlight
+    from mqframe.core.filtering.filter_expression import Sql as Sql
+    from mqframe.core.messages.message import Message as Message
+    from mqframe.core.messages.message import MessageQueue as MessageQueue
+    from mqframe.core.messages.message import ReceivedMessage as ReceivedMessage
+    from mqframe.core.messages.message import SendResult as SendResult
+    from mqframe.core.messages.message import SendStatus as SendStatus
+    from mqframe.core.popping.popped import PoppedMessage as PoppedMessage
+    from mqframe.core.retry.dead_letters import DeadLetter as DeadLetter
+    from mqframe.core.sending.request_reply import ReplyMessage as ReplyMessage
+    from mqframe.core.sending.request_reply import reply_to as reply_to
+    from mqframe.core.transactions.half_batch import EndStatus as EndStatus
+    from mqframe.core.transactions.half_batch import EndsUnfinished as EndsUnfinished
+    from mqframe.core.transactions.half_batch import PreparedHalf as PreparedHalf
+    from mqframe.core.transactions.outcome import TransactionOutcome as TransactionOutcome
+    from mqframe.hooks.interfaces import AllocationStrategy as AllocationStrategy
+    from mqframe.hooks.interfaces import ConsumeContext as ConsumeContext
+    from mqframe.hooks.interfaces import ConsumeHook as ConsumeHook
+    from mqframe.hooks.interfaces import Dispatcher as Dispatcher
+    from mqframe.hooks.interfaces import Forbidden as Forbidden
+    from mqframe.hooks.interfaces import ForbiddenContext as ForbiddenContext
+    from mqframe.hooks.interfaces import ForbiddenHook as ForbiddenHook
+    from mqframe.hooks.interfaces import HookPort as HookPort
+    from mqframe.hooks.interfaces import LogRange as LogRange
+    from mqframe.hooks.interfaces import MessageFilter as MessageFilter
+    from mqframe.hooks.interfaces import OffsetStore as OffsetStore
+    from mqframe.hooks.interfaces import OffsetStoreContext as OffsetStoreContext
+    from mqframe.hooks.interfaces import QueueSelector as QueueSelector
+    from mqframe.hooks.interfaces import ReadFrom as ReadFrom
+    from mqframe.hooks.interfaces import RpcHook as RpcHook
+    from mqframe.hooks.interfaces import SendContext as SendContext
+    from mqframe.hooks.interfaces import SendHook as SendHook
+    from mqframe.hooks.manager import PluginManager as PluginManager
+    from mqframe.hooks.specs import hookimpl as hookimpl
+    from mqframe.nameserver.server import NameServer as NameServer
+    from mqframe.nameserver.settings import NameServerSettings as NameServerSettings
+    from mqframe.net.settings import NetSettings as NetSettings
+    from mqframe.store.reader import StoreReader as StoreReader
+    from mqframe.store.settings import StoreSettings as StoreSettings
 
 __version__ = "0.1.0"
 
@@ -110,37 +126,43 @@ _HOME = {
     for module, names in {
         "broker.broker": "Broker",
         "broker.settings": "BrokerSettings",
-        "client.admin": "AsyncAdmin",
-        "client.batch_transaction_producer": "AsyncBatchTransactionProducer BatchTransactionProducer",
-        "client.blocking_admin": "Admin",
-        "client.blocking_producer": "Producer",
-        "client.blocking_lite_pull_consumer": "LitePullConsumer",
-        "client.blocking_pull": "BlockingPuller Puller",
-        "client.blocking_push_consumer": "PushConsumer",
-        "client.blocking_simple_consumer": "SimpleConsumer",
-        "client.lite_pull_consumer": "AsyncLitePullConsumer",
-        "client.lite_pull_settings": "LitePullSettings",
-        "client.blocking_transaction_producer": "Transaction TransactionProducer",
-        "client.transaction_listener": "HalfMessage TransactionListener TransactionSendResult",
-        "client.transaction_producer": "AsyncTransaction AsyncTransactionProducer",
-        "client.transaction_record": "DatabaseOutcome",
-        "core.topic_growth": "TopicGrowth",
-        "core.transaction_outcome": "TransactionOutcome",
-        "client.producer": "AsyncProducer",
-        "client.pull": "AsyncPuller",
-        "client.consumer_settings": "ConsumerSettings",
-        "client.push_consumer": "AsyncPushConsumer",
+        "client.admin.admin": "AsyncAdmin",
+        "client.transactions.batch_producer": "AsyncBatchTransactionProducer",
+        "client.transactions.blocking_batch_producer": "BatchTransactionProducer",
+        "client.admin.blocking_admin": "Admin",
+        "client.sending.blocking_producer": "Producer",
+        "client.consuming.lite_pull.blocking_consumer": "LitePullConsumer",
+        "client.consuming.puller.blocking_puller": "Puller",
+        "client.consuming.push.blocking_consumer": "PushConsumer",
+        "client.consuming.simple.blocking_consumer": "SimpleConsumer",
+        "client.consuming.lite_pull.consumer": "AsyncLitePullConsumer",
+        "client.consuming.lite_pull.settings": "LitePullSettings",
+        "client.transactions.blocking_producer": "TransactionProducer",
+        "client.transactions.listener": "HalfMessage TransactionListener TransactionSendResult",
+        "client.transactions.producer": "AsyncTransactionProducer",
+        "client.transactions.sends": "AsyncTransaction Transaction",
+        "client.transactions.record": "DatabaseOutcome",
+        "core.cluster.queue_expansion": "QueueExpansion",
+        "core.transactions.outcome": "TransactionOutcome",
+        "client.sending.producer": "AsyncProducer",
+        "client.consuming.puller.puller": "AsyncPuller",
+        "client.consuming.push.settings": "ConsumerSettings",
+        "client.consuming.push.consumer": "AsyncPushConsumer",
+        "client.consuming.push.listener": "ListenerContext",
+        "core.consuming.group_config": (
+            "CustomizedRetryPolicy ExponentialRetryPolicy GroupRetryPolicy SubscriptionGroupConfig"
+        ),
         "client.settings": "ClientSettings ProducerSettings",
-        "client.simple_consumer": "AsyncSimpleConsumer",
-        "core.consume_result": "ConsumeResult",
-        "core.dead_letter_rules": "DeadLetter",
+        "client.consuming.simple.consumer": "AsyncSimpleConsumer",
+        "core.consuming.consume_result": "ConsumeResult",
+        "core.retry.dead_letters": "DeadLetter",
         "core.errors": _ERRORS,
-        "core.half_batch": "EndStatus EndsUnfinished PreparedHalf",
-        "core.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
-        "core.message_choice": "Sql",
-        "core.popped": "PoppedMessage",
-        "core.pull": "PullResult PullStatus",
-        "core.request_reply": "ReplyMessage reply_to",
+        "core.transactions.half_batch": "EndStatus EndsUnfinished PreparedHalf",
+        "core.messages.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
+        "core.filtering.filter_expression": "Sql",
+        "core.popping.popped": "PoppedMessage",
+        "core.consuming.pull": "PullResult PullStatus",
+        "core.sending.request_reply": "ReplyMessage reply_to",
         "hooks.interfaces": _INTERFACES,
         "hooks.manager": "PluginManager",
         "hooks.specs": "hookimpl",
@@ -153,100 +175,7 @@ _HOME = {
     for name in names.split()
 }
 
-__all__ = [
-    "AccessError",
-    "Admin",
-    "AllocationStrategy",
-    "AnswerError",
-    "AsyncAdmin",
-    "AsyncBatchTransactionProducer",
-    "AsyncLitePullConsumer",
-    "AsyncProducer",
-    "AsyncPuller",
-    "AsyncPushConsumer",
-    "AsyncSimpleConsumer",
-    "AsyncTransaction",
-    "AsyncTransactionProducer",
-    "BatchTransactionProducer",
-    "BlockingPuller",
-    "Broker",
-    "BrokerSettings",
-    "CallTimeout",
-    "ClientSettings",
-    "ClosedError",
-    "ConnectError",
-    "ConnectionLost",
-    "ConsumeContext",
-    "ConsumeHook",
-    "ConsumeResult",
-    "ConsumerSettings",
-    "DatabaseOutcome",
-    "DeadLetter",
-    "Dispatcher",
-    "EndStatus",
-    "EndsUnfinished",
-    "FixError",
-    "Forbidden",
-    "ForbiddenContext",
-    "ForbiddenHook",
-    "GiveUpError",
-    "HalfMessage",
-    "HookPort",
-    "LitePullConsumer",
-    "LitePullSettings",
-    "LogRange",
-    "Message",
-    "MessageError",
-    "MessageFilter",
-    "MessageQueue",
-    "MqframeError",
-    "NameServer",
-    "NameServerSettings",
-    "NetSettings",
-    "OffsetStore",
-    "OffsetStoreContext",
-    "PluginError",
-    "PluginManager",
-    "PoppedMessage",
-    "PreparedHalf",
-    "Producer",
-    "ProducerSettings",
-    "PullResult",
-    "PullStatus",
-    "Puller",
-    "PushConsumer",
-    "QueueSelector",
-    "ReadFrom",
-    "ReceiptError",
-    "ReceivedMessage",
-    "Refusal",
-    "ReplyMessage",
-    "RequestTimeout",
-    "RetryError",
-    "RouteError",
-    "RpcHook",
-    "SendContext",
-    "SendHook",
-    "SendResult",
-    "SendStatus",
-    "SettingError",
-    "SimpleConsumer",
-    "Sql",
-    "StoreError",
-    "StoreReader",
-    "StoreSettings",
-    "TlsError",
-    "TooMuchInFlight",
-    "TopicGrowth",
-    "Transaction",
-    "TransactionListener",
-    "TransactionOutcome",
-    "TransactionProducer",
-    "TransactionSendResult",
-    "__version__",
-    "hookimpl",
-    "reply_to",
-]
+__all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
@@ -259,4 +188,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
-from mqframe.core.frame import Frame, FrameDecoder, encode_frame
 from mqframe.core.requests import nameserver as ns
+from mqframe.core.requests.serving import Call, Handler, Reply
+from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
+from mqframe.net.peer_group import PeerEvents
+from mqframe.net.server import Server
+from mqframe.testing.manual_clock import ManualClock
 
 ROUTE = ns.GetRouteinfoByTopic
 CLUSTER = ns.GetBrokerClusterInfo
@@ -18,7 +24,7 @@ def run(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """Run a scenario that talks over loopback; a hang becomes an error."""
 
     async def bounded() -> Any:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             return await scenario()
 
     return asyncio.run(bounded())
@@ -59,3 +65,61 @@ class Raw:
             await self.writer.wait_closed()
         except OSError:
             return
+
+
+def echo(call: Call) -> Reply:
+    return Reply(0, ext=call.frame.ext, body=bytes(call.frame.body))
+
+
+@asynccontextmanager
+async def serving(handlers: Mapping[int, Handler], clock: ManualClock | None = None, **options: Any) -> Any:
+    settings = options.pop("settings", None)
+    options["events"] = PeerEvents(options.pop("turn_end", None), options.pop("on_close", None))
+    server = Server(handlers, clock or ManualClock(), settings, **options)
+    port = await server.start("127.0.0.1", 0)
+    raw = await Raw.open(port)
+    try:
+        yield server, raw, port
+    finally:
+        await raw.close()
+        await server.stop()
+
+
+class ServerThread:
+    """A server in a loop of its own thread."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.held: list[Call] = []
+        self.arrived = threading.Semaphore(0)
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
+        self.server = Server({ROUTE.CODE: self.echo, LIST.CODE: self.hold}, self.clock)
+        self.address = f"127.0.0.1:{self.run(self.server.start('127.0.0.1', 0))}"
+
+    def echo(self, call: Call) -> Reply:
+        return Reply(0, ext=call.frame.ext, body=bytes(call.frame.body))
+
+    def hold(self, call: Call) -> None:
+        self.held.append(call)
+        self.arrived.release()
+
+    def wait_held(self, count: int = 1) -> None:
+        for _ in range(count):
+            assert self.arrived.acquire(timeout=120)
+
+    def run(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(120)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        async def inside() -> Any:
+            return function(*arguments)
+
+        return self.run(inside())
+
+    def close(self) -> None:
+        self.run(self.server.stop())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from mqframe.core.frame import Frame
-from mqframe.core.pop_handle import (
+from mqframe.core.popping.receipt_handle import (
     ReceiptHandle,
     parse_message_offsets,
     parse_start_offsets,
     retry_mark,
 )
-from mqframe.core.record import decode_records
+from mqframe.core.requests.consumers import QueryConsumerOffset
 from mqframe.core.requests.pop import AckMessage, ChangeInvisibleTime, PopMessage
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.frame import Frame
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+"""Properties of a message that has no others."""
 
 
 def pop_request(topic: str = "t", **fields: Any) -> PopMessage:
@@ -87,3 +91,23 @@ def popped(answer: Frame, topic: str = "t", group: str = "g") -> list[Popped]:
         found.append(Popped(message, handle, topic, group))
     assert len(found) == sum(map(len, offsets.values()))
     return found
+
+
+async def send(world: Any, *bodies: bytes, topic: str = "t", properties: str = KEY, **fields: Any) -> None:
+    """Send `bodies`, one after the other."""
+    for body in bodies:
+        await world.talker.ok_send(topic, properties, body=body, **fields)
+
+
+async def pop(world: Any, **fields: Any) -> list[Popped]:
+    """The messages of one pop; `fields`: those of `pop_request`."""
+    return popped(await world.talker.invoke(pop_request(**fields)), group=fields.get("consumer_group", "g"))
+
+
+async def committed(world: Any, topic: str = "t", queue_id: int = 0, group: str = "g") -> int | None:
+    """Where `group` is in a queue; `None` where the broker knows nothing."""
+    request = QueryConsumerOffset(
+        consumer_group=group, topic=topic, queue_id=queue_id, set_zero_if_not_found=False
+    )
+    answer = await world.talker.invoke(request)
+    return int(answer.ext["offset"]) if answer.code == 0 else None

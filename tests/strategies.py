@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from mqframe.core.codes import LANGUAGES
-from mqframe.core.frame import Frame, HeaderForm
+from mqframe.core.wire.frame import Frame, HeaderForm
 
 ints = st.integers(-(2**31), 2**31 - 1)
 longs = st.integers(-(2**63), 2**63 - 1)

@@ -1,7 +1,11 @@
 """How the code is laid out: what may import what, how long things may be, and that all is documented."""
 
 import ast
+import re
+import subprocess
+import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +13,12 @@ ROOT = Path(__file__).parents[1]
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 INTERFACE_METHODS_MAX = 9
+FOLDER_FILES_MAX = 25
+GENERATED = "\n\nGenerated from"
+"""In the docstring of a module that a script has written."""
 BAD_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
+
+LEAST_REQUEST_CODE = 10
 
 RATCHET = tomllib.loads((ROOT / "tests/house_ratchet.toml").read_text())
 
@@ -22,12 +31,38 @@ LEVELS["net"] = LEVELS["store"] = LEVELS["replication"] = LEVELS["hooks"] | {"ne
 for _name in ("nameserver", "broker", "client"):
     LEVELS[_name] = LEVELS["net"] | {_name}
 LEVELS["testing"] = LEVELS["net"] | {"nameserver", "broker", "client", "testing"}
-LEVELS["cli"] = LEVELS["testing"] | {"cli"}
+LEVELS["cli"] = LEVELS["testing"] | {"cli", "__init__"}
 LEVELS["__init__"] = LEVELS["net"] | {"nameserver", "broker", "client"}
 LEVELS["__main__"] = LEVELS["cli"]
 """What each part of the kernel may import:
 
 cli → broker, nameserver, client → net, replication, store → hooks → core."""
+
+FLOORS: dict[str, list[set[str]]] = {
+    "net": [
+        {"addresses", "busy_poll", "clock", "settings"},
+        {"endpoint", "deadlines"},
+        {"connection", "send_buffer"},
+        {"peer_group", "tls"},
+        {"async_peer", "blocking_peer"},
+        {"idle_reader"},
+        {"blocking", "client", "server"},
+    ],
+    "store": [
+        {"incoming", "settings"},
+        {"files"},
+        {"index", "log", "queues", "timer"},
+        {"message_files"},
+        {"appending", "reading"},
+        {"following", "upkeep"},
+        {"message_store", "reader"},
+    ],
+}
+"""Rooms and files of a part, lowest first: each imports what lies lower, and a room its own files."""
+
+CONSTRUCTOR_THINGS_MAX = 5
+"""What a constructor may take besides `self`: more shows that a class does too much, or that things that
+belong together travel apart. Whoever takes more now is listed, with a number that only ever shrinks."""
 
 IMPURE = {
     "asyncio",
@@ -46,6 +81,7 @@ IMPURE = {
     "tempfile",
     "threading",
     "time",
+    "uuid",
 }
 """What `core` may not know: clock, chance and the outer world are handed in."""
 
@@ -96,7 +132,10 @@ def parts_of(module: str, names: list[str]) -> set[str]:
     words = module.split(".")
     if words[0] != "mqframe":
         return set()
-    return {words[1]} if len(words) > 1 else {name for name in names if name in LEVELS}
+    if len(words) > 1:
+        return {words[1]}
+    # What the package itself exports brings all of it along.
+    return {name if name in LEVELS else "__init__" for name in names if not name.startswith("__")}
 
 
 def none(wrong: list[str]) -> None:
@@ -114,6 +153,42 @@ def test_arrows_go_one_way() -> None:
     none(wrong)
 
 
+def test_floors_of_a_part_import_downwards() -> None:
+    wrong = []
+    for part, floors in FLOORS.items():
+        levels = {room: level for level, rooms in enumerate(floors) for room in rooms}
+        for path in sorted((ROOT / "mqframe" / part).rglob("*.py")):
+            room = path.relative_to(ROOT / "mqframe" / part).parts[0].removesuffix(".py")
+            if room == "__init__":
+                continue
+            if room not in levels:
+                wrong.append(f"{place(path)}: FLOORS does not say where mqframe.{part}.{room} is")
+                continue
+            for module, names, line in imports(path):
+                words = module.split(".")
+                if words[:2] != ["mqframe", part]:
+                    continue
+                wrong += [
+                    f"{place(path, line)}: mqframe.{part}.{room} imports {target}"
+                    for target in (words[2:3] or names)
+                    if target != room and levels.get(target, len(floors)) >= levels[room]
+                ]
+    none(wrong)
+
+
+def test_constructors_take_few_things() -> None:
+    allowed = RATCHET["constructors"]
+    wide = {}
+    for path in kernel():
+        for name, node in functions(tree_of(path)):
+            given = node.args
+            count = len(given.posonlyargs + given.args + given.kwonlyargs) - 1
+            if name.endswith("__init__") and count > CONSTRUCTOR_THINGS_MAX:
+                wide[f"{path.relative_to(ROOT).as_posix()}:{name}"] = count
+    none([f"{key} takes {count} things" for key, count in wide.items() if count > allowed.get(key, 0)])
+    none([f"house_ratchet.toml: {key} is no longer needed" for key in allowed if key not in wide])
+
+
 def test_core_is_pure() -> None:
     wrong = [
         f"{place(path, line)}: core imports {module}"
@@ -129,12 +204,28 @@ def test_plugins_import_public_names_only() -> None:
     wrong = []
     for path in plugin_sources() + plugin_tests():
         may = PLUGIN_MAY_IMPORT + (("mqframe.testing",) if path in plugin_tests() else ())
-        for module, _, line in imports(path):
-            ours = module == "mqframe" or any(module == name or module.startswith(name + ".") for name in may)
-            key = f"{path.relative_to(ROOT).as_posix()}:{module}"
-            if module.partition(".")[0] == "mqframe" and not ours and key not in RATCHET["plugin_imports"]:
-                wrong.append(f"{place(path, line)}: a plugin imports {module}")
+        for module, names, line in imports(path):
+            parts = (
+                [f"mqframe.{name}" for name in names if name in LEVELS] if module == "mqframe" else [module]
+            )
+            for found in parts:
+                ours = any(found == name or found.startswith(name + ".") for name in may)
+                key = f"{path.relative_to(ROOT).as_posix()}:{found}"
+                if found.partition(".")[0] == "mqframe" and not ours and key not in RATCHET["plugin_imports"]:
+                    wrong.append(f"{place(path, line)}: a plugin imports {found}")
     none(wrong)
+    used = {
+        f"{path.relative_to(ROOT).as_posix()}:{module}"
+        for path in plugin_sources() + plugin_tests()
+        for module, _, _ in imports(path)
+    }
+    none(
+        [
+            f"house_ratchet.toml: {key} is no longer needed"
+            for key in RATCHET["plugin_imports"]
+            if key not in used
+        ]
+    )
 
 
 def test_nobody_imports_private_names_of_others() -> None:
@@ -151,7 +242,11 @@ def test_nobody_imports_private_names_of_others() -> None:
 def test_files_are_short() -> None:
     allowed = RATCHET["files"]
     lengths = {path: len(path.read_text("utf-8").splitlines()) for path in kernel() + plugin_sources()}
-    long = {path.relative_to(ROOT).as_posix(): n for path, n in lengths.items() if n > FILE_LINES_MAX}
+    long = {
+        path.relative_to(ROOT).as_posix(): n
+        for path, n in lengths.items()
+        if n > FILE_LINES_MAX and GENERATED not in (ast.get_docstring(tree_of(path)) or "")
+    }
     none([f"{name}:{n} lines" for name, n in long.items() if name not in allowed])
     none([f"house_ratchet.toml: {name} is no longer needed" for name in allowed if name not in long])
 
@@ -181,6 +276,98 @@ def test_functions_are_short() -> None:
                 )
     none([text for key, text in long.items() if key not in allowed])
     none([f"house_ratchet.toml: {key} is no longer needed" for key in allowed if key not in long])
+
+
+def test_folders_are_small() -> None:
+    counts = Counter(path.parent for path in kernel() + plugin_sources())
+    none([f"{place(folder, 0)} {n} files" for folder, n in counts.items() if n > FOLDER_FILES_MAX])
+
+
+def test_no_two_rooms_of_a_floor_import_each_other() -> None:
+    """Also for types alone. What lies in no room (errors, clock, settings) is for all."""
+    found: dict[tuple[Path, str, str], str] = {}
+    for path in kernel() + plugin_sources():
+        root = (
+            ROOT
+            if path.is_relative_to(ROOT / "mqframe")
+            else next(p for p in path.parents if p.name == "src")
+        )
+        parts = path.relative_to(root).parts
+        floor = root.joinpath(*parts[: 2 if root == ROOT else 1])
+        inside = path.relative_to(floor).parts if path.is_relative_to(floor) else ()
+        if len(inside) < 2:
+            continue
+        for module, names, line in imports(path):
+            words = module.split(".")
+            above = floor.relative_to(root).parts
+            if tuple(words[: len(above)]) != above:
+                continue
+            for room in words[len(above) : len(above) + 1] or names:
+                if room != inside[0] and (floor / room).is_dir():
+                    found.setdefault((floor, inside[0], room), place(path, line))
+    none(
+        [
+            f"{where}: {floor.name}.{room} imports {other}, which imports it at {found[floor, other, room]}"
+            for (floor, room, other), where in found.items()
+            if (floor, other, room) in found and room < other
+        ]
+    )
+
+
+def has_logic(path: Path) -> bool:
+    """Whether a function in `path` does anything; what a script writes is tested where its pattern is."""
+    tree = tree_of(path)
+    if GENERATED in (ast.get_docstring(tree) or ""):
+        return False
+    return any(
+        not isinstance(statement, ast.Pass | ast.Expr)
+        or (isinstance(statement, ast.Expr) and not is_text(statement))
+        for _, function in functions(tree)
+        for statement in function.body
+    )
+
+
+def is_text(statement: ast.Expr) -> bool:
+    """A docstring, or the `...` of a declaration."""
+    return isinstance(statement.value, ast.Constant)
+
+
+def mirrors_of(path: Path) -> list[Path]:
+    """Where the tests of a source file are: in the file of its name; those of a package anywhere beside."""
+    if path.is_relative_to(ROOT / "mqframe"):
+        folder, inside = ROOT / "tests", path.relative_to(ROOT / "mqframe")
+    else:
+        source = next(parent for parent in path.parents if parent.name == "src")
+        folder, inside = source.parent / "tests", Path(*path.relative_to(source).parts[1:])
+    if path.name == "__init__.py":
+        return sorted((folder / inside).parent.glob("test_*.py"))
+    mirror = folder / inside.with_name(f"test_{path.name.lstrip('_')}")
+    return [mirror] if mirror.exists() else []
+
+
+def holds_tests(path: Path) -> bool:
+    return any(name.rpartition(".")[2].startswith("test") for name, _ in functions(tree_of(path))) or any(
+        isinstance(node, ast.Assign)
+        and any(isinstance(t, ast.Name) and t.id.startswith("Test") for t in node.targets)
+        for node in tree_of(path).body
+    )
+
+
+def test_every_file_with_logic_has_tests_of_its_own() -> None:
+    allowed = set(RATCHET["without_tests"]["files"])
+    without = {
+        path.relative_to(ROOT).as_posix()
+        for path in kernel() + plugin_sources()
+        if has_logic(path) and not any(holds_tests(test) for test in mirrors_of(path))
+    }
+    none([f"{name}:1: no test file of its name" for name in sorted(without - allowed)])
+    none([f"house_ratchet.toml: {name} is no longer needed" for name in sorted(allowed - without)])
+
+
+def test_generated_files_are_what_their_script_writes() -> None:
+    command = [sys.executable, str(ROOT / "tools/generate_sync_api.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_files_are_called_after_what_they_hold() -> None:
@@ -237,3 +424,94 @@ def documented(node: ast.Call) -> bool:
         keyword.arg == "doc" and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
         for keyword in node.keywords
     )
+
+
+def test_requests_are_served_by_their_classes() -> None:
+    """`@serves(SendMessage)`, not a table {10: …}: a search for the class finds who serves it."""
+    wrong = []
+    for path in kernel() + plugin_sources() + sorted((ROOT / "tests").rglob("*.py")) + plugin_tests():
+        for node in ast.walk(tree_of(path)):
+            if called_method(node, "serve") and any(
+                map(is_code, [*node.args, *(k.value for k in node.keywords)])
+            ):
+                wrong.append(f"{place(path, node.lineno)}: serves a request by its number")
+            elif isinstance(node, ast.Assign) and any(
+                isinstance(each, ast.Subscript) and is_code(each.slice) and is_handler(node.value)
+                for each in node.targets
+            ):
+                wrong.append(f"{place(path, node.lineno)}: a handler is entered by its number")
+            elif isinstance(node, ast.Dict) and any(map(is_code, node.keys)) and maps_to_handlers(node):
+                wrong.append(f"{place(path, node.lineno)}: a table of handlers by numbers")
+    none(wrong)
+
+
+def test_the_store_knows_no_answers() -> None:
+    """It raises its own errors; `core.requests.failures` says what a caller is answered."""
+    answers = {"Refusal", "ResponseCode"}
+    wrong = []
+    for path in sorted((ROOT / "mqframe/store").rglob("*.py")):
+        for _, names, line in imports(path):
+            wrong += [
+                f"{place(path, line)}: the store imports {name}" for name in answers.intersection(names)
+            ]
+        wrong += [
+            f"{place(path, node.lineno)}: the store uses {node.attr}"
+            for node in ast.walk(tree_of(path))
+            if isinstance(node, ast.Attribute) and node.attr in answers
+        ]
+    none(wrong)
+
+
+def test_handlers_take_the_classes_that_they_are_marked_with() -> None:
+    wrong = []
+    for path in kernel() + plugin_sources():
+        for name, node in functions(tree_of(path)):
+            kinds = [arg for mark in node.decorator_list if called(mark, "serves") for arg in mark.args]
+            if kinds and [arg.arg for arg in node.args.args if arg.arg != "self"] != ["fields", "call"]:
+                wrong.append(f"{place(path, node.lineno)}: {name} is to take fields and call")
+            elif len(kinds) == 1:
+                fields = next(arg for arg in node.args.args if arg.arg == "fields")
+                if fields.annotation is None or ast.dump(fields.annotation) != ast.dump(kinds[0]):
+                    wrong.append(f"{place(path, node.lineno)}: {name} serves another class than it takes")
+    none(wrong)
+
+
+def is_code(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value >= LEAST_REQUEST_CODE
+
+
+def maps_to_handlers(table: ast.Dict) -> bool:
+    """Whether the values are methods or functions."""
+    return bool(table.values) and all(map(is_handler, table.values))
+
+
+def is_handler(value: ast.expr) -> bool:
+    """Whether `value` looks like a method or function: `self._x`, `name`, a lambda."""
+    if isinstance(value, ast.Attribute):
+        return isinstance(value.value, ast.Name) and value.value.id == "self"
+    return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id.islower())
+
+
+def called_method(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
+
+
+def test_the_kernel_imports_no_plugin() -> None:
+    packages = {
+        path.name for folder in (ROOT / "plugins").glob("*/src") for path in folder.iterdir() if path.is_dir()
+    }
+    assert "mqframe_spark" in packages
+    wrong = []
+    for path in kernel():
+        named = [(module, line) for module, _, line in imports(path)]
+        named += [
+            (node.value, node.lineno)
+            for node in ast.walk(tree_of(path))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+        wrong += [
+            f"{place(path, line)}: the kernel imports {name}"
+            for name, line in named
+            if re.split(r"[.:]", name, maxsplit=1)[0] in packages
+        ]
+    none(wrong)

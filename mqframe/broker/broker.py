@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
-from mqframe.broker.part import Part
-from mqframe.broker.registration import Registration
+from mqframe.broker.assembly import make_parts
+from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.service import BrokerPart
+from mqframe.broker.services import followers_of_arrivals, make_services
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
-from mqframe.broker.wiring import make_parts
-from mqframe.core.meter import SAMPLE_SECONDS
-from mqframe.hooks.manager import PluginManager, default_manager
+from mqframe.core.errors import PluginError
+from mqframe.core.measuring.meter import SAMPLE_SECONDS
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Handler, handlers_of
+from mqframe.hooks.interfaces import BrokerPort
+from mqframe.hooks.isolate import hook_name
+from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
-from mqframe.net.call import Handler
 from mqframe.net.client import Client
 from mqframe.net.clock import Every, LoopClock
-from mqframe.net.peer import Peer
+from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
 from mqframe.store.message_store import MessageStore
@@ -28,10 +32,10 @@ log = get_logger("broker")
 class Broker:
     """Serves producers and consumers; all its state belongs to the loop that it is started in.
 
-    Making one opens and recovers the store; `start` makes it reachable. `plugins`: where the dispatchers and
-    RPC hooks that the settings name come from; `plugin_options`: their options, by name of the plugin. Raises
-    `StoreError`, `PluginError`, and `SettingError` for bad options and for an advertised host that has no
-    address.
+    Making one opens and recovers the store; `start` makes it reachable. `plugins`: where its services,
+    and the dispatchers and RPC hooks that the settings name, come from; `plugin_options`: their options, by
+    name of the plugin. Raises `StoreError`, `PluginError`, and `SettingError` for bad options and for an
+    advertised host that has no address.
     """
 
     def __init__(
@@ -45,37 +49,50 @@ class Broker:
     ) -> None:
         self._settings = settings
         self._clock = clock
-        manager = plugins or (default_manager() if settings.dispatchers or settings.rpc_hooks else None)
-        tables = plugin_options
-        self._dispatchers = manager.create_all("dispatcher", settings.dispatchers, tables) if manager else ()
-        hooks = manager.create_all("rpc_hook", settings.rpc_hooks, tables) if manager else ()
-        self._state = state = BrokerState(
-            settings, store_settings, clock, self._arrived, self._stored, plugins
-        )
+        plugins = plugins or PluginManager()
+        self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers, plugin_options)
+        hooks = plugins.create_all("rpc_hook", settings.rpc_hooks, plugin_options)
+        self._state = state = BrokerState(settings, store_settings, clock, self._arrived, plugins)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
-        self._registration = Registration(self._client, clock, state.live, state.identity, state.topics)
-        self._parts = make_parts(state, self._registration)
-        # Most parts do not care for arrivals, which come with every message.
-        self._listeners = [part.arrived for part in self._parts if type(part).arrived is not Part.arrived]
-        handlers: dict[int, Handler] = {}
-        for part in self._parts:
-            handlers |= part.handlers()
-        self._server = Server(
-            handlers, clock, net, rpc_hooks=hooks, turn_end=self._end_turn, on_close=self._connection_closed
+        self._registration = NameServerRegistration(
+            self._client, clock, state.live, state.identity, state.topics
         )
+        try:
+            services = make_services(state, settings, plugin_options or {})
+            self._parts = [*services, *make_parts(state, self._registration, services)]
+            # Most messages are of topics that only readers wait for.
+            self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
+            events = PeerEvents(self._end_turn, self._connection_closed)
+            self._server = Server(self._handlers(), clock, net, rpc_hooks=hooks, events=events)
+        except BaseException:
+            # Whoever mends the settings makes another broker, in this process perhaps.
+            self._keeper.close()
+            self._store.abandon()
+            raise
+        self._own_parts = [part for part in self._parts if isinstance(part, BrokerPart)]
         self._timers: list[Every] = []
-        self._dispatch_due = False
 
     @property
     def address(self) -> str:
-        """What clients are told, "host:port"; known once started."""
+        """The address that clients use, "host:port"; known once started."""
         return self._identity.address
 
     @property
     def store(self) -> MessageStore:
         """Where the messages are."""
         return self._store
+
+    @property
+    def service_port(self) -> BrokerPort:
+        """What services are handed."""
+        return self._state
+
+    def _handlers(self) -> dict[int, Handler]:
+        try:
+            return handlers_of(*(each for part in self._parts for each in part.serving()))
+        except ValueError as problem:
+            raise PluginError(f"broker services do not go together: {problem}") from problem
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
@@ -95,7 +112,7 @@ class Broker:
         self._keeper.save_tables()
         self._store.start()
         for dispatcher in self._dispatchers:
-            self._store.follow(dispatcher)
+            self._store.follow(dispatcher, settings.name)
         for part in self._parts:
             await part.start()
         port = await self._server.start(settings.host, settings.port)
@@ -121,10 +138,14 @@ class Broker:
         for timer in self._timers:
             timer.stop()
         await self._registration.stop()
-        self._state.polling.wake_all()
+        for own in self._own_parts:
+            own.answer_waiting()
         await self._server.stop()
         for part in reversed(self._parts):
-            await part.stop()
+            try:
+                await part.stop()
+            except Exception:  # isolation boundary: the rest is to stop in good order
+                log.exception("service failed to stop", service=hook_name(part))
         await self._client.close()
         await self._save()
         self._keeper.close()
@@ -132,7 +153,7 @@ class Broker:
         log.info("broker stopped", name=self._settings.name)
 
     async def abandon(self) -> None:
-        """Stop as a killed process would: nothing is saved or flushed, nobody is told. For tests."""
+        """Stop as a killed process would: nothing is saved or flushed, no name server notified. For tests."""
         for timer in self._timers:
             timer.stop()
         for part in self._parts:
@@ -152,30 +173,23 @@ class Broker:
         await self._keeper.save_rest()
 
     def _end_turn(self) -> None:
-        """Before the answers of a turn leave, what they say of topics and groups is saved.
+        """Before the answers to one read of a connection leave, what they say of topics and groups is saved.
 
-        Queues and index follow while the answers are on their way; no later request is served before them.
+        Queues and index follow in the loop's next turn, while the answers are on their way. What the loop has
+        read of other connections by now is served before that, and does not see these messages yet; pulls
+        that are held are answered as the messages arrive.
         """
         if self._keeper.has_unsaved_tables:
             self._keeper.save_tables()
         if not self._registration.is_current:
             self._registration.topics_changed()
         if self._store.undispatched:
-            self._stored()
-
-    def _stored(self) -> None:
-        if not self._dispatch_due:
-            self._dispatch_due = True
-            asyncio.get_running_loop().call_soon(self._dispatch)
-
-    def _dispatch(self) -> None:
-        self._dispatch_due = False
-        self._store.dispatch()
+            self._store.dispatch_soon()
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: list[int]) -> None:
-        for tell in self._listeners:
-            tell(topic, queue_id, max_offset, codes)
+        for follow in self._followers_by_topic.get(topic, self._followers):
+            follow(topic, queue_id, max_offset, codes)
 
     def _connection_closed(self, peer: Peer) -> None:
-        for part in self._parts:
+        for part in self._own_parts:
             part.connection_closed(peer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqframe.core.codes import PERM_READ, PERM_WRITE
-from mqframe.core.settings import at_least, one_of, setting, settings, within
+from mqframe.core.config.settings import at_least, one_of, setting, settings, within
 
 
 @settings("broker")
@@ -30,12 +30,13 @@ class BrokerSettings:
         doc="what may be done here: 4 read, 2 write, 6 both",
         check=within(0, 7),
         conf="brokerPermission",
+        live=True,
     )
     auto_create_topics: bool = setting(
-        True, doc="make a topic when a message for it arrives", conf="autoCreateTopicEnable"
+        True, doc="make a topic when a message for it arrives", conf="autoCreateTopicEnable", live=True
     )
     auto_create_groups: bool = setting(
-        True, doc="make a consumer group when a member arrives", conf="autoCreateSubscriptionGroup"
+        True, doc="make a consumer group when a member arrives", conf="autoCreateSubscriptionGroup", live=True
     )
     default_topic_queues: int = setting(
         8,
@@ -49,6 +50,7 @@ class BrokerSettings:
         True,
         doc="let senders take back messages that wait for a given time",
         conf="recallMessageEnable",
+        live=True,
     )
     trace_topic: bool = setting(
         False, doc="make the topic that clients trace into at the start", conf="traceTopicEnable"
@@ -57,36 +59,45 @@ class BrokerSettings:
         True,
         doc="keep reset offsets and hand them out with the next pull, instead of telling members",
         conf="useServerSideResetOffset",
+        live=True,
     )
     long_polling: bool = setting(
-        True, doc="hold a pull that finds nothing as long as it asks for", conf="longPollingEnable"
+        True, doc="hold a pull that finds nothing as long as it asks for", conf="longPollingEnable", live=True
     )
     short_polling_ms: int = setting(
-        1000, doc="hold it for this long otherwise, ms", check=at_least(1), conf="shortPollingTimeMills"
+        1000,
+        doc="hold it for this long otherwise, ms",
+        check=at_least(1),
+        conf="shortPollingTimeMills",
+        live=True,
     )
     pull_messages_max: int = setting(
         32,
         doc="most messages of one pull near the end of the log",
         check=at_least(1),
         conf="maxTransferCountOnMessageInMemory",
+        live=True,
     )
     pull_bytes_max: int = setting(
         256 * 1024,
         doc="most bytes of one pull near the end of the log",
         check=at_least(1),
         conf="maxTransferBytesOnMessageInMemory",
+        live=True,
     )
     cold_pull_messages_max: int = setting(
         8,
         doc="most messages of one pull far behind the end of the log",
         check=at_least(1),
         conf="maxTransferCountOnMessageInDisk",
+        live=True,
     )
     cold_pull_bytes_max: int = setting(
         64 * 1024,
         doc="most bytes of one pull far behind the end of the log",
         check=at_least(1),
         conf="maxTransferBytesOnMessageInDisk",
+        live=True,
     )
     bulk_pull_messages_max: int = setting(
         4096,
@@ -94,24 +105,28 @@ class BrokerSettings:
         "wherever they lie in the log",
         check=at_least(1),
         conf="maxTransferCountOnBulkPull",
+        live=True,
     )
     bulk_pull_bytes_max: int = setting(
         256 * 1024,
         doc="most bytes of one pull of such a reader; others wait while it is read",
         check=within(1, 4 << 20),
         conf="maxTransferBytesOnBulkPull",
+        live=True,
     )
     send_wait_ms: int = setting(
         200,
         doc="a send that waited longer since it was read is refused as busy, ms",
         check=at_least(1),
         conf="waitTimeMillsInSendQueue",
+        live=True,
     )
     pull_wait_ms: int = setting(
         5000,
         doc="a pull that waited longer since it was read is refused as busy, ms",
         check=at_least(1),
         conf="waitTimeMillsInPullQueue",
+        live=True,
     )
     register_interval_ms: int = setting(
         30_000,
@@ -120,7 +135,11 @@ class BrokerSettings:
         conf="registerNameServerPeriod",
     )
     register_timeout_ms: int = setting(
-        3000, doc="longest wait for a name server, ms", check=at_least(1), conf="registerBrokerTimeoutMills"
+        3000,
+        doc="longest wait for a name server, ms",
+        check=at_least(1),
+        conf="registerBrokerTimeoutMills",
+        live=True,
     )
     offsets_save_interval_ms: int = setting(
         5000,
@@ -133,21 +152,28 @@ class BrokerSettings:
         doc="a client without heartbeat for so long is gone, ms",
         check=at_least(1),
         conf="channelExpiredTimeout",
+        live=True,
     )
     query_messages_max: int = setting(
-        32, doc="most messages of a look-up by unique key", check=at_least(1), conf="defaultQueryMaxNum"
+        32,
+        doc="most messages of a look-up by unique key",
+        check=at_least(1),
+        conf="defaultQueryMaxNum",
+        live=True,
     )
     transaction_timeout_ms: int = setting(
         6000,
         doc="age at which a half message is checked first, ms",
         check=at_least(0),
         conf="transactionTimeOut",
+        live=True,
     )
     transaction_check_max: int = setting(
         15,
         doc="a half message that was checked so often is discarded, count",
         check=at_least(1),
         conf="transactionCheckMax",
+        live=True,
     )
     transaction_check_interval_ms: int = setting(
         30_000,
@@ -156,27 +182,34 @@ class BrokerSettings:
         conf="transactionCheckInterval",
     )
     reject_transactions: bool = setting(
-        False, doc="refuse transactional messages", conf="rejectTransactionMessage"
+        False, doc="refuse transactional messages", conf="rejectTransactionMessage", live=True
     )
     pop_retry_percent: int = setting(
         20,
         doc="of 100 pops, so many look for messages to be tried again first, the others last",
         check=within(0, 100),
         conf="popFromRetryProbability",
+        live=True,
     )
     pop_retry_topic_v2: bool = setting(
         False,
         doc="popped messages to be tried again go to %RETRY%group+topic, not to %RETRY%group_topic",
         conf="enableRetryTopicV2",
+        live=True,
     )
     pop_waiting_max: int = setting(
-        100_000, doc="most pops that wait for messages", check=at_least(1), conf="maxPopPollingSize"
+        100_000,
+        doc="most pops that wait for messages",
+        check=at_least(1),
+        conf="maxPopPollingSize",
+        live=True,
     )
     pop_waiting_queue_max: int = setting(
         1024,
         doc="most pops of one group that wait at one queue, or at any of a topic",
         check=at_least(1),
         conf="popPollingSize",
+        live=True,
     )
     pop_stay_ms: int = setting(
         10_000,
@@ -189,38 +222,48 @@ class BrokerSettings:
         doc="most messages of one queue that a group may have popped and not acknowledged",
         check=at_least(1),
         conf="popInflightMessageThreshold",
+        live=True,
     )
     pop_check_points_max: int = setting(
         200_000,
         doc="most pops kept in memory while messages of them are out; the timer keeps the others",
         check=at_least(1),
         conf="popCkMaxBufferSize",
+        live=True,
     )
     request_mode: str = setting(
         "PULL",
         doc="how groups of which nothing was said read: PULL or POP",
         check=one_of("PULL", "POP"),
         conf="defaultMessageRequestMode",
+        live=True,
     )
     pop_share_queues: int = setting(
         -1,
         doc="with how many further members each shares its queues when POP is the default; -1: with all",
         check=at_least(-1),
         conf="defaultPopShareQueueNum",
+        live=True,
     )
     property_filter: bool = setting(
         True,
         doc="let consumers choose messages by expressions over properties",
         conf="enablePropertyFilter",
+        live=True,
     )
     store_replies: bool = setting(
-        True, doc="store replies to requests, too, in the reply topic", conf="storeReplyMessageEnable"
+        True,
+        doc="store replies to requests, too, in the reply topic",
+        conf="storeReplyMessageEnable",
+        live=True,
     )
     vip_port: bool = setting(True, doc="listen on port - 2 as well, where some clients send to")
     dispatchers: tuple[str, ...] = setting((), doc="dispatcher plugins that follow the log")
+    services: tuple[str, ...] = setting((), doc="broker service plugins, besides the broker's own services")
     dispatcher_lag_warn_seconds: int = setting(
         600,
         doc="a dispatcher whose oldest message has waited so long is warned of, s; 0: never",
         check=at_least(0),
+        live=True,
     )
     rpc_hooks: tuple[str, ...] = setting((), doc="RPC hook plugins around every request")

@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from mqframe.broker.config_keeper import ConfigKeeper
-from mqframe.broker.filters import Filters
-from mqframe.broker.identity import Identity
-from mqframe.broker.inlet import Inlet
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.long_polling import LongPolling
+from mqframe.broker.consuming.admission import ReadAdmission
+from mqframe.broker.consuming.filters import Filters
+from mqframe.broker.due_task import DueTask
+from mqframe.broker.log_reader import LogReader
+from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.sending.targets import SendTargets
 from mqframe.broker.settings import BrokerSettings
-from mqframe.broker.statistics import Statistics
-from mqframe.core.bodies import (
-    ConsumerOffsetTable,
-    SubscriptionGroupTable,
-    TopicConfigTable,
-)
-from mqframe.core.client_registry import ClientRegistry
-from mqframe.core.delay_levels import parse_levels
-from mqframe.core.delay_rules import DelayRules, TimerLimits
-from mqframe.core.delay_schedule import DelayOffsets
-from mqframe.core.delay_tables import DelayOffsetTable, TimerMetricTable
-from mqframe.core.filter_bodies import FilterDataTable
-from mqframe.core.filter_table import FilterTable
-from mqframe.core.group_table import GroupTable
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.pop_assignment import RequestModes
-from mqframe.core.pop_bodies import OrderInfoTable, RequestModeTable
-from mqframe.core.pop_order import OrderTable
-from mqframe.core.queue_locks import QueueLocks
-from mqframe.core.timer_metrics import TimerMetrics
-from mqframe.core.topic_table import TopicTable, system_topics
+from mqframe.broker.tables.config_keeper import ConfigKeeper
+from mqframe.broker.tables.identity import Identity
+from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.tables.shared import Conditions, Registry, Shared
+from mqframe.broker.tables.statistics import Statistics
+from mqframe.core.cluster.client_registry import ClientRegistry
+from mqframe.core.cluster.group_table import GroupTable
+from mqframe.core.cluster.topic_bodies import TopicConfigTable
+from mqframe.core.cluster.topic_table import TopicTable, system_topics
+from mqframe.core.consuming.bodies import ConsumerOffsetTable
+from mqframe.core.consuming.group_config import SubscriptionGroupTable
+from mqframe.core.consuming.offset_table import OffsetTable
+from mqframe.core.consuming.queue_locks import QueueLocks
+from mqframe.core.delay.levels import parse_levels
+from mqframe.core.delay.rules import DelayRules, TimerLimits
+from mqframe.core.filtering.bodies import FilterDataTable
+from mqframe.core.popping.assignment import RequestModes
+from mqframe.core.popping.bodies import RequestModeTable
+from mqframe.core.requests.peer import Peer
+from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
-from mqframe.net.peer import Peer
-from mqframe.store.inline_dispatch import OnArrival
+from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 
 
 class BrokerState:
-    """Opens the store and makes empty tables; `keeper.load` fills them.
+    """Opens the store and makes empty tables; `keeper.load` fills them. A `BrokerPort` for services.
 
-    `arrived`: told of new messages in queues; `stored`: told when a message was stored outside of a request.
-    `plugins`: where message filters come from; by default what is installed.
+    `arrived`: called with new messages of queues; `plugins`: where message filters and allocation strategies
+    come from.
     Raises `StoreError`, and `SettingError` for an advertised host that has no address.
     """
 
@@ -54,10 +52,11 @@ class BrokerState:
         store_settings: StoreSettings,
         clock: LoopClock,
         arrived: OnArrival,
-        stored: Callable[[], None],
-        plugins: PluginManager | None = None,
+        plugins: PluginManager,
     ) -> None:
         self.clock = clock
+        self.levels = parse_levels(store_settings.delay_levels)
+        self.plugins = plugins
         self.identity = Identity(settings)
         self.live = LiveSettings(settings)
         self.statistics = Statistics(clock, settings.cluster)
@@ -73,34 +72,40 @@ class BrokerState:
         )
         self.groups = GroupTable(clock)
         self.offsets = OffsetTable(clock)
+        # Clients and locks are in memory only: heartbeats and lock requests bring them back within seconds.
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
         self.locks = QueueLocks(clock)
         self.keeper = ConfigKeeper(store_settings.directory / "config")
         self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
         self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
-        self.filters = Filters(FilterTable(clock), self.live, plugins)
+        self.registry = Registry(self.topics, self.groups, self.offsets, self.clients)
+        self.conditions = Conditions(self.identity, self.live, clock, self.statistics)
+        self.targets = SendTargets(self.topics, self.live, self.statistics)
+        self.admission = ReadAdmission(self.topics, self.groups, self.live)
+        self.filters = Filters(self.live, plugins, clock)
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)
-        self.delay_offsets = DelayOffsets(clock)
-        self.keeper.keep("delayOffset.json", DelayOffsetTable, self.delay_offsets)
-        self.timer_metrics = TimerMetrics(clock)
-        self.keeper.keep("timermetrics", TimerMetricTable, self.timer_metrics)
-        self.orders = OrderTable(clock)
-        self.keeper.keep("consumerOrderInfo.json", OrderInfoTable, self.orders)
         self.modes = RequestModes()
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
-        self.store = MessageStore.open(store_settings, clock, on_arrival=arrived, broker_name=settings.name)
-        self.polling = LongPolling(clock, self.store.queue_max)
-        self.on_reset: list[Callable[[str, str, int], None]] = [self.polling.wake_group]
-        """Told (group, topic, queue id) when an operator set an offset; whoever waits there is woken."""
-        self.levels = parse_levels(store_settings.delay_levels)
+        # Behind whatever refuses bad settings, for the directory is locked from here on.
+        self.store = MessageStore.open(store_settings, clock, on_arrival=arrived)
+        self.shared = Shared(self.store, self.registry, self.conditions)
+        delivers = "delay" in plugins.names("broker_service")  # else it is blocked
         self.delays = DelayRules(
-            self.levels,
+            self.levels if delivers else (),
             clock.now_ms,
             TimerLimits(
                 store_settings.timer_precision_ms,
                 store_settings.timer_delay_seconds_max * 1000,
-                store_settings.timer_enabled,
+                store_settings.timer_enabled and delivers,
             ),
         )
-        self.inlet = Inlet(self.store, self.delays, self.identity, stored)
+        self.writer = InternalWriter(self.store, self.delays, self.identity)
+        self.reader = LogReader(self.store, settings.name)
+        self.directory = store_settings.directory
+        self.services: list[BrokerService] = []
+        """Those that are made by now; a service may ask those before it."""
+
+    def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
+        """A task that runs `work` when it is rung."""
+        return DueTask(self.clock, work, name)

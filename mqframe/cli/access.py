@@ -1,28 +1,86 @@
-"""How commands that are clients reach servers: what the environment says of connections and keys."""
+"""How commands that are clients reach servers: what the environment says of connections and of signing."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
+
+import typer
+
+from mqframe.cli.commands import plugin_manager
+from mqframe.cli.output import Json, NameServer, Shown, show, show_one
+
+if TYPE_CHECKING:
+    from mqframe import Admin
 
 CONNECTIONS: Final = "MQFRAME_NET_"
-KEYS: Final = "MQFRAME_PLUGINS_ACL__"
+PLUGINS: Final = "MQFRAME_PLUGINS_"
+
+
+def admin_client(nameserver: str) -> Admin:
+    """The administration client of a command. Raises `SettingError`."""
+    # Imported when a command runs: help and completion need no client.
+    from mqframe import Admin
+
+    return Admin(nameserver=nameserver, **access())
+
+
+def admin_command(
+    app: typer.Typer, name: str | None = None, *, empty: str = "nothing found"
+) -> Callable[[Callable[..., Shown]], Callable[..., Shown]]:
+    """Decorator: make a command of `app`, with `--nameserver` and `--json` behind the options of its own.
+
+    It is called with an `Admin` and these options, and returns what is shown. `empty`: what is said of no
+    rows at all; options may stand in it, in braces.
+    """
+
+    def enter(work: Callable[..., Shown]) -> Callable[..., Shown]:
+        def command(nameserver: str, json: bool, **options: Any) -> None:
+            with admin_client(nameserver) as admin:
+                found = work(admin, **options)
+            if isinstance(found, Mapping):
+                show_one(found, as_json=json)
+            else:
+                show(found, as_json=json, empty=empty.format_map(options))
+
+        # The client's class is not imported for its name in an annotation.
+        types = get_type_hints(work, localns={"Admin": object}, include_extras=True)
+        parameters = list(signature(work).parameters.values())[1:] + _SHARED
+        command.__signature__ = Signature(  # type: ignore[attr-defined]
+            [each.replace(annotation=types.get(each.name, each.annotation)) for each in parameters]
+        )
+        command.__name__, command.__doc__ = work.__name__, work.__doc__
+        app.command(name)(command)
+        return work
+
+    return enter
+
+
+_SHARED: Final = [
+    Parameter("nameserver", Parameter.KEYWORD_ONLY, default="", annotation=NameServer),
+    Parameter("json", Parameter.KEYWORD_ONLY, default=False, annotation=Json),
+]
 
 
 def access() -> dict[str, Any]:
-    """Keyword arguments for any client: `net` and `rpc_hooks`, from MQFRAME_NET_… and MQFRAME_PLUGINS_ACL__….
+    """Keyword arguments for any client: `plugins`, and what MQFRAME_NET_… and MQFRAME_PLUGINS_… ask for.
 
-    Keys are taken from there alone, because what is written on a command line can be read by all users of
-    the machine. Raises `SettingError`.
+    An RPC hook that has options there, such as the keys that it signs requests with, is used. They are taken
+    from there alone, because what is written on a command line can be read by all users of the machine.
+    Raises `SettingError`.
     """
-    if not any(name.startswith((CONNECTIONS, KEYS)) for name in os.environ):
-        return {}
+    plugins = plugin_manager()
+    arguments: dict[str, Any] = {"plugins": plugins}
+    if not any(name.startswith((CONNECTIONS, PLUGINS)) for name in os.environ):
+        return arguments
     from mqframe.cli.configuration import load
     from mqframe.net.settings import NetSettings
 
     resolved = load("client", {}, None, ())
-    arguments: dict[str, Any] = {"net": resolved.section(NetSettings)}
-    keys = resolved.plugin_options("acl")
-    if keys:
-        arguments["rpc_hooks"] = [("acl", keys)]
+    arguments["net"] = resolved.section(NetSettings)
+    hooks = [each for each in resolved.plugins().items() if plugins.knows("rpc_hook", each[0])]
+    if hooks:
+        arguments["rpc_hooks"] = hooks
     return arguments

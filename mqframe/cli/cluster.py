@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqframe.cli.access import access
+from mqframe.cli.access import admin_client
 from mqframe.cli.output import Json, NameServer, show, show_one
 
 
@@ -17,9 +17,7 @@ def cluster(
     json: Json = False,
 ) -> None:
     """List brokers, or show the counters or the settings of one."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
+    with admin_client(nameserver) as admin:
         if runtime or settings:
             address = admin.masters(broker=runtime or settings)[runtime or settings]
             ask = admin.broker_runtime if runtime else admin.broker_config

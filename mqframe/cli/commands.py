@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib import import_module
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
+from mqframe.cli.built_in import COMMANDS
 from mqframe.core.errors import FixError, MqframeError, PluginError, RetryError
 
 if TYPE_CHECKING:
@@ -24,23 +25,15 @@ FAILED: Final = 1
 WRONG: Final = 2
 RETRY: Final = 3
 
-BUILT_IN: Final = {
-    "server": "server:server",
-    "nameserver": "server:nameserver",
-    "broker": "server:broker",
-    "quickstart": "quickstart.command:quickstart",
-    "plugins": "plugins:plugins",
-    "topic": "topic:app",
-    "group": "group:app",
-    "message": "message:app",
-    "offset": "offset:app",
-    "dlq": "dlq:app",
-    "cluster": "cluster:cluster",
-    "consume": "consume:consume",
-    "bench": "bench:app",
-    "config": "config:app",
-}
-"""Where each command is: a function, or a Typer application of several, below `mqframe.cli`."""
+
+_RUN: ContextVar[PluginManager] = ContextVar("plugins of this run")
+
+
+def plugin_manager() -> PluginManager:
+    """The one manager of the command that runs; outside of one a new manager."""
+    from mqframe.hooks.manager import PluginManager
+
+    return _RUN.get(None) or PluginManager()
 
 
 def exit_code(problem: MqframeError) -> int:
@@ -77,18 +70,16 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names in the order of the documentation, those of plugins after them."""
-        own = list(BUILT_IN)
-        return own + [name for name in _plugins().names("command") if name not in BUILT_IN]
+        names = _plugins(ctx).names("command")
+        return [name for name in COMMANDS if name in names] + [name for name in names if name not in COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command called `cmd_name`, imported now; `None` when there is none."""
-        if cmd_name in BUILT_IN:
-            module, _, attribute = BUILT_IN[cmd_name].partition(":")
-            return _click_command(getattr(import_module(f"mqframe.cli.{module}"), attribute), cmd_name)
-        if cmd_name not in _plugins().names("command"):
+        plugins = _plugins(ctx)
+        if cmd_name not in plugins.names("command"):
             return None
         try:
-            return _click_command(_plugins().create("command", cmd_name), cmd_name)
+            return _click_command(plugins.create("command", cmd_name), cmd_name)
         except PluginError as problem:
             if ctx.resilient_parsing or "--help" in sys.argv[1:2]:
                 return None  # a broken plugin must not hide the help of the others
@@ -98,17 +89,22 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error of the library becomes one line and an exit code."""
         as_json = "--json" in ctx.args
+        run = _RUN.set(_plugins(ctx))
         try:
             return super().invoke(ctx)
         except MqframeError as problem:
             report(problem, as_json=as_json)
             raise typer.Exit(exit_code(problem)) from None
+        finally:
+            _RUN.reset(run)
 
 
-def _plugins() -> PluginManager:
-    from mqframe.hooks.manager import default_manager
+def _plugins(ctx: Any) -> PluginManager:
+    """The manager that the program was run with as `obj`; made here when there was none."""
+    from mqframe.hooks.manager import PluginManager
 
-    return default_manager()
+    found: PluginManager = ctx.find_root().ensure_object(PluginManager)
+    return found
 
 
 def _click_command(found: Any, name: str) -> Any:

@@ -33,7 +33,7 @@ def show_settings(
 ) -> None:
     """Print every setting with its value and where that came from."""
     from mqframe.cli.configuration import PROGRAMS, SERVER_DEFAULT, load
-    from mqframe.core.configuration import DEFAULT
+    from mqframe.core.config.configuration import DEFAULT
     from mqframe.core.errors import SettingError
 
     if program not in PROGRAMS:

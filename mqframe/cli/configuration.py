@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from mqframe.core.config_layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
-from mqframe.core.configuration import Resolved, resolve
+from mqframe.core.config.configuration import Resolved, resolve
+from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
 from mqframe.core.errors import SettingError
 
 PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -18,6 +19,16 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "client": ("client", "producer", "consumer", "net"),
 }
 """The sections that each program has. `client` stands for programs that use producers and consumers."""
+_CLASSES: Final[Mapping[str, str]] = {
+    "nameserver": "mqframe.nameserver.settings:NameServerSettings",
+    "broker": "mqframe.broker.settings:BrokerSettings",
+    "store": "mqframe.store.settings:StoreSettings",
+    "net": "mqframe.net.settings:NetSettings",
+    "client": "mqframe.client.settings:ClientSettings",
+    "producer": "mqframe.client.settings:ProducerSettings",
+    "consumer": "mqframe.client.consuming.push.settings:ConsumerSettings",
+}
+"""Where the settings of each section are; imported when a program has it."""
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
@@ -25,16 +36,16 @@ ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for se
 
 def load(
     program: str,
-    options: Mapping[str, tuple[str, Any]],
+    options: Mapping[str, Mapping[str, Any]],
     file: Path | None,
     items: Sequence[str],
     variables: Mapping[str, str] | None = None,
 ) -> Resolved:
     """The settings of `program` (a key of `PROGRAMS`).
 
-    `options`: by name of the option ("--host"), the path it sets and its value; `None` is not given. `file`:
-    TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`: "path=value".
-    `variables`: the environment, by default the real one. Raises `SettingError`.
+    `options`: by name of the option ("--host"), the value of each path that it sets; `None` is not given.
+    `file`: TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`:
+    "path=value". `variables`: the environment, by default the real one. Raises `SettingError`.
     """
     layers = [command_line(items), environment(os.environ if variables is None else variables)]
     layers.append(
@@ -42,7 +53,8 @@ def load(
             Rank.COMMAND_LINE,
             tuple(
                 Given(path, value, f"command line {option}")
-                for option, (path, value) in options.items()
+                for option, values in options.items()
+                for path, value in values.items()
                 if value is not None
             ),
         )
@@ -60,29 +72,9 @@ def load(
 
 def settings_class(section: str) -> type[Any]:
     """The class that holds the settings of `section`, imported now."""
-    if section == "nameserver":
-        from mqframe.nameserver.settings import NameServerSettings
-
-        return NameServerSettings
-    if section == "broker":
-        from mqframe.broker.settings import BrokerSettings
-
-        return BrokerSettings
-    if section == "store":
-        from mqframe.store.settings import StoreSettings
-
-        return StoreSettings
-    if section == "net":
-        from mqframe.net.settings import NetSettings
-
-        return NetSettings
-    if section == "consumer":
-        from mqframe.client.consumer_settings import ConsumerSettings
-
-        return ConsumerSettings
-    from mqframe.client.settings import ClientSettings, ProducerSettings
-
-    return {"client": ClientSettings, "producer": ProducerSettings}[section]
+    module, _, name = _CLASSES[section].partition(":")
+    found: type[Any] = getattr(import_module(module), name)
+    return found
 
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:

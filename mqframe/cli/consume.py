@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mqframe.cli.access import access
-from mqframe.cli.output import Json, NameServer, time_text, write_json
+from mqframe.cli.output import Json, NameServer, body_text, time_text, write_json
 
 if TYPE_CHECKING:
-    from mqframe.core.message import ReceivedMessage
+    from mqframe.core.messages.message import ReceivedMessage
 
 
 def consume(
@@ -82,7 +82,7 @@ HELD_SECONDS = 0.5
 
 
 def _write(message: ReceivedMessage, as_json: bool) -> None:
-    body = message.body.decode("utf-8", "backslashreplace")
+    body = body_text(message.body)
     if as_json:
         write_json(
             {

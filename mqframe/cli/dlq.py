@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mqframe.cli.access import access
+from mqframe.cli.access import admin_command
 from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.offset import moment
-from mqframe.cli.output import Json, NameServer, show, show_one, time_text
+from mqframe.cli.output import Shown, body_text, time_text
 from mqframe.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -25,11 +25,12 @@ Since = Annotated[
 ]
 Until = Annotated[str, typer.Option(help="Only given up at or before.")]
 Limit = Annotated[int, typer.Option(min=1, help="At most so many, the oldest.")]
-BODY_SHOWN_MAX = 60
+NO_LETTERS = "group {group} has no such dead letters"
 
 
-@app.command("list")
+@admin_command(app, "list", empty=NO_LETTERS)
 def list_letters(
+    admin: Admin,
     group: Group,
     key: Key = None,
     tag: Tag = None,
@@ -37,34 +38,24 @@ def list_letters(
     since: Since = "",
     until: Until = "",
     limit: Limit = 100,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """List dead letters, the oldest first. Makes their topic readable where it is not, and says so."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        letters = _read(admin, group, key, tag, topic, since, until, limit)
-    show([_row(each, cut=not json) for each in letters], as_json=json, empty=_none(group))
+    return [_row(each) for each in _read(admin, group, key, tag, topic, since, until, limit)]
 
 
-@app.command("show")
+@admin_command(app, "show")
 def show_letter(
+    admin: Admin,
     group: Group,
     message_id: Annotated[str, typer.Argument(help="Message id, or offset id of the dead letter.")],
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Show one dead letter with all that is known of it."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        letter = admin.dead_letter(group, message_id)
+    letter = admin.dead_letter(group, message_id)
     if letter is None:
         _missing(group, message_id)
         raise typer.Exit(FAILED)
     message = letter.message
-    row = _row(letter, cut=False)
+    row = _row(letter)
     row |= {
         "born": time_text(message.born_timestamp),
         "born_host": message.born_host,
@@ -72,11 +63,12 @@ def show_letter(
         "stored_bytes": message.store_size,
         "properties": message.properties,
     }
-    show_one(row, as_json=json)
+    return row
 
 
-@app.command()
+@admin_command(app, empty=NO_LETTERS)
 def resend(
+    admin: Admin,
     group: Group,
     message_id: Annotated[
         list[str] | None, typer.Argument(help="Message ids, or offset ids of dead letters.")
@@ -94,61 +86,48 @@ def resend(
     ] = "group",
     again: Annotated[bool, typer.Option("--again", help="Also those that were sent again before.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be sent.")] = False,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Send dead letters again: those named, or those that the filters mean.
 
     Keys, tag, properties and the unique key stay; MQFRAME_DEAD_LETTER says where a copy is from, and one
     of which there is a copy is left out. The dead letters themselves stay where they are.
     """
-    from mqframe import Admin
-
     filtered = any((key, tag, topic, since, until))
     if bool(message_id) + filtered + everything != 1:
         raise SettingError("say which: message ids, or filters such as --key and --since, or --all")
     if to not in ("group", "topic"):
         raise SettingError(f"--to {to}: must be group or topic")
-    with Admin(nameserver=nameserver, **access()) as admin:
-        if message_id:
-            letters = _named(admin, group, message_id)
-        else:
-            letters = _read(admin, group, key, tag, topic, since, until, limit)
-        if dry_run:
-            rows = [_row(each, cut=not json) for each in letters]
-        else:
-            done = admin.resend_dead_letters(letters, to=to, again=again)
-            rows = [
-                {
-                    "message_id": each.letter.unique_key,
-                    "dead_letter": each.letter.id,
-                    "to": each.topic,
-                    "sent": each.result is not None,
-                    "offset_message_id": each.result.offset_message_id if each.result is not None else "",
-                }
-                for each in done
-            ]
-    show(rows, as_json=json, empty=_none(group))
+    if message_id:
+        letters = _named(admin, group, message_id)
+    else:
+        letters = _read(admin, group, key, tag, topic, since, until, limit)
+    if dry_run:
+        rows = [_row(each) for each in letters]
+    else:
+        done = admin.resend_dead_letters(letters, to=to, again=again)
+        rows = [
+            {
+                "message_id": each.letter.unique_key,
+                "dead_letter": each.letter.id,
+                "to": each.topic,
+                "sent": each.result is not None,
+                "offset_message_id": each.result.offset_message_id if each.result is not None else "",
+            }
+            for each in done
+        ]
+    return rows
 
 
-@app.command("open")
-def open_letters(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app, "open")
+def open_letters(admin: Admin, group: Group) -> Shown:
     """Let the dead letters of a group be read (permission 6)."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        changed = admin.open_dead_letters(group)
-    show_one({"group": group, "readable": True, "changed": changed}, as_json=json)
+    return {"group": group, "readable": True, "changed": admin.open_dead_letters(group)}
 
 
-@app.command()
-def close(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app)
+def close(admin: Admin, group: Group) -> Shown:
     """Have the dead letters of a group only written again (permission 2), as they begin."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        changed = admin.close_dead_letters(group)
-    show_one({"group": group, "readable": False, "changed": changed}, as_json=json)
+    return {"group": group, "readable": False, "changed": admin.close_dead_letters(group)}
 
 
 def _read(
@@ -161,7 +140,7 @@ def _read(
     until: str,
     limit: int,
 ) -> list[DeadLetter]:
-    from mqframe.core.dead_letter_rules import END_OF_TIME
+    from mqframe.core.retry.dead_letters import END_OF_TIME
 
     begin = max(0, moment(since)) if since else 0
     end = moment(until) if until else -1
@@ -195,13 +174,8 @@ def _missing(group: str, message_id: str) -> None:
     typer.echo(f"mqframe: group {group} has no dead letter {message_id}", err=True)
 
 
-def _none(group: str) -> str:
-    return f"group {group} has no such dead letters"
-
-
-def _row(letter: DeadLetter, *, cut: bool) -> dict[str, Any]:
+def _row(letter: DeadLetter) -> dict[str, Any]:
     message = letter.message
-    body = message.body.decode("utf-8", "backslashreplace")
     return {
         "message_id": letter.unique_key,
         "topic": letter.topic,
@@ -209,6 +183,6 @@ def _row(letter: DeadLetter, *, cut: bool) -> dict[str, Any]:
         "keys": message.keys,
         "given_up": time_text(message.store_timestamp),
         "attempts": message.reconsume_times,
-        "body": f"{body[:BODY_SHOWN_MAX]}…" if cut and len(body) > BODY_SHOWN_MAX else body,
+        "body": body_text(message.body),
         "dead_letter": letter.id,
     }

@@ -7,42 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import to_builtins
 
-from mqframe.cli.access import access
+from mqframe.cli.access import admin_client, admin_command
 from mqframe.cli.commands import new_app
-from mqframe.cli.output import Json, NameServer, show, show_one, time_text, write_json
-from mqframe.core.delay_levels import parse_levels
-from mqframe.core.retry_rules import RETRIES_MAX, listed_waits
+from mqframe.cli.output import Json, NameServer, Shown, queue_columns, show, show_one, time_text, write_json
+from mqframe.core.delay.levels import parse_levels
+from mqframe.core.retry.backoff import listed_waits
+from mqframe.core.retry.policy import RETRIES_MAX
 
 if TYPE_CHECKING:
     from mqframe import Admin, MessageQueue
-    from mqframe.core.bodies import ConnectionBody
-    from mqframe.core.consumer_info import ConsumerRunningInfo, ProcessQueueInfo
+    from mqframe.core.cluster.client_bodies import ConnectionBody
+    from mqframe.core.consuming.running_info import ConsumerRunningInfo, ProcessQueueInfo
 
 app = new_app(help="Consumer groups, their members and their progress.")
 Group = Annotated[str, typer.Argument(help="Name of the consumer group.")]
 
 
-@app.command("list")
-def list_groups(nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app, "list", empty="there is no group yet")
+def list_groups(admin: Admin) -> Shown:
     """List consumer groups with their settings."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        configs = admin.group_configs()
-    rows = [
+    return [
         {
             "group": name,
             "enabled": config.consume_enable,
             "broadcast": config.consume_broadcast_enable,
             "retries_max": config.retry_max_times,
         }
-        for name, config in configs.items()
+        for name, config in admin.group_configs().items()
     ]
-    show(rows, as_json=json, empty="there is no group yet")
 
 
-@app.command()
+@admin_command(app)
 def create(
+    admin: Admin,
     group: Group,
     enabled: Annotated[bool, typer.Option(help="Whether the group may consume.")] = True,
     broadcast: Annotated[bool, typer.Option(help="Whether it may consume by broadcast.")] = True,
@@ -55,12 +52,9 @@ def create(
     ordered: Annotated[
         bool, typer.Option(help="Whether it consumes in order; the first wait counts for every try then.")
     ] = False,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Create a consumer group, or change it."""
-    from mqframe import Admin
-    from mqframe.core.bodies import SubscriptionGroupConfig
+    from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 
     config = SubscriptionGroupConfig(
         group,
@@ -70,56 +64,42 @@ def create(
         retry_max_times=retries_max,
         group_retry_policy=listed_waits(parse_levels(retry_waits)),
     )
-    with Admin(nameserver=nameserver, **access()) as admin:
-        admin.create_group(config)
-    row = {"group": group, "enabled": enabled, "broadcast": broadcast, "retries_max": retries_max}
-    show_one(row, as_json=json)
+    admin.create_group(config)
+    return {"group": group, "enabled": enabled, "broadcast": broadcast, "retries_max": retries_max}
 
 
-@app.command()
+@admin_command(app)
 def delete(
+    admin: Admin,
     group: Group,
     offsets: Annotated[bool, typer.Option("--offsets", help="Forget its progress too.")] = False,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Delete a consumer group."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        admin.delete_group(group, clean_offsets=offsets)
-    show_one({"group": group, "deleted": True}, as_json=json)
+    admin.delete_group(group, clean_offsets=offsets)
+    return {"group": group, "deleted": True}
 
 
-@app.command()
+@admin_command(app, empty="nothing was set: topics are pulled")
 def mode(
+    admin: Admin,
     group: Group,
     topic: Annotated[str | None, typer.Argument(help="Name of the topic.")] = None,
     value: Annotated[str | None, typer.Argument(metavar="[pull|pop]", help="How to read it.")] = None,
     share: Annotated[int, typer.Option(help="With how many further members to share; 0: all.")] = 0,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Show whether a group pulls or pops its topics, or set it for one."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        if topic and value:
-            admin.set_request_mode(group, topic, value.upper(), share=share)
-        found = [each for each in admin.request_modes(group) if topic in (None, each.topic)]
-    rows = [
+    if topic and value:
+        admin.set_request_mode(group, topic, value.upper(), share=share)
+    return [
         {"topic": each.topic, "group": group, "mode": each.mode, "share": each.pop_share_queue_num}
-        for each in found
+        for each in [each for each in admin.request_modes(group) if topic in (None, each.topic)]
     ]
-    show(rows, as_json=json, empty="nothing was set: topics are pulled")
 
 
 @app.command("show")
 def show_group(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
     """Show the members of a consumer group, what they subscribe, and how far the group is behind."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
+    with admin_client(nameserver) as admin:
         connections = admin.consumer_connections(group)
         lag = admin.lag(group)
     members = [
@@ -151,9 +131,7 @@ def running(
     json: Json = False,
 ) -> None:
     """Show what members hold of each queue, what they count, and how they are set."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
+    with admin_client(nameserver) as admin:
         clients = [client] if client else [each.client_id for each in _members(admin, group)]
         found = {each: admin.running_info(group, each, stacks=stacks) for each in clients}
     if json:
@@ -168,49 +146,38 @@ def running(
         typer.echo("nobody is online")
 
 
-@app.command()
-def stats(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app, empty="nobody is online")
+def stats(admin: Admin, group: Group) -> Shown:
     """Show how fast members pull and consume: times in ms, messages a second over the last minute."""
-    from mqframe import Admin
-
     rows: list[dict[str, object]] = []
-    with Admin(nameserver=nameserver, **access()) as admin:
-        for each in _members(admin, group):
-            info = admin.running_info(group, each.client_id)
-            rows += [
-                {
-                    "client": each.client_id,
-                    "topic": topic,
-                    "pull_ms": status.pull_rt,
-                    "pulled_per_s": status.pull_tps,
-                    "consume_ms": status.consume_rt,
-                    "ok_per_s": status.consume_ok_tps,
-                    "failed_per_s": status.consume_failed_tps,
-                    "failed_last_hour": status.consume_failed_msgs,
-                }
-                for topic, status in sorted(info.status_table.items())
-            ]
-    show(rows, as_json=json, empty="nobody is online")
+    for each in _members(admin, group):
+        info = admin.running_info(group, each.client_id)
+        rows += [
+            {
+                "client": each.client_id,
+                "topic": topic,
+                "pull_ms": status.pull_rt,
+                "pulled_per_s": status.pull_tps,
+                "consume_ms": status.consume_rt,
+                "ok_per_s": status.consume_ok_tps,
+                "failed_per_s": status.consume_failed_tps,
+                "failed_last_hour": status.consume_failed_msgs,
+            }
+            for topic, status in sorted(info.status_table.items())
+        ]
+    return rows
 
 
-@app.command()
+@admin_command(app, empty="members remember no offsets of the topic")
 def offsets(
-    group: Group,
-    topic: Annotated[str, typer.Argument(help="Name of the topic.")],
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+    admin: Admin, group: Group, topic: Annotated[str, typer.Argument(help="Name of the topic.")]
+) -> Shown:
     """Show the offsets that members have in memory, which brokers may not know yet."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        found = admin.remembered_offsets(group, topic)
-    rows = [
+    return [
         {"client": client, "broker": queue.broker_name, "queue": queue.queue_id, "offset": offset}
-        for client, table in found.items()
+        for client, table in admin.remembered_offsets(group, topic).items()
         for queue, offset in table.items()
     ]
-    show(rows, as_json=json, empty="members remember no offsets of the topic")
 
 
 def _members(admin: Admin, group: str) -> list[ConnectionBody]:
@@ -230,9 +197,7 @@ def _running_row(client: str, info: ConsumerRunningInfo) -> dict[str, object]:
 
 def _queue_row(queue: MessageQueue, info: ProcessQueueInfo) -> dict[str, object]:
     return {
-        "topic": queue.topic,
-        "broker": queue.broker_name,
-        "queue": queue.queue_id,
+        **queue_columns(queue),
         "held": info.cached_msg_count,
         "held_mib": info.cached_msg_size_in_mib,
         "committed": info.commit_offset,

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mqframe.cli.access import access
+from mqframe.cli.access import access, admin_command
 from mqframe.cli.commands import FAILED, new_app
-from mqframe.cli.output import Json, NameServer, show, show_one, time_text
+from mqframe.cli.output import Json, NameServer, Shown, body_text, show, show_one, time_text
 from mqframe.core.errors import FixError, SettingError
-from mqframe.core.topics import TRACE_TOPIC
+from mqframe.core.messages.names import TRACE_TOPIC
 
 if TYPE_CHECKING:
     from mqframe import Admin
-    from mqframe.core.message import ReceivedMessage
+    from mqframe.core.messages.message import ReceivedMessage
 
 app = new_app(help="Send messages and look at stored ones.")
 Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
-BODY_SHOWN_MAX = 60
 
 
 @app.command()
@@ -99,26 +98,20 @@ def recall(
     show_one({"recalled": message_id}, as_json=json)
 
 
-@app.command("show")
+@admin_command(app, "show")
 def show_message(
+    admin: Admin,
     topic: Topic,
     message_id: Annotated[str, typer.Argument(help="Message id, or the broker's offset id.")],
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Show one message with all that is known of it."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        found = admin.message_by_unique_key(topic, message_id)
-        if found is None and _known_broker(admin, message_id):
-            found = admin.message_by_id(message_id, topic)
+    found = admin.message_by_unique_key(topic, message_id)
+    if found is None and _known_broker(admin, message_id):
+        found = admin.message_by_id(message_id, topic)
     if found is None:
         typer.echo(f"mqframe: topic {topic} has no message {message_id}", err=True)
         raise typer.Exit(FAILED)
-    row = _row(found)
-    row["body"] = _text(found.body)
-    row |= {
+    return _row(found) | {
         "born": time_text(found.born_timestamp),
         "born_host": found.born_host,
         "store_host": found.store_host,
@@ -128,23 +121,17 @@ def show_message(
         "offset_message_id": found.offset_message_id,
         "properties": found.properties,
     }
-    show_one(row, as_json=json)
 
 
-@app.command()
+@admin_command(app, empty="no message has the key {key}")
 def query(
+    admin: Admin,
     topic: Topic,
     key: Annotated[str, typer.Argument(help="Key that the sender gave.")],
     limit: Annotated[int, typer.Option(help="At most so many.")] = 64,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Find messages by key, newest first."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        found = admin.query_messages(topic, key, max_count=limit)
-    show([_listed(each, json) for each in found], as_json=json, empty=f"no message has the key {key}")
+    return [_row(each) for each in admin.query_messages(topic, key, max_count=limit)]
 
 
 @app.command()
@@ -160,10 +147,10 @@ def read(
     json: Json = False,
 ) -> None:
     """Read messages by offset, without any group and without moving anybody's offsets."""
-    from mqframe.client.blocking_pull import BlockingPuller
+    from mqframe.client.consuming.puller.blocking_puller import Puller
 
     rows = []
-    with BlockingPuller(nameserver=nameserver, **access()) as puller:
+    with Puller(nameserver=nameserver, **access()) as puller:
         for each in puller.queues(topic):
             if queue is None or each.queue_id == queue:
                 end, at = puller.max_offset(each), puller.min_offset(each)
@@ -172,7 +159,7 @@ def read(
                 left = limit
                 while at < end and left > 0:
                     result = puller.pull(each, at, min(left, 32), tag)
-                    rows += [_listed(message, json) for message in result.messages]
+                    rows += [_row(message) for message in result.messages]
                     left -= len(result.messages)
                     at = max(result.next_offset, at + 1)
     show(rows, as_json=json, empty="nothing there")
@@ -180,7 +167,7 @@ def read(
 
 def _known_broker(admin: Admin, message_id: str) -> bool:
     """Whether `message_id` is a broker's id of one of the brokers here. Sender's ids look the same."""
-    from mqframe.core.ids import parse_offset_id
+    from mqframe.core.messages.ids import parse_offset_id
 
     try:
         address, _ = parse_offset_id(message_id)
@@ -206,55 +193,38 @@ def _row(message: ReceivedMessage) -> dict[str, Any]:
         "tag": message.tag,
         "keys": message.keys,
         "stored": time_text(message.store_timestamp),
-        "body": "",
+        "body": body_text(message.body),
     }
 
 
-def _listed(message: ReceivedMessage, as_json: bool) -> dict[str, Any]:
-    row = _row(message)
-    body = _text(message.body)
-    row["body"] = body if as_json or len(body) <= BODY_SHOWN_MAX else f"{body[:BODY_SHOWN_MAX]}…"
-    return row
-
-
-def _text(body: bytes) -> str:
-    return body.decode("utf-8", "backslashreplace")
-
-
-@app.command("consume-directly")
+@admin_command(app, "consume-directly")
 def consume_directly(
+    admin: Admin,
     group: Annotated[str, typer.Argument(help="Name of the consumer group.")],
     topic: Topic,
     message_id: Annotated[str, typer.Argument(help="Message id, or the broker's offset id.")],
     client: Annotated[str | None, typer.Option(help="Which member; by default any.")] = None,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Have a member of a group consume one stored message now; nothing is committed."""
-    from mqframe import Admin
+    found = admin.message_by_unique_key(topic, message_id)
+    offset_id = message_id if found is None else found.offset_message_id
+    result = admin.consume_directly(group, offset_id, client_id=client)
+    return {
+        "result": "" if result.consume_result is None else result.consume_result.value,
+        "ms": result.spent_time_mills,
+        "ordered": result.order,
+        "remark": result.remark,
+    }
 
-    with Admin(nameserver=nameserver, **access()) as admin:
-        found = admin.message_by_unique_key(topic, message_id)
-        offset_id = message_id if found is None else found.offset_message_id
-        result = admin.consume_directly(group, offset_id, client_id=client)
-    outcome = "" if result.consume_result is None else result.consume_result.value
-    row = {"result": outcome, "ms": result.spent_time_mills, "ordered": result.order, "remark": result.remark}
-    show_one(row, as_json=json)
 
-
-@app.command()
+@admin_command(app, empty="nobody traced {message_id}")
 def trace(
+    admin: Admin,
     message_id: Annotated[str, typer.Argument(help="Message id that the sender was told.")],
     trace_topic: Annotated[str, typer.Option(help="Topic that traces are in.")] = TRACE_TOPIC,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Show who sent and who consumed a message, as far as they trace."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        records = admin.message_trace(message_id, trace_topic=trace_topic)
-    rows = [
+    return [
         {
             "what": record.kind.value,
             "time": time_text(record.time_ms),
@@ -268,6 +238,5 @@ def trace(
             "tag": record.tags,
             "keys": record.keys,
         }
-        for record in records
+        for record in admin.message_trace(message_id, trace_topic=trace_topic)
     ]
-    show(rows, as_json=json, empty=f"nobody traced {message_id}")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqframe.cli.access import access
+from mqframe.cli.access import admin_command
 from mqframe.cli.commands import new_app
-from mqframe.cli.output import Json, NameServer, show, time_text
+from mqframe.cli.output import Shown, queue_columns, time_text
 from mqframe.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -20,38 +20,29 @@ app = new_app(help="How far consumer groups have come.")
 Group = Annotated[str, typer.Argument(help="Name of the consumer group.")]
 
 
-@app.command("show")
+@admin_command(app, "show", empty="the group has no offsets there")
 def show_offsets(
-    group: Group,
-    topic: Annotated[str | None, typer.Option(help="Only this topic.")] = None,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+    admin: Admin, group: Group, topic: Annotated[str | None, typer.Option(help="Only this topic.")] = None
+) -> Shown:
     """Show how far a group is in each queue."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        found = admin.consume_stats(group, topic)
-    rows = [
+    return [
         {
-            "topic": queue.topic,
-            "broker": queue.broker_name,
-            "queue": queue.queue_id,
+            **queue_columns(queue),
             "consumed": each.consumer_offset,
             "end": each.broker_offset,
             "lag": max(0, each.broker_offset - each.consumer_offset),
             "last": time_text(each.last_timestamp),
         }
-        for queue, each in found.items()
+        for queue, each in admin.consume_stats(group, topic).items()
     ]
-    show(rows, as_json=json, empty="the group has no offsets there")
 
 
 Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
 
 
-@app.command()
+@admin_command(app)
 def reset(
+    admin: Admin,
     group: Group,
     topic: Topic,
     to: Annotated[
@@ -64,73 +55,53 @@ def reset(
         str | None, typer.Option(help="The broker of --queue, where there are several.")
     ] = None,
     back_only: Annotated[bool, typer.Option("--back-only", help="Move no queue forward.")] = False,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Set the offsets of a group by time, or of one queue to one offset. Running members go on there."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        if to and queue is None and offset is None:
-            offsets = admin.reset_offsets(group, topic, moment(to), force=not back_only)
-        elif not to and queue is not None and offset is not None:
-            place = _queue(admin, topic, broker, queue)
-            offsets = {place: admin.reset_queue_offset(group, place, offset)}
-        else:
-            raise SettingError("say where to: either --to, or --queue and --offset")
-    _show(offsets, json)
+    if to and queue is None and offset is None:
+        offsets = admin.reset_offsets(group, topic, moment(to), force=not back_only)
+    elif not to and queue is not None and offset is not None:
+        place = _queue(admin, topic, broker, queue)
+        offsets = {place: admin.reset_queue_offset(group, place, offset)}
+    else:
+        raise SettingError("say where to: either --to, or --queue and --offset")
+    return _rows(offsets)
 
 
-@app.command()
-def skip(group: Group, topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app)
+def skip(admin: Admin, group: Group, topic: Topic) -> Shown:
     """Skip what has piled up: go on at the end of each queue."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        offsets = admin.skip_messages(group, topic)
-    _show(offsets, json)
+    return _rows(admin.skip_messages(group, topic))
 
 
-@app.command()
+@admin_command(app)
 def clone(
+    admin: Admin,
     source: Annotated[str, typer.Argument(help="The group that has the offsets.")],
     target: Annotated[str, typer.Argument(help="The group that gets them.")],
     topic: Annotated[str | None, typer.Option(help="Only this topic.")] = None,
     offline: Annotated[
         bool, typer.Option("--offline", help="Also topics that the source's members do not want any more.")
     ] = False,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Give a group the offsets of another."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        admin.clone_offsets(source, target, topic, offline=offline)
-        offsets = {queue: each.consumer_offset for queue, each in admin.consume_stats(target, topic).items()}
-    _show(offsets, json)
+    admin.clone_offsets(source, target, topic, offline=offline)
+    offsets = {queue: each.consumer_offset for queue, each in admin.consume_stats(target, topic).items()}
+    return _rows(offsets)
 
 
-@app.command()
-def times(group: Group, topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app)
+def times(admin: Admin, group: Group, topic: Topic) -> Shown:
     """Show when the oldest, the newest and the last consumed message of each queue were stored."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        spans = admin.consume_time_spans(group, topic)
-    rows = [
+    return [
         {
-            "topic": topic,
-            "broker": each.message_queue.broker_name,
-            "queue": each.message_queue.queue_id,
+            **queue_columns(each.message_queue.queue),
             "oldest": time_text(each.min_time_stamp),
             "newest": time_text(each.max_time_stamp),
             "consumed": time_text(each.consume_time_stamp),
             "delay_ms": each.delay_time,
         }
-        for each in spans
+        for each in admin.consume_time_spans(group, topic)
     ]
-    show(rows, as_json=json)
 
 
 def _queue(admin: Admin, topic: str, broker: str | None, queue_id: int) -> MessageQueue:
@@ -142,12 +113,8 @@ def _queue(admin: Admin, topic: str, broker: str | None, queue_id: int) -> Messa
     return MessageQueue(topic, broker or names[0], queue_id)
 
 
-def _show(offsets: Mapping[MessageQueue, int], as_json: bool) -> None:
-    rows = [
-        {"topic": queue.topic, "broker": queue.broker_name, "queue": queue.queue_id, "offset": offset}
-        for queue, offset in offsets.items()
-    ]
-    show(rows, as_json=as_json)
+def _rows(offsets: Mapping[MessageQueue, int]) -> Shown:
+    return [{**queue_columns(queue), "offset": offset} for queue, offset in offsets.items()]
 
 
 def moment(text: str) -> int:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
+
+if TYPE_CHECKING:
+    from mqframe.core.messages.message import MessageQueue
 
 Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 NameServer = Annotated[
     str, typer.Option("--nameserver", envvar="NAMESRV_ADDR", help="Name servers, host:port;host:port.")
 ]
 Row = Mapping[str, Any]
+Shown = Row | Sequence[Row]
+"""What a command shows: one result, or several that all have the keys of the first."""
+BODY_SHOWN_MAX: Final = 60
+"""Characters of a body in a line of a table."""
 
 
 def show(rows: Sequence[Row], *, as_json: bool, title: str = "", empty: str = "nothing found") -> None:
@@ -49,6 +56,16 @@ def time_text(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
 
 
+def queue_columns(queue: MessageQueue) -> dict[str, Any]:
+    """The columns that name a message queue."""
+    return {"topic": queue.topic, "broker": queue.broker_name, "queue": queue.queue_id}
+
+
+def body_text(body: bytes) -> str:
+    """A body for people and programs."""
+    return body.decode("utf-8", "backslashreplace")
+
+
 def _text(value: Any) -> str:
     if value is None:
         return ""
@@ -61,6 +78,10 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def _cut(body: str) -> str:
+    return f"{body[:BODY_SHOWN_MAX]}…" if len(body) > BODY_SHOWN_MAX else body
+
+
 def _table(rows: Sequence[Row], title: str) -> None:
     from rich import box
     from rich.console import Console
@@ -71,7 +92,7 @@ def _table(rows: Sequence[Row], title: str) -> None:
         numbers = all(isinstance(row[name], int | float) for row in rows)
         table.add_column(name.replace("_", " "), justify="right" if numbers else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(_text(row[name]) for name in rows[0]))
+        table.add_row(*(_cut(row[name]) if name == "body" else _text(row[name]) for name in rows[0]))
     # Where there is no terminal there is no width to fit, and folded lines are of no use to other programs.
     width = None if sys.stdout.isatty() else 240
     Console(highlight=False, markup=False, width=width).print(table)

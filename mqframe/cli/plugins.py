@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mqframe.cli.commands import plugin_manager
 from mqframe.cli.output import Json, show
 
 
@@ -16,7 +17,6 @@ def plugins(
 ) -> None:
     """List installed plugins: name, distribution, version and options."""
     from mqframe.hooks.kinds import kind_of
-    from mqframe.hooks.manager import default_manager
 
     if kind:
         kind_of(kind)
@@ -29,7 +29,7 @@ def plugins(
             "options": [_option(option, json) for option in info.options or ()],
             "problem": info.problem,
         }
-        for info in default_manager().installed(options=options)
+        for info in plugin_manager().installed(options=options)
         if kind in ("", info.kind)
     ]
     if not json and not any(row["problem"] for row in rows):

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import attrs
 import typer
 
+from mqframe.cli.commands import plugin_manager
+
 if TYPE_CHECKING:
     from mqframe.cli.serving import Service
-    from mqframe.core.configuration import Resolved
+    from mqframe.core.config.configuration import Resolved
 
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
@@ -47,14 +49,15 @@ def server(
     log_json: LogJson = False,
 ) -> None:
     """Run a name server and a broker in one process. Prints `ready` once both ports answer."""
-    chosen = {
-        "--host": ("nameserver.host", host),
-        "--host ": ("broker.host", host),
-        "--nameserver-port": ("nameserver.port", nameserver_port),
-        "--broker-port": ("broker.port", broker_port),
-        "--advertise": ("broker.advertise", advertise),
-        "--data": ("store.directory", _below(data, "store")),
-        "--data ": ("nameserver.directory", _below(data, "nameserver")),
+    chosen: dict[str, dict[str, Any]] = {
+        "--host": {"nameserver.host": host, "broker.host": host},
+        "--nameserver-port": {"nameserver.port": nameserver_port},
+        "--broker-port": {"broker.port": broker_port},
+        "--advertise": {"broker.advertise": advertise},
+        "--data": {
+            "store.directory": _below(data, "store"),
+            "nameserver.directory": _below(data, "nameserver"),
+        },
     }
     _serve("server", chosen, config, set_, log_level, log_json)
 
@@ -69,10 +72,10 @@ def nameserver(
     log_json: LogJson = False,
 ) -> None:
     """Run a name server. Prints `ready` once its port answers."""
-    chosen = {
-        "--host": ("nameserver.host", host),
-        "--port": ("nameserver.port", port),
-        "--data": ("nameserver.directory", _below(data, "nameserver")),
+    chosen: dict[str, dict[str, Any]] = {
+        "--host": {"nameserver.host": host},
+        "--port": {"nameserver.port": port},
+        "--data": {"nameserver.directory": _below(data, "nameserver")},
     }
     _serve("nameserver", chosen, config, set_, log_level, log_json)
 
@@ -92,13 +95,13 @@ def broker(
     log_json: LogJson = False,
 ) -> None:
     """Run a broker that registers with the given name servers. Prints `ready` once its port answers."""
-    chosen = {
-        "--host": ("broker.host", host),
-        "--port": ("broker.port", port),
-        "--nameserver": ("broker.nameservers", nameserver),
-        "--name": ("broker.name", name),
-        "--advertise": ("broker.advertise", advertise),
-        "--data": ("store.directory", _below(data, "store")),
+    chosen: dict[str, dict[str, Any]] = {
+        "--host": {"broker.host": host},
+        "--port": {"broker.port": port},
+        "--nameserver": {"broker.nameservers": nameserver},
+        "--name": {"broker.name": name},
+        "--advertise": {"broker.advertise": advertise},
+        "--data": {"store.directory": _below(data, "store")},
     }
     _serve("broker", chosen, config, set_, log_level, log_json)
 
@@ -109,7 +112,7 @@ def _below(data: Path | None, name: str) -> Path | None:
 
 def _serve(
     program: str,
-    options: Mapping[str, tuple[str, Any]],
+    options: Mapping[str, Mapping[str, Any]],
     config: Path | None,
     items: Sequence[str] | None,
     log_level: str,
@@ -135,6 +138,7 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
     from mqframe.net.clock import SystemClock
     from mqframe.net.settings import NetSettings
 
+    plugins = plugin_manager()
     clock, net = SystemClock(), resolved.section(NetSettings)
     nameservers: list[Service] = []
 
@@ -153,9 +157,8 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         settings: Any = resolved.section(BrokerSettings)
         own = tuple(_reachable(each.address) for each in nameservers)
         settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
-        return Broker(
-            settings, resolved.section(StoreSettings), clock, net, plugin_options=resolved.plugins()
-        )
+        stored = resolved.section(StoreSettings)
+        return Broker(settings, stored, clock, net, plugins, resolved.plugins())
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}

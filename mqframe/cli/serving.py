@@ -20,15 +20,12 @@ class Service(Protocol):
     @property
     def address(self) -> str:
         """Where it can be reached, "host:port", once started."""
-        ...
 
     async def start(self) -> object:
         """Begin to serve."""
-        ...
 
     async def stop(self) -> object:
         """Finish in good order."""
-        ...
 
 
 def serve(services: Mapping[str, Callable[[], Service]]) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqframe.cli.access import access
+from mqframe.cli.access import admin_command
 from mqframe.cli.commands import new_app
-from mqframe.cli.output import Json, NameServer, show, show_one, time_text
+from mqframe.cli.output import Shown, time_text
+from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.errors import FixError
-from mqframe.core.order_config import TYPE_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from mqframe import Admin
 
 DRAIN_LOOK_SECONDS = 1.0
 
@@ -20,27 +23,23 @@ Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
 Cluster = Annotated[str | None, typer.Option("--cluster", help="Only the brokers of this cluster.")]
 
 
-@app.command("list")
+@admin_command(app, "list", empty="there is no topic yet")
 def list_topics(
-    nameserver: NameServer = "",
-    all_: Annotated[bool, typer.Option("--all", help="Topics of the system too.")] = False,
-    json: Json = False,
-) -> None:
+    admin: Admin, all_: Annotated[bool, typer.Option("--all", help="Topics of the system too.")] = False
+) -> Shown:
     """List topics."""
-    from mqframe import Admin
-    from mqframe.core.topics import is_system_topic
+    from mqframe.core.messages.names import is_system_topic
 
-    with Admin(nameserver=nameserver, **access()) as admin:
-        names = admin.list_topics()
-        info = admin.cluster_info()
+    names = admin.list_topics()
+    info = admin.cluster_info()
     # Brokers and clusters are topics too, for clients that ask for their routes.
     hidden = {*info.broker_addr_table, *info.cluster_addr_table}
-    rows = [{"topic": name} for name in names if all_ or not (is_system_topic(name) or name in hidden)]
-    show(rows, as_json=json, empty="there is no topic yet")
+    return [{"topic": name} for name in names if all_ or not (is_system_topic(name) or name in hidden)]
 
 
-@app.command()
+@admin_command(app)
 def create(
+    admin: Admin,
     topic: Topic,
     queues: Annotated[int, typer.Option(help="Queues on each broker.")] = 8,
     perm: Annotated[int, typer.Option(help="4 read, 2 write, 6 both.")] = 6,
@@ -50,28 +49,24 @@ def create(
     ] = None,
     cluster: Cluster = None,
     broker: Annotated[str | None, typer.Option(help="Only this broker.")] = None,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Create a topic, or change it."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        attributes = {TYPE_ATTRIBUTE: type_.upper()} if type_ is not None else None
-        admin.create_topic(
-            topic,
-            queues=queues,
-            perm=perm,
-            order=order,
-            attributes=attributes,
-            cluster=cluster,
-            broker=broker,
-        )
-    show_one({"topic": topic, "queues": queues, "perm": perm, "order": order}, as_json=json)
+    attributes = {TYPE_ATTRIBUTE: type_.upper()} if type_ is not None else None
+    admin.create_topic(
+        topic,
+        queues=queues,
+        perm=perm,
+        order=order,
+        attributes=attributes,
+        cluster=cluster,
+        broker=broker,
+    )
+    return {"topic": topic, "queues": queues, "perm": perm, "order": order}
 
 
-@app.command()
+@admin_command(app)
 def grow(
+    admin: Admin,
     topic: Topic,
     queues: Annotated[int, typer.Option(help="Queues on each broker, old and new ones together.")],
     group: Annotated[
@@ -81,52 +76,41 @@ def grow(
     timeout: Annotated[
         float, typer.Option(help="Wait for the old queues to drain at most so long, s.")
     ] = 3600.0,
-    nameserver: NameServer = "",
-    json: Json = False,
-) -> None:
+) -> Shown:
     """Give an ordered topic more queues: producers first, consumers once the old queues have drained.
 
     May be broken off and called again at any time.
     """
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        growth = admin.begin_growth(topic, queues)
-        if growth.growing:
-            time.sleep(settle)
-            growth = admin.mark_growth(growth)
-            end = time.monotonic() + timeout
-            while any((left := admin.growth_left(growth, group)).values()):
-                if time.monotonic() >= end:
-                    raise FixError(
-                        f"old queues of topic {topic} have not drained within {timeout:g} s; "
-                        f"messages left: {left}; call it again"
-                    )
-                time.sleep(DRAIN_LOOK_SECONDS)
-            admin.finish_growth(growth, group)
-    show_one({"topic": topic, "queues": queues, "grown": growth.growing}, as_json=json)
+    expansion = admin.begin_queue_expansion(topic, queues)
+    if expansion.growing:
+        time.sleep(settle)
+        expansion = admin.mark_queue_expansion(expansion)
+        end = time.monotonic() + timeout
+        while any((left := admin.queue_expansion_left(expansion, group)).values()):
+            if time.monotonic() >= end:
+                raise FixError(
+                    f"old queues of topic {topic} have not drained within {timeout:g} s; "
+                    f"messages left: {left}; call it again"
+                )
+            time.sleep(DRAIN_LOOK_SECONDS)
+        admin.finish_queue_expansion(expansion, group)
+    return {"topic": topic, "queues": queues, "grown": expansion.growing}
 
 
-@app.command()
-def delete(topic: Topic, cluster: Cluster = None, nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app)
+def delete(admin: Admin, topic: Topic, cluster: Cluster = None) -> Shown:
     """Delete a topic with its messages."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        admin.delete_topic(topic, cluster=cluster)
-    show_one({"topic": topic, "deleted": True}, as_json=json)
+    admin.delete_topic(topic, cluster=cluster)
+    return {"topic": topic, "deleted": True}
 
 
-@app.command("show")
-def show_topic(topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app, "show")
+def show_topic(admin: Admin, topic: Topic) -> Shown:
     """Show where a topic lives and how it is configured, broker by broker."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        route = admin.topic_route(topic)
-        configs = admin.topic_config(topic)
+    route = admin.topic_route(topic)
+    configs = admin.topic_config(topic)
     addresses = {broker.broker_name: broker.broker_addrs for broker in route.broker_datas}
-    rows = [
+    return [
         {
             "broker": queues.broker_name,
             "addresses": {str(number): text for number, text in addresses[queues.broker_name].items()},
@@ -137,17 +121,12 @@ def show_topic(topic: Topic, nameserver: NameServer = "", json: Json = False) ->
         }
         for queues in route.queue_datas
     ]
-    show(rows, as_json=json)
 
 
-@app.command()
-def stats(topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app)
+def stats(admin: Admin, topic: Topic) -> Shown:
     """Show what each queue of a topic holds."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        found = admin.topic_stats(topic)
-    rows = [
+    return [
         {
             "broker": queue.broker_name,
             "queue": queue.queue_id,
@@ -156,16 +135,11 @@ def stats(topic: Topic, nameserver: NameServer = "", json: Json = False) -> None
             "messages": each.max_offset - each.min_offset,
             "last": time_text(each.last_update_timestamp),
         }
-        for queue, each in found.items()
+        for queue, each in admin.topic_stats(topic).items()
     ]
-    show(rows, as_json=json)
 
 
-@app.command()
-def groups(topic: Topic, nameserver: NameServer = "", json: Json = False) -> None:
+@admin_command(app, empty="nobody consumes it")
+def groups(admin: Admin, topic: Topic) -> Shown:
     """List the consumer groups of a topic."""
-    from mqframe import Admin
-
-    with Admin(nameserver=nameserver, **access()) as admin:
-        names = admin.groups_of_topic(topic)
-    show([{"group": name} for name in names], as_json=json, empty="nobody consumes it")
+    return [{"group": name} for name in admin.groups_of_topic(topic)]

@@ -1,1 +1,1 @@
-"""Producers, consumers and administration; each with an asyncio and a blocking face."""
+"""Producers, consumers and administration; each with an asyncio and a sync API."""

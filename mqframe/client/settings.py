@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mqframe.core.settings import at_least, one_of, setting, settings, within
-from mqframe.core.topics import DEFAULT_TOPIC
+from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.messages.names import DEFAULT_TOPIC
 
 
 @settings("client")
@@ -22,7 +22,7 @@ class ClientSettings:
         30.0, doc="how often routes are asked for again, s", check=at_least(0.01)
     )
     heartbeat_seconds: float = setting(
-        30.0, doc="how often brokers are told that the client lives, s", check=at_least(0.01)
+        30.0, doc="how often brokers are notified that the client lives, s", check=at_least(0.01)
     )
     persist_offsets_seconds: float = setting(
         5.0, doc="how often consumers store how far they are, s", check=at_least(0.01)

@@ -10,8 +10,6 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Wall-clock time, milliseconds since 1970-01-01 UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that only ever grow, from an arbitrary start."""
-        ...

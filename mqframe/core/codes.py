@@ -54,21 +54,8 @@ class ResponseCode(IntEnum):
     GO_AWAY = 1500
 
 
-LANGUAGES: Final = (
-    "JAVA",
-    "CPP",
-    "DOTNET",
-    "PYTHON",
-    "DELPHI",
-    "ERLANG",
-    "RUBY",
-    "OTHER",
-    "HTTP",
-    "GO",
-    "PHP",
-    "OMS",
-    "RUST",
-    "NODE_JS",
+LANGUAGES: Final = tuple(
+    "JAVA CPP DOTNET PYTHON DELPHI ERLANG RUBY OTHER HTTP GO PHP OMS RUST NODE_JS".split()
 )
 """Language names by their number in a binary header (source: LanguageCode.java)."""
 
@@ -83,7 +70,6 @@ STRICT_ROUTE_VERSION: Final = 401
 FLAG_RESPONSE: Final = 1
 FLAG_ONEWAY: Final = 2
 
-PERM_PRIORITY: Final = 8
 PERM_READ: Final = 4
 PERM_WRITE: Final = 2
 PERM_INHERIT: Final = 1

@@ -48,6 +48,10 @@ class SettingError(FixError):
     """A setting with an unknown name or a bad value. The message names the key and where it came from."""
 
 
+class FixedSetting(SettingError):
+    """A setting that only a restart changes."""
+
+
 class PluginError(FixError):
     """A strategy that is not installed, named twice, or that failed to load."""
 
@@ -86,6 +90,10 @@ class ClosedError(GiveUpError):
 
 class StoreError(GiveUpError):
     """A store directory that cannot be used: locked by another broker, damaged, of another configuration."""
+
+
+class StoreUnavailable(StoreError):
+    """A store that takes no messages now: its disk is full or fails, or it has stopped."""
 
 
 class Refusal(MqframeError):
@@ -130,7 +138,7 @@ class AccessError(AnswerFix):
         self.args = (f"{said}; {_ACCESS_ADVICE}",)
 
 
-_ACCESS_ADVICE = "check the keys of the RPC hook acl (mqframe-plugin-acl), and what their user may do"
+_ACCESS_ADVICE = "check the keys that requests are signed with, and what their user may do"
 # What such answers say; their code has other uses, too (sources: DefaultAuthenticationHandler.java,
 # AclAuthorizationHandler.java, AuthenticationEvaluator.java; PlainPermissionManager.java of 4.x).
 _ACCESS_WORDS = re.compile(

@@ -1,1 +1,1 @@
-"""Everything that can be plugged in: specifications, interfaces, and the manager that finds plugins."""
+"""The plugin API: hook specifications, interfaces of plugins, and the manager that finds plugins."""

@@ -7,25 +7,27 @@ them for truth first, so that nothing is spent where there is no hook.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from mqframe.core.errors import Refusal
-from mqframe.core.frame import Frame
+from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import (
-    ConsumeContext,
-    ConsumeHook,
+    ClientHook,
     Forbidden,
     ForbiddenContext,
     ForbiddenHook,
     HookPort,
+    PendingRecord,
     RpcHook,
     SendContext,
-    SendHook,
+    SendRule,
+    StoredAt,
 )
 from mqframe.log import get_logger
 
 _log = get_logger("hooks")
+C = TypeVar("C")
 
 
 def hook_name(hook: object) -> str:
@@ -34,7 +36,7 @@ def hook_name(hook: object) -> str:
     return str(own) if own else f"{type(hook).__module__}.{type(hook).__qualname__}"
 
 
-def attach_hook(hook: SendHook | ConsumeHook, port: HookPort) -> None:
+def attach_hook(hook: ClientHook[Any], port: HookPort) -> None:
     """Hand a hook its port."""
     try:
         hook.attach(port)
@@ -42,7 +44,7 @@ def attach_hook(hook: SendHook | ConsumeHook, port: HookPort) -> None:
         _failed("hook", hook, "attach", problem)
 
 
-def detach_hook(hook: SendHook | ConsumeHook) -> None:
+def detach_hook(hook: ClientHook[Any]) -> None:
     """Tell a hook that its client stops."""
     try:
         hook.detach()
@@ -50,40 +52,22 @@ def detach_hook(hook: SendHook | ConsumeHook) -> None:
         _failed("hook", hook, "detach", problem)
 
 
-def before_send(hooks: Sequence[SendHook], context: SendContext) -> None:
-    """Every `before` in order."""
+def before_each(hooks: Sequence[ClientHook[C]], context: C) -> None:
+    """Every `before` of send or consume hooks, in order."""
     for hook in hooks:
         try:
             hook.before(context)
         except Exception as problem:  # isolation boundary: a hook only watches
-            _failed("send_hook", hook, "before", problem)
+            _failed(_kind(context), hook, "before", problem)
 
 
-def after_send(hooks: Sequence[SendHook], context: SendContext) -> None:
-    """Every `after`, last hook first."""
+def after_each(hooks: Sequence[ClientHook[C]], context: C) -> None:
+    """Every `after` of send or consume hooks, last hook first."""
     for hook in reversed(hooks):
         try:
             hook.after(context)
         except Exception as problem:  # isolation boundary: a hook only watches
-            _failed("send_hook", hook, "after", problem)
-
-
-def before_consume(hooks: Sequence[ConsumeHook], context: ConsumeContext) -> None:
-    """Every `before` in order."""
-    for hook in hooks:
-        try:
-            hook.before(context)
-        except Exception as problem:  # isolation boundary: a hook only watches
-            _failed("consume_hook", hook, "before", problem)
-
-
-def after_consume(hooks: Sequence[ConsumeHook], context: ConsumeContext) -> None:
-    """Every `after`, last hook first."""
-    for hook in reversed(hooks):
-        try:
-            hook.after(context)
-        except Exception as problem:  # isolation boundary: a hook only watches
-            _failed("consume_hook", hook, "after", problem)
+            _failed(_kind(context), hook, "after", problem)
 
 
 def check_forbidden(hooks: Sequence[ForbiddenHook], context: ForbiddenContext) -> None:
@@ -95,6 +79,26 @@ def check_forbidden(hooks: Sequence[ForbiddenHook], context: ForbiddenContext) -
             raise
         except Exception as problem:  # isolation boundary: only Forbidden may stop a send
             _failed("forbidden_hook", hook, "check", problem)
+
+
+def after_stored(rule: SendRule, record: PendingRecord, result: StoredAt) -> None:
+    """Tell `rule` where `record` was stored."""
+    try:
+        rule.after(record, result)
+    except Exception as problem:  # isolation boundary: the message is stored, whatever a rule makes of that
+        _failed("send_rule", rule, "after", problem)
+
+
+def isolated(hook: object, call: str, function: Callable[..., object]) -> Callable[..., None]:
+    """`function`, the `call` of a broker service; its exceptions are logged and go no further."""
+
+    def isolated_call(*arguments: object) -> None:
+        try:
+            function(*arguments)
+        except Exception as problem:  # isolation boundary: other services are waiting to be called
+            _failed("broker_service", hook, call, problem)
+
+    return isolated_call
 
 
 def before_rpc(hooks: Sequence[RpcHook], address: str, request: Frame, *, serving: bool) -> None:
@@ -117,6 +121,10 @@ def after_rpc(hooks: Sequence[RpcHook], address: str, request: Frame, answer: Fr
             hook.after(address, request, answer)
         except Exception as problem:  # isolation boundary: a hook only watches
             _failed("rpc_hook", hook, "after", problem)
+
+
+def _kind(context: object) -> str:
+    return "send_hook" if isinstance(context, SendContext) else "consume_hook"
 
 
 def _failed(kind: str, hook: Any, call: str, problem: Exception) -> None:

@@ -10,6 +10,7 @@ import attrs
 from mqframe.core.errors import PluginError
 from mqframe.hooks.interfaces import (
     AllocationStrategy,
+    BrokerService,
     ConsumeHook,
     Dispatcher,
     ForbiddenHook,
@@ -18,6 +19,7 @@ from mqframe.hooks.interfaces import (
     QueueSelector,
     RpcHook,
     SendHook,
+    TopicSummary,
 )
 
 
@@ -42,6 +44,8 @@ KINDS: Final[Mapping[str, Kind]] = {
         Kind("forbidden_hook", "register_forbidden_hooks", ForbiddenHook),
         Kind("rpc_hook", "register_rpc_hooks", RpcHook),
         Kind("message_filter", "register_message_filters", MessageFilter),
+        Kind("broker_service", "register_broker_services", BrokerService),
+        Kind("topic_summary", "register_topic_summaries", TopicSummary),
         Kind("command", "register_commands", None),
     )
 }
@@ -65,7 +69,11 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("send_hook", "trace"): "mqframe-plugin-trace",
     ("consume_hook", "trace"): "mqframe-plugin-trace",
     ("rpc_hook", "acl"): "mqframe-plugin-acl",
+    ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
+    ("broker_service", "schedules"): "mqframe-plugin-schedules",
+    ("command", "schedule"): "mqframe-plugin-schedules",
     ("command", "spark"): "mqframe-plugin-spark",
+    ("topic_summary", "spark"): "mqframe-plugin-spark",
 }
 """Which of this project's distributions brings what, for the install line in the error message."""
 

@@ -1,12 +1,14 @@
 """Finds plugins by entry-point metadata, imports those that are chosen, and makes their objects.
 
 Nothing is scanned before something is asked for, and nothing is imported before it is chosen, so that a
-broken plugin stops only those who named it. The kernel itself brings no strategy.
+broken plugin stops only those who named it. What the kernel itself brings is found and asked the same way.
+Whoever starts a program or makes a client makes one manager and hands it down; there is no global one.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -15,12 +17,15 @@ from typing import Any, Final
 import attrs
 import pluggy
 
+from mqframe import __version__
 from mqframe.core.errors import MqframeError, PluginError
-from mqframe.hooks import specs
+from mqframe.hooks import built_in, specs
 from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, Kind, kind_of
 from mqframe.hooks.options import OptionInfo, build, describe
 
 GROUP: Final = specs.PROJECT
+FAILURES: Final = (Exception, SystemExit)
+"""What code of plugins may raise: a module that ends the program when it is imported is broken as well."""
 
 
 @attrs.frozen
@@ -57,7 +62,7 @@ class _Offer:
 class PluginManager:
     """Turns names, classes and objects into strategies and hooks.
 
-    `find`: gives the entry points to choose from; by default those of the installed distributions in the
+    `find`: returns the entry points to choose from; by default those of the installed distributions in the
     group `mqframe`. Called once, at first need.
     """
 
@@ -74,16 +79,13 @@ class PluginManager:
 
         `choice`: a name, "module:attribute", a class or function (called as a factory), an object that is
         ready, or a pair (one of these, options). `options`: a mapping or an instance of the factory's
-        `Options`. `arguments` go to the factory before the options. Raises `PluginError` or `SettingError`.
+        `Options`. `arguments` go to the factory before the options; one with a parameter `plugins` is handed
+        this manager by it. Raises `PluginError` or `SettingError`.
         """
-        wanted = kind_of(kind)
-        choice, options = _unpack(choice, options)
-        title = choice if isinstance(choice, str) else _name(choice)
-        if isinstance(choice, str):
-            choice = self._factory(wanted, choice)
+        wanted, title, choice, options = self._chosen(kind, choice, options)
         made = choice
-        if isinstance(choice, type) or (callable(choice) and not _fits(choice, wanted)):
-            made = _call(title, choice, build(title, choice, options), arguments)
+        if _is_factory(choice, wanted):
+            made = self._make(title, choice, build(title, choice, options), arguments)
         elif options:
             names = ", ".join(map(str, options)) if isinstance(options, Mapping) else type(options).__name__
             raise PluginError(f"{title} is an object already; options ({names}) cannot be applied to it")
@@ -97,12 +99,8 @@ class PluginManager:
 
         A name is looked up and imported, options are validated; nothing is made. Raises as `create` does.
         """
-        wanted = kind_of(kind)
-        choice, options = _unpack(choice, options)
-        title = choice if isinstance(choice, str) else _name(choice)
-        if isinstance(choice, str):
-            choice = self._factory(wanted, choice)
-        if isinstance(choice, type) or (callable(choice) and not _fits(choice, wanted)):
+        wanted, title, choice, options = self._chosen(kind, choice, options)
+        if _is_factory(choice, wanted):
             build(title, choice, options)
 
     def create_all(
@@ -125,32 +123,58 @@ class PluginManager:
         offers = sorted(self._offers(), key=lambda o: (o.kind.name, o.name, o.distribution))
         return [self._info(offer, options) for offer in offers]
 
+    def knows(self, kind: str, name: str) -> bool:
+        """Whether `name` is a plugin of `kind`: an installed one, or one of this project's that is not."""
+        return (kind, name) in KNOWN_DISTRIBUTIONS or name in self.names(kind)
+
+    def install_lines(self, kind: str) -> list[str]:
+        """The `pip install` lines of this project's plugins of `kind`."""
+        found = {distribution for (each, _), distribution in KNOWN_DISTRIBUTIONS.items() if each == kind}
+        return [f"pip install {distribution}" for distribution in sorted(found)]
+
     def register(self, plugin: object, name: str | None = None) -> None:
         """Add a plugin that is no distribution: an object or module with marked `register_*` hooks.
 
-        `name` stands where a distribution's name would. Raises `PluginError` when it implements no hook or is
-        registered already.
+        `name` stands where a distribution's name would. Raises `PluginError` when it implements no hook, is
+        registered already, or one of its hooks fails.
         """
         name = name or _name(plugin)
         self._register(plugin, name)
-        found = [
-            _Offer(kind, key, name, "", factory=factory)
-            for kind in KINDS.values()
-            for key, factory in self._factories(plugin, kind).items()
-        ]
-        if not found:
-            raise PluginError(
-                f"{name} implements none of the hooks {', '.join(k.hook for k in KINDS.values())}"
-            )
+        try:
+            found = [
+                _Offer(kind, key, name, "", factory=factory)
+                for kind in KINDS.values()
+                for key, factory in self._ask(plugin, name, kind).items()
+            ]
+            if not found:
+                raise PluginError(
+                    f"{name} implements none of the hooks {', '.join(k.hook for k in KINDS.values())}"
+                )
+        except PluginError:
+            self._pluggy.unregister(plugin)
+            raise
         self._registered += found
 
     def block(self, name: str) -> None:
         """Make a plugin invisible: "kind.name", or the name of a distribution or registered plugin."""
         self._blocked.add(_normal(name))
 
+    def _chosen(self, kind: str, choice: object, options: object) -> tuple[Kind, str, Any, object]:
+        """The kind, what messages call the choice, the factory or object that it stands for, its options."""
+        wanted = kind_of(kind)
+        if isinstance(choice, tuple) and len(choice) == 2:
+            # Options given apart from the pair win.
+            choice, paired = choice
+            options = paired if options is None else options
+        if isinstance(choice, str):
+            return wanted, choice, self._factory(wanted, choice), options
+        return wanted, _name(choice), choice, options
+
     def _offers(self) -> list[_Offer]:
         if self._scanned is None:
-            self._scanned = [offer for offer in map(_offer, self._find()) if offer is not None]
+            own = [_offer(each, built_in.DISTRIBUTION, __version__) for each in built_in.entry_points()]
+            found = [_installed(each) for each in self._find()]
+            self._scanned = [offer for offer in own + found if offer is not None]
         return [offer for offer in self._scanned + self._registered if not self._is_blocked(offer)]
 
     def _is_blocked(self, offer: _Offer) -> bool:
@@ -184,34 +208,56 @@ class PluginManager:
         return f"there is no {kind.name} {name!r}; known: {known}{hint}"
 
     def _load(self, offer: _Offer) -> Any:
-        if offer.entry_point is None or offer.factory is not None:
-            return offer.factory
+        if offer.factory is None:
+            offer.factory = self._offered(offer)
+        if isinstance(offer.factory, str):
+            offer.factory = _import_attribute(offer.kind, offer.factory)
+        return offer.factory
+
+    def _offered(self, offer: _Offer) -> Any:
+        """What the plugin behind `offer` registers under its name; the plugin is imported now."""
+        assert offer.entry_point is not None
         try:
             plugin = offer.entry_point.load()
-        except Exception as problem:  # importing foreign code: whatever it raises is the plugin's failure
+        except FAILURES as problem:  # importing foreign code: whatever it raises is the plugin's failure
             raise PluginError(f"plugin {offer.title} cannot be loaded: {_cause(problem)}") from problem
         # Several names of a distribution share one plugin, which pluggy takes once.
         if not self._pluggy.is_registered(plugin):
             self._register(plugin, f"{offer.distribution}:{offer.entry_point.value}")
-        factories = self._factories(plugin, offer.kind)
+        factories = self._ask(plugin, offer.title, offer.kind)
         if offer.name not in factories:
             got = ", ".join(sorted(factories)) or "nothing"
-            raise PluginError(f"plugin {offer.title}: {offer.kind.hook} of {_name(plugin)} gives {got}")
-        offer.factory = factories[offer.name]
-        return offer.factory
+            raise PluginError(f"plugin {offer.title}: {offer.kind.hook} of {_name(plugin)} registers {got}")
+        return factories[offer.name]
 
     def _register(self, plugin: object, name: str) -> None:
         try:
             self._pluggy.register(plugin, name)
         except (ValueError, pluggy.PluginValidationError) as problem:
-            raise PluginError(f"plugin {name} cannot be registered: {problem}") from problem
+            raise PluginError(
+                f"plugin {name} cannot be registered: {' '.join(str(problem).split())}"
+            ) from problem
 
-    def _factories(self, plugin: object, kind: Kind) -> Mapping[str, Any]:
-        for implementation in getattr(self._pluggy.hook, kind.hook).get_hookimpls():
-            if implementation.plugin is plugin:
-                found: Mapping[str, Any] = implementation.function()
-                return found
-        return {}
+    def _ask(self, plugin: object, title: str, kind: Kind) -> dict[str, Any]:
+        """What the hook of `kind` returns; only `plugin` is asked, others when they are chosen."""
+        others = [each for each in self._pluggy.get_plugins() if each is not plugin]
+        hook = self._pluggy.subset_hook_caller(kind.hook, others)
+        found: dict[str, Any] = {}
+        try:
+            for factories in hook():
+                found.update(factories)
+        except FAILURES as problem:  # foreign code: whatever it raises is the plugin's failure
+            raise PluginError(f"plugin {title}: {kind.hook} failed: {_cause(problem)}") from problem
+        return found
+
+    def _make(self, title: str, factory: Any, options: object, arguments: tuple[object, ...]) -> Any:
+        given = arguments if options is None else (*arguments, options)
+        try:
+            return factory(*given, plugins=self) if _wants_plugins(factory) else factory(*given)
+        except MqframeError:
+            raise
+        except FAILURES as problem:  # foreign code: whatever it raises is the plugin's failure
+            raise PluginError(f"plugin {title} cannot be made: {_cause(problem)}") from problem
 
     def _info(self, offer: _Offer, options: bool) -> PluginInfo:
         described: tuple[OptionInfo, ...] | None = None
@@ -221,28 +267,30 @@ class PluginManager:
                 described = describe(self._load(offer))
             except PluginError as failure:
                 problem = str(failure)
+            except Exception as failure:  # foreign code: its class of options fails
+                problem = f"options cannot be read: {_cause(failure)}"
         return PluginInfo(offer.kind.name, offer.name, offer.distribution, offer.version, described, problem)
 
 
 @cache
-def default_manager() -> PluginManager:
-    """The manager over the installed distributions, one in a process."""
-    return PluginManager()
-
-
 def _installed_entry_points() -> Iterable[EntryPoint]:
-    return entry_points(group=GROUP)
+    # Distributions stay what they are while a program runs, and a look at them all takes milliseconds.
+    return tuple(entry_points(group=GROUP))
 
 
-def _offer(entry_point: EntryPoint) -> _Offer | None:
+def _installed(entry_point: EntryPoint) -> _Offer | None:
+    distribution = entry_point.dist
+    if distribution is None:
+        return _offer(entry_point, entry_point.module, "")
+    return _offer(entry_point, distribution.name, distribution.version)
+
+
+def _offer(entry_point: EntryPoint, distribution: str, version: str) -> _Offer | None:
     """What `entry_point` offers; `None` for a kind of a later version, which nobody here can choose."""
     kind, _, name = entry_point.name.partition(".")
     if kind not in KINDS or not name:
         return None
-    distribution = entry_point.dist
-    if distribution is None:
-        return _Offer(KINDS[kind], name, entry_point.module, "", entry_point)
-    return _Offer(KINDS[kind], name, distribution.name, distribution.version, entry_point)
+    return _Offer(KINDS[kind], name, distribution, version, entry_point)
 
 
 def _import_attribute(kind: Kind, path: str) -> Any:
@@ -251,25 +299,20 @@ def _import_attribute(kind: Kind, path: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except Exception as problem:  # importing foreign code: whatever it raises is the plugin's failure
+    except FAILURES as problem:  # importing foreign code: whatever it raises is the plugin's failure
         raise PluginError(f"{kind.name} {path!r} cannot be loaded: {_cause(problem)}") from problem
     return found
 
 
-def _unpack(choice: object, options: object) -> tuple[object, object]:
-    """A pair (choice, options) taken apart; options given apart from the pair win."""
-    if isinstance(choice, tuple) and len(choice) == 2:
-        return choice[0], choice[1] if options is None else options
-    return choice, options
-
-
-def _call(title: str, factory: Any, options: object, arguments: tuple[object, ...]) -> Any:
+def _wants_plugins(factory: Any) -> bool:
     try:
-        return factory(*arguments) if options is None else factory(*arguments, options)
-    except MqframeError:
-        raise
-    except (ImportError, TypeError, ValueError) as problem:
-        raise PluginError(f"plugin {title} cannot be made: {_cause(problem)}") from problem
+        return "plugins" in inspect.signature(factory).parameters
+    except (TypeError, ValueError):  # a callable of C that does not say what it takes
+        return False
+
+
+def _is_factory(choice: object, kind: Kind) -> bool:
+    return isinstance(choice, type) or (callable(choice) and not _fits(choice, kind))
 
 
 def _fits(candidate: object, kind: Kind) -> bool:

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
+from mqframe.core.config.field_types import convert, field_types, name_of
+from mqframe.core.config.settings import shown
 from mqframe.core.errors import PluginError, SettingError
-from mqframe.core.field_types import convert, field_types, name_of
-from mqframe.core.settings import shown
 
 
 @attrs.frozen
@@ -33,7 +33,7 @@ def options_class(factory: Any) -> type[Any] | None:
 
 
 def describe(factory: Any) -> tuple[OptionInfo, ...]:
-    """The options that `factory` declares, in their order."""
+    """The options that `factory` declares, in their order. Raises whatever their class raises."""
     declared = options_class(factory)
     if declared is None:
         return ()
@@ -47,7 +47,8 @@ def describe(factory: Any) -> tuple[OptionInfo, ...]:
 def build(name: str, factory: Any, given: object) -> Any:
     """An instance of the factory's `Options` from `given` (a mapping, an instance or `None`); else `None`.
 
-    `name` is the plugin's, for messages. Raises `SettingError` for unknown names, bad and missing values.
+    `name` is the plugin's, for messages. Raises `SettingError` for unknown names, bad and missing values, and
+    `PluginError` for a class that fails otherwise.
     """
     declared = options_class(factory)
     if declared is None:
@@ -61,7 +62,15 @@ def build(name: str, factory: Any, given: object) -> Any:
             f"options of plugin {name} must be a table or a {declared.__qualname__}, "
             f"not a {type(given).__qualname__}"
         )
-    return _from_table(name, declared, given or {})
+    try:
+        return _from_table(name, declared, given or {})
+    except SettingError:
+        raise
+    except ValueError as problem:
+        raise SettingError(f"options of plugin {name}: {problem}") from problem
+    except Exception as problem:  # foreign code: whatever it raises is the plugin's failure
+        cause = f"{type(problem).__name__}: {problem}"
+        raise PluginError(f"options of plugin {name} cannot be made: {cause}") from problem
 
 
 def _from_table(name: str, declared: type[Any], table: Mapping[str, Any]) -> Any:
@@ -87,6 +96,9 @@ def _from_table(name: str, declared: type[Any], table: Mapping[str, Any]) -> Any
                 check(declared, fields[key], values[fields[key].alias])
             except SettingError as problem:
                 raise SettingError(f"{_place(name, key, table)}: {problem}") from None
+            except (TypeError, ValueError) as problem:  # of attrs, whose messages hold the value
+                said = "is refused" if fields[key].metadata.get("secret") else problem.args[0]
+                raise SettingError(f"{_place(name, key, table)}: {said}") from None
     return declared(**values)
 
 
@@ -105,4 +117,6 @@ def _default(field: attrs.Attribute[Any]) -> str:
     if field.default is attrs.NOTHING:
         return ""
     default: Any = field.default
+    if getattr(default, "takes_self", False):
+        return "from other options"
     return repr(default.factory() if isinstance(default, attrs.Factory) else default)  # type: ignore[arg-type]

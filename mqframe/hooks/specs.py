@@ -2,7 +2,9 @@
 
 A factory is a callable that makes a strategy from its options: a class, or a function. It declares its
 options as an attrs class in its attribute `Options`; `factory(options)` is called with an instance, and
-`factory()` when there is no such attribute.
+`factory()` when there is no such attribute. One that has a parameter `plugins` is handed, by that name, the
+manager that makes it (`mqframe.hooks.interfaces.Plugins`). Instead of a factory stands "module:attribute"
+where the import is to wait until the name is chosen.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ PROJECT = "mqframe"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
-Factory = Callable[..., Any]
+Factory = Callable[..., Any] | str
 Factories = Mapping[str, Factory]
 
 
@@ -66,5 +68,15 @@ def register_message_filters() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def register_broker_services() -> Factories:  # type: ignore[empty-body]
+    """Factories of `BrokerService` by name, called as `factory(port[, options])` when a broker is made."""
+
+
+@hookspec
 def register_commands() -> Mapping[str, Any]:  # type: ignore[empty-body]
-    """Typer applications by command name. Called when the command line starts."""
+    """Typer applications by command name. Called when the command line runs or lists one."""
+
+
+@hookspec
+def register_topic_summaries() -> Factories:  # type: ignore[empty-body]
+    """Factories of `TopicSummary` by name. Called when `mqframe quickstart` runs."""

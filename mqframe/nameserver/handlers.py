@@ -1,4 +1,4 @@
-"""What a name server answers to each request kind (wire.md §3.4).
+"""The requests that a name server serves: registration, routes, key-value configuration (wire.md §3.4).
 
 Sources: DefaultRequestProcessor.java, ClientRequestProcessor.java.
 """
@@ -6,37 +6,44 @@ Sources: DefaultRequestProcessor.java, ClientRequestProcessor.java.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from mqframe.core import loosejson
-from mqframe.core.bodies import DataVersion, KVTable, MemberGroupBody, TopicList, TopicRouteData
+from mqframe.core.cluster.broker_registry import (
+    BROKER_TIMEOUT_MS,
+    UNIT_FLAG,
+    UNIT_SUB_FLAG,
+    BrokerRegistry,
+    Registration,
+)
+from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE
+from mqframe.core.cluster.registration_body import decode_register_body
+from mqframe.core.cluster.route import MASTER_ID
+from mqframe.core.cluster.route_bodies import MemberGroupBody, TopicList, TopicRouteData
 from mqframe.core.codes import STRICT_ROUTE_VERSION, ResponseCode
+from mqframe.core.config.live import as_lines, changed
 from mqframe.core.errors import BodyError, Refusal
-from mqframe.core.order_config import ORDER_TOPIC_NAMESPACE
-from mqframe.core.record import body_crc
-from mqframe.core.register_body import decode_register_body
-from mqframe.core.registry import BROKER_TIMEOUT_MS, UNIT_FLAG, UNIT_SUB_FLAG, Registration, Registry
 from mqframe.core.requests import nameserver as ns
-from mqframe.core.route import MASTER_ID
+from mqframe.core.requests.serving import Answer, Call, Reply, serves
+from mqframe.core.storage.record import body_crc
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.bodies import DataVersion, KVTable
 from mqframe.nameserver.kv_config import KvConfig
-from mqframe.nameserver.live_settings import as_lines, changed
 from mqframe.nameserver.ordered_topics import OrderedTopics
 from mqframe.nameserver.settings import NameServerSettings
-from mqframe.net.call import Call, Handler, Reply
 from mqframe.net.clock import LoopClock
 
 ZONE_FIELD: Final = "__ZONE_NAME"
-UNIT_TOPICS: Final = 311
-UNIT_SUB_TOPICS: Final = 312
-UNIT_SUB_UNUNIT_TOPICS: Final = 313
+PROTECTED: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
+"""Keys that only a restart changes at Apache's name server (NamesrvConfig.java), and that are none here."""
 
 
 class Handlers:
     """Answers requests from a registry and a key-value table."""
 
     def __init__(
-        self, registry: Registry, kv: KvConfig, settings: NameServerSettings, clock: LoopClock
+        self, registry: BrokerRegistry, kv: KvConfig, settings: NameServerSettings, clock: LoopClock
     ) -> None:
         self._registry = registry
         self._kv = kv
@@ -45,214 +52,203 @@ class Handlers:
         self._clock = clock
         self._started = clock.monotonic()
 
-    def table(self) -> Mapping[int, Handler]:
-        """The handlers by request code."""
-        return {
-            ns.GetRouteinfoByTopic.CODE: self._route,
-            ns.GetBrokerClusterInfo.CODE: self._cluster_info,
-            ns.RegisterBroker.CODE: self._register,
-            ns.UnregisterBroker.CODE: self._unregister,
-            ns.QueryDataVersion.CODE: self._query_data_version,
-            ns.BrokerHeartbeat.CODE: self._heartbeat,
-            ns.GetBrokerMemberGroup.CODE: self._members,
-            ns.GetAllTopicList.CODE: self._all_topics,
-            ns.GetTopicsByCluster.CODE: self._topics_by_cluster,
-            ns.GetSystemTopicListFromNs.CODE: self._system_topics,
-            UNIT_TOPICS: lambda call: self._unit_topics(UNIT_FLAG),
-            UNIT_SUB_TOPICS: lambda call: self._unit_topics(UNIT_SUB_FLAG),
-            UNIT_SUB_UNUNIT_TOPICS: lambda call: self._unit_topics(UNIT_SUB_FLAG, UNIT_FLAG),
-            ns.WipeWritePermOfBroker.CODE: self._wipe_write,
-            ns.AddWritePermOfBroker.CODE: self._add_write,
-            ns.DeleteTopicInNamesrv.CODE: self._delete_topic,
-            ns.RegisterTopicInNamesrv.CODE: self._register_topic,
-            ns.PutKvConfig.CODE: self._put,
-            ns.GetKvConfig.CODE: self._get,
-            ns.DeleteKvConfig.CODE: self._delete,
-            ns.GetKvlistByNamespace.CODE: self._list,
-            ns.UpdateNamesrvConfig.CODE: self._update_settings,
-            ns.GetNamesrvConfig.CODE: self._get_settings,
-        }
-
     # Routes
 
-    def _route(self, call: Call) -> Reply:
-        wanted = call.fields(ns.GetRouteinfoByTopic)
+    @serves(ns.GetRouteinfoByTopic)
+    def route(self, fields: ns.GetRouteinfoByTopic, call: Call) -> Answer:
         waited = self._clock.monotonic() - self._started
         if self._settings.need_wait_for_service and waited < self._settings.wait_seconds_for_service:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "name server not ready")
-        route = self._registry.route(wanted.topic)
+        route = self._registry.route(fields.topic)
         if route is None:
             raise Refusal(
                 ResponseCode.TOPIC_NOT_EXIST,
-                f"No topic route info in name server for the topic: {wanted.topic}",
+                f"No topic route info in name server for the topic: {fields.topic}",
             )
-        route.order_topic_conf = self._ordered.queues_of(wanted.topic, self._settings.order_message_enable)
-        if call.frame.version >= STRICT_ROUTE_VERSION or wanted.accept_standard_json_only:
+        route.order_topic_conf = self._ordered.queues_of(fields.topic, self._settings.order_message_enable)
+        if call.frame.version >= STRICT_ROUTE_VERSION or fields.accept_standard_json_only:
             return Reply(body=_strict(route))
         for queue in route.queue_datas:
             queue.topic_syn_flag = queue.topic_sys_flag
-        return Reply(body=loosejson.dumps(route))
+        return route
 
-    def _cluster_info(self, call: Call) -> Reply:
-        return Reply(body=loosejson.dumps(self._registry.cluster_info()))
+    @serves(ns.GetBrokerClusterInfo)
+    def cluster_info(self, fields: ns.GetBrokerClusterInfo, call: Call) -> Answer:
+        return self._registry.cluster_info()
 
     # Brokers
 
-    def _register(self, call: Call) -> Reply:
-        told = call.fields(ns.RegisterBroker)
+    @serves(ns.RegisterBroker)
+    def register(self, fields: ns.RegisterBroker, call: Call) -> Reply:
         frame = call.frame
-        if told.body_crc32 and told.body_crc32 != body_crc(bytes(frame.body)):
+        if fields.body_crc32 and fields.body_crc32 != body_crc(bytes(frame.body)):
             raise Refusal(ResponseCode.SYSTEM_ERROR, "crc32 not match")
-        body = decode_register_body(bytes(frame.body), frame.version, told.compressed)
+        body = decode_register_body(bytes(frame.body), frame.version, fields.compressed)
         topics = body.topic_config_serialize_wrapper
-        news = self._registry.changed(told.cluster_name, told.broker_addr, topics.data_version)
-        timeout_ms = told.heartbeat_timeout_millis
+        news = self._registry.changed(fields.cluster_name, fields.broker_addr, topics.data_version)
+        timeout_ms = fields.heartbeat_timeout_millis
         registered = self._registry.register(
             Registration(
-                cluster=told.cluster_name,
-                name=told.broker_name,
-                address=told.broker_addr,
-                broker_id=told.broker_id,
-                ha_address=told.ha_server_addr,
+                cluster=fields.cluster_name,
+                name=fields.broker_name,
+                address=fields.broker_addr,
+                broker_id=fields.broker_id,
+                ha_address=fields.ha_server_addr,
                 topics=topics,
                 connection=call.peer,
                 filter_servers=body.filter_server_list,
                 zone=(frame.ext or {}).get(ZONE_FIELD),
                 timeout_ms=BROKER_TIMEOUT_MS if timeout_ms is None else timeout_ms,
-                acting_master=told.enable_acting_master,
+                acting_master=fields.enable_acting_master,
             ),
             self._clock.now_ms(),
         )
-        if news and told.broker_id == MASTER_ID:
-            self._ordered.learn(told.broker_name, topics.topic_config_table)
+        if news and fields.broker_id == MASTER_ID:
+            self._ordered.learn(fields.broker_name, topics.topic_config_table)
         answer = ns.RegisterBrokerAnswer(registered.ha_address, registered.master_address)
         order = self._kv.namespace(ORDER_TOPIC_NAMESPACE)
         if order is None or not self._settings.return_order_topic_config_to_broker:
             return Reply(header=answer)
-        return Reply(header=answer, body=loosejson.dumps(KVTable(order)))
+        return Reply(header=answer, body=loose_json.dumps(KVTable(order)))
 
-    def _unregister(self, call: Call) -> Reply:
-        told = call.fields(ns.UnregisterBroker)
-        self._registry.unregister(told.cluster_name, told.broker_name, told.broker_addr)
+    @serves(ns.UnregisterBroker)
+    def unregister(self, fields: ns.UnregisterBroker, call: Call) -> Reply:
+        self._registry.unregister(fields.cluster_name, fields.broker_name, fields.broker_addr)
         return Reply()
 
-    def _query_data_version(self, call: Call) -> Reply:
-        asked = call.fields(ns.QueryDataVersion)
-        version = loosejson.decode(bytes(call.frame.body), DataVersion)
-        different = self._registry.changed(asked.cluster_name, asked.broker_addr, version)
-        self._registry.heartbeat(asked.cluster_name, asked.broker_addr, self._clock.now_ms())
-        held = self._registry.data_version(asked.cluster_name, asked.broker_addr)
-        return Reply(header=ns.DataVersionAnswer(different), body=loosejson.dumps(held) if held else b"")
+    @serves(ns.QueryDataVersion)
+    def query_data_version(self, fields: ns.QueryDataVersion, call: Call) -> Reply:
+        version = call.body(DataVersion)
+        different = self._registry.changed(fields.cluster_name, fields.broker_addr, version)
+        self._registry.heartbeat(fields.cluster_name, fields.broker_addr, self._clock.now_ms())
+        held = self._registry.data_version(fields.cluster_name, fields.broker_addr)
+        return Reply(header=ns.DataVersionAnswer(different), body=loose_json.dumps(held) if held else b"")
 
-    def _heartbeat(self, call: Call) -> Reply:
-        told = call.fields(ns.BrokerHeartbeat)
-        self._registry.heartbeat(told.cluster_name, told.broker_addr, self._clock.now_ms())
+    @serves(ns.BrokerHeartbeat)
+    def heartbeat(self, fields: ns.BrokerHeartbeat, call: Call) -> Reply:
+        self._registry.heartbeat(fields.cluster_name, fields.broker_addr, self._clock.now_ms())
         return Reply()
 
-    def _members(self, call: Call) -> Reply:
-        asked = call.fields(ns.GetBrokerMemberGroup)
-        group = self._registry.members(asked.cluster_name, asked.broker_name)
-        return Reply(body=loosejson.dumps(MemberGroupBody(group)))
+    @serves(ns.GetBrokerMemberGroup)
+    def members(self, fields: ns.GetBrokerMemberGroup, call: Call) -> MemberGroupBody:
+        return MemberGroupBody(self._registry.members(fields.cluster_name, fields.broker_name))
 
-    def _wipe_write(self, call: Call) -> Reply:
-        name = call.fields(ns.WipeWritePermOfBroker).broker_name
-        return Reply(header=ns.WipeAnswer(self._registry.set_writable(name, False)))
+    @serves(ns.WipeWritePermOfBroker)
+    def wipe_write(self, fields: ns.WipeWritePermOfBroker, call: Call) -> ns.WipeAnswer:
+        return ns.WipeAnswer(self._registry.set_writable(fields.broker_name, False))
 
-    def _add_write(self, call: Call) -> Reply:
-        name = call.fields(ns.AddWritePermOfBroker).broker_name
-        return Reply(header=ns.AddAnswer(self._registry.set_writable(name, True)))
+    @serves(ns.AddWritePermOfBroker)
+    def add_write(self, fields: ns.AddWritePermOfBroker, call: Call) -> ns.AddAnswer:
+        return ns.AddAnswer(self._registry.set_writable(fields.broker_name, True))
 
     # Topics
 
-    def _all_topics(self, call: Call) -> Reply:
+    @serves(ns.GetAllTopicList)
+    def all_topics(self, fields: ns.GetAllTopicList, call: Call) -> Reply:
         if not self._settings.enable_all_topic_list:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "disable")
         return _topic_list(self._registry.topics())
 
-    def _topics_by_cluster(self, call: Call) -> Reply:
+    @serves(ns.GetTopicsByCluster)
+    def topics_by_cluster(self, fields: ns.GetTopicsByCluster, call: Call) -> Reply:
         self._check_topic_lists()
-        return _topic_list(self._registry.topics_of(call.fields(ns.GetTopicsByCluster).cluster))
+        return _topic_list(self._registry.topics_of(fields.cluster))
 
-    def _unit_topics(self, wanted: int, unwanted: int = 0) -> Reply:
+    @serves(ns.GetUnitTopicList)
+    def unit_topics(self, fields: ns.GetUnitTopicList, call: Call) -> Reply:
+        return self._flagged_topics(UNIT_FLAG)
+
+    @serves(ns.GetHasUnitSubTopicList)
+    def subscribed_topics(self, fields: ns.GetHasUnitSubTopicList, call: Call) -> Reply:
+        return self._flagged_topics(UNIT_SUB_FLAG)
+
+    @serves(ns.GetHasUnitSubUnunitTopicList)
+    def subscribed_plain_topics(self, fields: ns.GetHasUnitSubUnunitTopicList, call: Call) -> Reply:
+        return self._flagged_topics(UNIT_SUB_FLAG, UNIT_FLAG)
+
+    def _flagged_topics(self, flag: int, absent_flag: int = 0) -> Reply:
         self._check_topic_lists()
-        return _topic_list(self._registry.unit_topics(wanted, unwanted))
+        return _topic_list(self._registry.unit_topics(flag, absent_flag))
 
     def _check_topic_lists(self) -> None:
         if not self._settings.enable_topic_list:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "disable")
 
-    def _system_topics(self, call: Call) -> Reply:
-        return Reply(body=loosejson.dumps(self._registry.system_topics()))
+    @serves(ns.GetSystemTopicListFromNs)
+    def system_topics(self, fields: ns.GetSystemTopicListFromNs, call: Call) -> Answer:
+        return self._registry.system_topics()
 
-    def _delete_topic(self, call: Call) -> Reply:
-        asked = call.fields(ns.DeleteTopicInNamesrv)
-        self._registry.delete_topic(asked.topic, asked.cluster_name)
-        if self._registry.route(asked.topic) is None:
-            self._ordered.forget(asked.topic)
+    @serves(ns.DeleteTopicInNamesrv)
+    def delete_topic(self, fields: ns.DeleteTopicInNamesrv, call: Call) -> Reply:
+        self._registry.delete_topic(fields.topic, fields.cluster_name)
+        if self._registry.route(fields.topic) is None:
+            self._ordered.forget(fields.topic)
         return Reply()
 
-    def _register_topic(self, call: Call) -> Reply:
-        topic = call.fields(ns.RegisterTopicInNamesrv).topic
+    @serves(ns.RegisterTopicInNamesrv)
+    def register_topic(self, fields: ns.RegisterTopicInNamesrv, call: Call) -> Reply:
         if call.frame.body:
-            route = loosejson.decode(bytes(call.frame.body), TopicRouteData)
-            self._registry.register_topic(topic, route.queue_datas)
+            self._registry.register_topic(fields.topic, call.body(TopicRouteData).queue_datas)
         return Reply()
 
     # Key-value configuration and settings
 
-    def _put(self, call: Call) -> Reply:
-        asked = call.fields(ns.PutKvConfig)
-        try:
-            self._kv.put(asked.namespace, asked.key, asked.value)
-        except OSError as problem:
-            raise Refusal(
-                ResponseCode.SYSTEM_ERROR, f"kvConfig.json cannot be written: {problem}"
-            ) from problem
+    @serves(ns.PutKvConfig)
+    def put_value(self, fields: ns.PutKvConfig, call: Call) -> Reply:
+        with _writing():
+            self._kv.put(fields.namespace, fields.key, fields.value)
         return Reply()
 
-    def _get(self, call: Call) -> Reply:
-        asked = call.fields(ns.GetKvConfig)
-        value = self._kv.get(asked.namespace, asked.key)
+    @serves(ns.GetKvConfig)
+    def get_value(self, fields: ns.GetKvConfig, call: Call) -> ns.KvAnswer:
+        value = self._kv.get(fields.namespace, fields.key)
         if value is None:
             raise Refusal(
-                ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {asked.namespace} Key: {asked.key}"
+                ResponseCode.QUERY_NOT_FOUND,
+                f"No config item, Namespace: {fields.namespace} Key: {fields.key}",
             )
-        return Reply(header=ns.KvAnswer(value))
+        return ns.KvAnswer(value)
 
-    def _delete(self, call: Call) -> Reply:
-        asked = call.fields(ns.DeleteKvConfig)
-        try:
-            self._kv.delete(asked.namespace, asked.key)
-        except OSError as problem:
-            raise Refusal(
-                ResponseCode.SYSTEM_ERROR, f"kvConfig.json cannot be written: {problem}"
-            ) from problem
+    @serves(ns.DeleteKvConfig)
+    def delete_value(self, fields: ns.DeleteKvConfig, call: Call) -> Reply:
+        with _writing():
+            self._kv.delete(fields.namespace, fields.key)
         return Reply()
 
-    def _list(self, call: Call) -> Reply:
-        namespace = call.fields(ns.GetKvlistByNamespace).namespace
-        table = self._kv.namespace(namespace)
+    @serves(ns.GetKvlistByNamespace)
+    def list_values(self, fields: ns.GetKvlistByNamespace, call: Call) -> KVTable:
+        table = self._kv.namespace(fields.namespace)
         if table is None:
-            raise Refusal(ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {namespace}")
-        return Reply(body=loosejson.dumps(KVTable(table)))
+            raise Refusal(ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {fields.namespace}")
+        return KVTable(table)
 
-    def _update_settings(self, call: Call) -> Reply:
+    @serves(ns.UpdateNamesrvConfig)
+    def update_settings(self, fields: ns.UpdateNamesrvConfig, call: Call) -> Reply:
         try:
             lines = bytes(call.frame.body).decode()
         except UnicodeDecodeError as problem:
             raise BodyError(f"settings are not UTF-8: {problem}") from None
-        self._settings = changed(self._settings, lines)
+        self._settings, _ = changed(self._settings, lines, PROTECTED)
         return Reply()
 
-    def _get_settings(self, call: Call) -> Reply:
+    @serves(ns.GetNamesrvConfig)
+    def get_settings(self, fields: ns.GetNamesrvConfig, call: Call) -> Reply:
         return Reply(body=as_lines(self._settings).encode())
 
 
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise Refusal(ResponseCode.SYSTEM_ERROR, f"kvConfig.json cannot be written: {problem}") from problem
+
+
 def _topic_list(topics: Iterable[str]) -> Reply:
-    return Reply(body=loosejson.dumps(TopicList(topic_list=list(topics))))
+    return Reply(body=loose_json.dumps(TopicList(topic_list=list(topics))))
 
 
 def _strict(route: TopicRouteData) -> bytes:
     """Quoted keys and ASCII only, which readers without the dialect need."""
-    body = loosejson.dumps(route)
+    body = loose_json.dumps(route)
     return body if body.isascii() else json.dumps(json.loads(body), separators=(",", ":")).encode()

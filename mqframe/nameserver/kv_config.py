@@ -1,12 +1,12 @@
-"""Values by namespace and key, kept in `kvConfig.json` as the reference keeps them (KVConfigManager.java)."""
+"""Key-value configuration by namespace, kept in `kvConfig.json` (source: KVConfigManager.java)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from mqframe.core import loosejson
-from mqframe.core.bodies import Body
-from mqframe.store.config_file import ConfigFile
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.bodies import Body
+from mqframe.store.files.config_file import ConfigFile
 
 LEARNT_ORDER_NAMESPACE = "MQFRAME_LEARNT_ORDER"
 """Holds the queue lists of topics that brokers registered as ordered, for the time that a broker is away."""
@@ -25,7 +25,7 @@ class KvConfig:
 
     def load(self) -> None:
         """Read the file, or, where it cannot be read, the copy of the version before it."""
-        kept = self._file and self._file.load(lambda raw: loosejson.decode(raw, _File))
+        kept = self._file and self._file.load(lambda raw: loose_json.decode(raw, _File))
         if kept:
             self._table = kept.config_table
 
@@ -49,4 +49,4 @@ class KvConfig:
 
     def _save(self) -> None:
         if self._file is not None:
-            self._file.save(loosejson.dumps(_File(self._table)))
+            self._file.save(loose_json.dumps(_File(self._table)))

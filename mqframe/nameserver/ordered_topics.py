@@ -1,11 +1,11 @@
-"""Which topics have a fixed queue list, and which one."""
+"""Topics with a fixed queue list (`orderTopicConf`), set by operators or learnt from registrations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mqframe.core.bodies import TopicConfig
-from mqframe.core.order_config import ORDER_TOPIC_NAMESPACE, is_fifo, learnt_changes
+from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE, is_fifo, learnt_changes
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.log import get_logger
 from mqframe.nameserver.kv_config import LEARNT_ORDER_NAMESPACE, KvConfig
 

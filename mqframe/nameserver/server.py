@@ -1,14 +1,16 @@
-"""A name server that runs in the current loop."""
+"""The name server: keeps the routes of topics to brokers, in the running event loop."""
 
 from __future__ import annotations
 
-from mqframe.core.registry import Registry
+from mqframe.core.cluster.broker_registry import BrokerRegistry
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import handlers_of
 from mqframe.log import get_logger
 from mqframe.nameserver.handlers import Handlers
 from mqframe.nameserver.kv_config import KvConfig
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.clock import Every, LoopClock
-from mqframe.net.peer import Peer
+from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
 
@@ -24,12 +26,12 @@ class NameServer:
         self._settings = settings
         self._clock = clock
         self._kv = KvConfig(settings.directory)
-        self._registry = Registry(
+        self._registry = BrokerRegistry(
             acting_masters=settings.support_acting_master,
             forget_missing_topics=settings.delete_topic_with_broker_registration,
         )
         handlers = Handlers(self._registry, self._kv, settings, clock)
-        self._server = Server(handlers.table(), clock, net, on_close=self._on_close)
+        self._server = Server(handlers_of(handlers), clock, net, events=PeerEvents(on_close=self._on_close))
         self._scan: Every | None = None
         self._port = settings.port
 
@@ -40,7 +42,7 @@ class NameServer:
         return f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}"
 
     @property
-    def registry(self) -> Registry:
+    def registry(self) -> BrokerRegistry:
         """What it knows."""
         return self._registry
 

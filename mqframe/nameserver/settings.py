@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mqframe.core.settings import at_least, setting, settings, within
+from mqframe.core.config.settings import at_least, setting, settings, within
 
 
 @settings("nameserver")
@@ -22,11 +22,13 @@ class NameServerSettings:
         False,
         doc="put the fixed queue list of a topic that is marked as ordered into its route",
         conf="orderMessageEnable",
+        live=True,
     )
     return_order_topic_config_to_broker: bool = setting(
         True,
         doc="give brokers the order configuration when they register",
         conf="returnOrderTopicConfigToBroker",
+        live=True,
     )
     support_acting_master: bool = setting(
         False,
@@ -39,16 +41,19 @@ class NameServerSettings:
         conf="deleteTopicWithBrokerRegistration",
     )
     enable_all_topic_list: bool = setting(
-        True, doc="answer the list of all topics", conf="enableAllTopicList"
+        True, doc="answer the list of all topics", conf="enableAllTopicList", live=True
     )
     enable_topic_list: bool = setting(
-        True, doc="answer the lists of topics by cluster and unit", conf="enableTopicList"
+        True, doc="answer the lists of topics by cluster and unit", conf="enableTopicList", live=True
     )
     need_wait_for_service: bool = setting(
-        False, doc="refuse routes at first, until brokers had time to register", conf="needWaitForService"
+        False,
+        doc="refuse routes at first, until brokers had time to register",
+        conf="needWaitForService",
+        live=True,
     )
     wait_seconds_for_service: float = setting(
-        45.0, doc="for how long, s", check=at_least(0), conf="waitSecondsForService"
+        45.0, doc="for how long, s", check=at_least(0), conf="waitSecondsForService", live=True
     )
     scan_milliseconds: int = setting(
         5000,

@@ -1,1 +1,1 @@
-"""Frames over sockets: a server, a client with an asyncio and a blocking face, the clock they obey."""
+"""Frames over sockets: a server, an asyncio and a blocking client, the clock they obey."""

@@ -1,19 +1,10 @@
-"""What is said of the other side of a connection."""
+"""Addresses of sockets as text, and what is said when the other side closed."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core.frame import FrameDecoder
-
 CLOSED: Final = "closed by the other side"
-
-
-def closed_reason(decoder: FrameDecoder) -> str:
-    """Why a plain connection is over that the other side closed."""
-    if decoder.untouched:
-        return f"{CLOSED} before it said anything, as servers do that take TLS only; if it is one, set tls"
-    return CLOSED
 
 
 def address_text(address: tuple[str, int] | str | None) -> str:

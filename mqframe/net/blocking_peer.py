@@ -2,34 +2,37 @@
 
 The first thread that waits for an answer leads: it reads the socket, for itself and for the others, who sleep
 until their answer is there. When it has its own it hands the lead to a sleeper. So a call from one thread
-costs one send and one receive, and nobody switches threads for it. While nobody waits, the client's caretaker
-thread reads (`mqframe.net.caretaker`).
+costs one send and one receive, and nobody switches threads for it. While nobody waits, the client's idle
+reader reads (`mqframe.net.idle_reader`).
 """
 
 from __future__ import annotations
 
 import _thread
 import contextlib
+import inspect
 import select
 import socket
 import struct
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
-from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, TooMuchInFlight
-from mqframe.core.frame import Body, Frame, FrameDecoder, encode_answer, encode_head
-from mqframe.core.requests import Request, encode_fields
-from mqframe.hooks.isolate import after_rpc, before_rpc
+from msgspec import Struct
+
+from mqframe.core.clock import Clock
+from mqframe.core.codes import FLAG_RESPONSE
+from mqframe.core.errors import ConnectionLost, FrameError, TooMuchInFlight
+from mqframe.core.requests import Request
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply, as_reply
+from mqframe.core.wire.frame import Body, Frame
 from mqframe.log import get_logger
-from mqframe.net.hub import Hub
-from mqframe.net.other_side import closed_reason
-from mqframe.net.peer import request_name
+from mqframe.net.connection import Connection
+from mqframe.net.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from mqframe.net.call import Call, Reply
-    from mqframe.net.tls_socket import TlsSocket
+    from mqframe.net.tls.socket import TlsSocket  # others need not wait for the library to load
 
 log = get_logger("net")
 
@@ -39,6 +42,20 @@ _SLICE_SECONDS: Final = 0.1
 """How long one receive blocks at most; shorter waits are polled for exactly."""
 _RECEIVE_TIMEOUT: Final = struct.pack("ll", 0, int(_SLICE_SECONDS * 1_000_000))
 _FOLLOWER_SECONDS: Final = 1.0
+
+
+class PeerOwner(Protocol):
+    """The client that a connection belongs to. `lock` guards the state of all its connections."""
+
+    clock: Clock
+    endpoint: Endpoint
+    lock: threading.Lock
+
+    def submit(self, peer: BlockingPeer, frame: Frame) -> None:
+        """Have `peer.serve(frame)` called soon, by a thread that is not waiting for an answer."""
+
+    def closed(self, peer: BlockingPeer) -> None:
+        """A connection ended."""
 
 
 class _Slot:
@@ -56,144 +73,133 @@ class _Slot:
 class BlockingPeer:
     """One connection. Made by `BlockingClient`, not by applications.
 
-    `address`, `local_address`: "ip:port" of the other and of this side; `last_used`: monotonic seconds of the
-    last frame; `led`: whether some thread is reading.
+    `address`: "ip:port" of the other side; `last_used`: monotonic seconds of the last frame; `led`: whether
+    some thread is reading.
     """
 
-    def __init__(self, hub: Hub, address: str, connection: socket.socket | TlsSocket) -> None:
+    def __init__(self, owner: PeerOwner, address: str, connection: socket.socket | TlsSocket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(None)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _RECEIVE_TIMEOUT)
         self.address = address
-        host, port = connection.getsockname()[:2]
-        self.local_address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self.descriptor = connection.fileno()
-        self.closed = False
         self.led = False
-        self.last_used = hub.clock.monotonic()
-        self._hub = hub
+        self.last_used = owner.clock.monotonic()
+        self._owner = owner
+        self._clock = owner.clock
+        self._lock = owner.lock
+        self._connection: Connection[_Slot] = Connection(owner.endpoint, address)
+        self._stalled_seconds = owner.endpoint.settings.stalled_seconds
         self._socket = connection
-        self._decoder = FrameDecoder(hub.settings.frame_bytes_max)
-        self._lock = threading.Lock()
         self._send_lock = threading.Lock()
-        self._waiting: dict[int, _Slot] = {}
         self._receive_bytes = _RECEIVE_BYTES
-        self._reason = ""
         self._ended = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is sent any more."""
+        return self._connection.closed
+
+    # Calls of this side
 
     def invoke(self, request: Request, body: Body, timeout: float) -> Frame:
         """Send `request` and wait for its answer.
 
         Raises `CallTimeout`, `ConnectionLost` and `TooMuchInFlight`.
         """
-        hub = self._hub
-        size = len(body)
-        hub.admit(size)
+        connection, slot = self._connection, _Slot()
+        deadline = self._clock.monotonic() + timeout
+        with self._lock:
+            frame = connection.call(request, len(body), timeout, slot)
         try:
-            deadline = hub.clock.monotonic() + timeout
-            opaque = next(hub.opaques) & 0x7FFFFFFF
-            frame = Frame(request.CODE, opaque, 0, None, encode_fields(request))
-            if hub.rpc_hooks:
-                frame.body = body
-                before_rpc(hub.rpc_hooks, self.address, frame, serving=False)
-            slot = _Slot()
-            with self._lock:
-                self._check_open()
-                self._waiting[opaque] = slot
-            try:
-                self._send(encode_head(frame, size), body, deadline)
-                self._wait(slot, deadline)
-            finally:
-                if slot.answer is None:
-                    self._leave(opaque, slot)
-            if slot.answer is None:
-                raise slot.problem or self._late(frame, timeout)
-            if hub.rpc_hooks:
-                after_rpc(hub.rpc_hooks, self.address, frame, slot.answer)
-            return slot.answer
+            self._send(connection.encode(frame, body), body, deadline)
+            self._wait(slot, deadline)
         finally:
-            hub.release(size)
+            if slot.answer is None:
+                self._leave(frame, slot)
+        answer = slot.answer
+        if answer is None:
+            raise slot.problem or connection.late(frame, timeout)
+        if connection.hooks:
+            connection.finished(frame, answer)
+        return answer
 
     def invoke_all(self, requests: Sequence[Request], timeout: float) -> list[Frame]:
         """Send `requests`, which have no bodies, with one write; their answers, in this order.
 
         Raises as `invoke` when one got none.
         """
-        hub = self._hub
-        deadline = hub.clock.monotonic() + timeout
-        frames = [
-            Frame(request.CODE, next(hub.opaques) & 0x7FFFFFFF, 0, None, encode_fields(request))
-            for request in requests
-        ]
-        slots = [_Slot() for _ in frames]
-        answers: list[Frame] = []
-        with contextlib.ExitStack() as after:
-            for frame in frames:
-                hub.admit(0)
-                after.callback(hub.release, 0)
-                if hub.rpc_hooks:
-                    before_rpc(hub.rpc_hooks, self.address, frame, serving=False)
+        connection = self._connection
+        deadline = self._clock.monotonic() + timeout
+        calls: list[tuple[Frame, _Slot]] = []
+        try:
             with self._lock:
-                self._check_open()
-                self._waiting.update((frame.opaque, slot) for frame, slot in zip(frames, slots, strict=True))
-            for frame, slot in zip(frames, slots, strict=True):
-                after.callback(self._leave, frame.opaque, slot)
-            self._send(b"".join(map(encode_head, frames)), b"", deadline)
-            for frame, slot in zip(frames, slots, strict=True):
+                for request in requests:
+                    slot = _Slot()
+                    calls.append((connection.call(request, 0, timeout, slot), slot))
+            self._send(b"".join(connection.encode(frame, b"") for frame, _ in calls), b"", deadline)
+            answers = []
+            for frame, slot in calls:
                 self._wait(slot, deadline)
                 if slot.answer is None:
-                    raise slot.problem or self._late(frame, timeout)
-                if hub.rpc_hooks:
-                    after_rpc(hub.rpc_hooks, self.address, frame, slot.answer)
+                    raise slot.problem or connection.late(frame, timeout)
+                connection.finished(frame, slot.answer)
                 answers.append(slot.answer)
-        return answers
-
-    def _late(self, frame: Frame, timeout: float) -> CallTimeout:
-        return CallTimeout(f"{self.address} did not answer {request_name(frame.code)} within {timeout:g} s")
+            return answers
+        finally:
+            for frame, slot in calls:
+                self._leave(frame, slot)
 
     def oneway(self, request: Request, body: Body, timeout: float) -> None:
         """Send `request` without wanting an answer. Raises `ConnectionLost` and `TooMuchInFlight`."""
-        hub = self._hub
-        opaque = next(hub.opaques) & 0x7FFFFFFF
-        frame = Frame(request.CODE, opaque, FLAG_ONEWAY, None, encode_fields(request), body)
-        if hub.rpc_hooks:
-            before_rpc(hub.rpc_hooks, self.address, frame, serving=False)
-        self._check_open()
-        self._send(encode_head(frame, len(body)), body, hub.clock.monotonic() + timeout)
-        if hub.rpc_hooks:
-            after_rpc(hub.rpc_hooks, self.address, frame, None)
+        frame = self._connection.oneway(request)
+        self._send(self._connection.encode(frame, body), body, self._clock.monotonic() + timeout)
+        self._connection.finished(frame, None)
+
+    # Requests of the other side
+
+    def serve(self, frame: Frame) -> None:
+        """Run the handler of a request and send what it answers."""
+        # A handler may use of its peer what is the same under asyncio: address, closed, close, answer.
+        call = Call(frame, cast("Peer", self), self._clock.monotonic())
+        result = self._connection.serve(call)
+        if isinstance(result, Reply | Struct):
+            if not call.answered:
+                call.reply(as_reply(result))
+        elif result is not None:
+            if inspect.iscoroutine(result):
+                result.close()
+            log.error("a handler of a blocking client may not be asynchronous", code=frame.code)
 
     def answer(self, call: Call, reply: Reply) -> None:
         """Send the answer to a request of the other side; called by `Call.reply`."""
-        frame = call.frame
-        body = b"".join(reply.body) if isinstance(reply.body, list) else reply.body
-        fields = reply.fields()
-        oneway = frame.flag & FLAG_ONEWAY
-        if not oneway and not self.closed:
-            head = encode_answer(frame.opaque, reply.code, fields, reply.remark, len(body))
-            deadline = self._hub.clock.monotonic() + self._hub.settings.stalled_seconds
+        head = self._connection.answer(call, reply)
+        if head:
+            body = b"".join(reply.body) if isinstance(reply.body, list) else reply.body
             try:
-                self._send(head, body, deadline)
+                self._send(head, body, self._clock.monotonic() + self._stalled_seconds)
             except (ConnectionLost, TooMuchInFlight) as problem:
-                log.warning("answer not sent", peer=self.address, code=frame.code, problem=str(problem))
-        if self._hub.rpc_hooks:
-            answer = Frame(reply.code, frame.opaque, FLAG_RESPONSE, reply.remark, fields, body)
-            after_rpc(self._hub.rpc_hooks, self.address, frame, None if oneway else answer)
+                log.warning("answer not sent", peer=self.address, code=call.frame.code, problem=str(problem))
+
+    # The socket
 
     def close(self, reason: str) -> None:
         """Close; calls under way fail with `ConnectionLost`."""
         with self._lock:
-            if self.closed:
+            if not self._connection.close(reason):
                 return
-            self.closed = True
-            self._reason = self._reason or reason
             led, self.led = self.led, True
         self._shutdown()  # wakes the leader, who ends the rest
         if not led:
             self._end()
 
+    def close_if_idle(self, now: float) -> None:
+        """Close when nothing passed for too long; `now`: monotonic seconds."""
+        if reason := self._connection.idle_reason(now - self.last_used):
+            self.close(reason)
+
     def read_waiting(self) -> None:
-        """Read what is there without waiting; for the caretaker, while no caller reads."""
+        """Read what is there without waiting; for the idle reader, while no caller reads."""
         with self._lock:
             if self.led or self.closed:
                 return
@@ -203,28 +209,15 @@ class BlockingPeer:
         except BlockingIOError:
             data = None
         except OSError as problem:
-            self._reason = self._reason or str(problem)
+            self._connection.blame(str(problem))
             data = b""
         if data is not None:
             self._take(data)
         self._hand_over()
 
-    def idle_bytes(self) -> int:
-        """Bytes of an unfinished frame that wait here."""
-        return self._decoder.unread_bytes
-
-    @property
-    def busy(self) -> bool:
-        """Whether calls are under way."""
-        return bool(self._waiting)
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ConnectionLost(f"connection to {self.address} is closed: {self._reason}; nothing was sent")
-
     def _send(self, head: bytes, body: Body, deadline: float) -> None:
         data = b"".join((head, body)) if len(body) else head
-        remaining = max(0.0, deadline - self._hub.clock.monotonic())
+        remaining = max(0.0, deadline - self._clock.monotonic())
         if not self._send_lock.acquire(timeout=remaining):
             raise TooMuchInFlight(f"{self.address} does not read; nothing was sent")
         try:
@@ -234,10 +227,10 @@ class BlockingPeer:
                 sent = 0
             if sent < len(data):
                 self._send_rest(memoryview(data), sent, deadline)
-            self.last_used = self._hub.clock.monotonic()
+            self.last_used = self._clock.monotonic()
         except OSError as problem:
-            self._reason = self._reason or str(problem)
-            raise ConnectionLost(f"connection to {self.address}: {self._reason}") from problem
+            self._connection.blame(str(problem))
+            raise ConnectionLost(f"connection to {self.address}: {self._connection.reason}") from problem
         finally:
             self._send_lock.release()
 
@@ -245,16 +238,16 @@ class BlockingPeer:
         poll = select.poll()
         poll.register(self._socket, select.POLLOUT)
         while sent < len(data):
-            remaining = deadline - self._hub.clock.monotonic()
+            remaining = deadline - self._clock.monotonic()
             if remaining > 0:
                 poll.poll(min(remaining, _FOLLOWER_SECONDS) * 1000)
             elif sent == 0:
                 raise TooMuchInFlight(f"{self.address} does not read; nothing was sent")
             else:
                 # Part of a frame is out: nothing that follows could be understood.
-                self._reason = "it did not read a whole request in time"
+                self._connection.blame("it did not read a whole request in time")
                 self._shutdown()
-                raise ConnectionLost(f"connection to {self.address} closed: {self._reason}")
+                raise ConnectionLost(f"connection to {self.address} closed: {self._connection.reason}")
             try:
                 sent += self._socket.send(data[sent:], socket.MSG_DONTWAIT)
             except BlockingIOError:
@@ -262,7 +255,7 @@ class BlockingPeer:
 
     def _wait(self, slot: _Slot, deadline: float) -> None:
         """Lead or follow until `slot` is filled or its time is over."""
-        clock = self._hub.clock
+        clock = self._clock
         while slot.answer is None and slot.problem is None:
             with self._lock:
                 if slot.answer is not None or slot.problem is not None:
@@ -288,7 +281,7 @@ class BlockingPeer:
                 return
 
     def _lead(self, slot: _Slot, deadline: float) -> None:
-        clock = self._hub.clock
+        clock = self._clock
         while slot.answer is None and slot.problem is None:
             remaining = deadline - clock.monotonic()
             if remaining <= 0:
@@ -304,14 +297,14 @@ class BlockingPeer:
             except BlockingIOError:
                 continue
             except OSError as problem:
-                self._reason = self._reason or str(problem)
+                self._connection.blame(str(problem))
                 data = b""
             self._take(data)
 
-    def _leave(self, opaque: int, slot: _Slot) -> None:
+    def _leave(self, request: Frame, slot: _Slot) -> None:
         """Forget a call that got no answer; if it was just given the lead, pass that on."""
         with self._lock:
-            self._waiting.pop(opaque, None)
+            self._connection.take(request.opaque)
             promoted, slot.promoted = slot.promoted, False
         if promoted:
             self._hand_over()
@@ -319,13 +312,15 @@ class BlockingPeer:
     def _hand_over(self) -> None:
         """Give the lead to a thread that sleeps, if there is one."""
         with self._lock:
-            if not self.closed and not self._pass_on():
+            closed = self._connection.closed
+            if not closed and not self._pass_on():
                 self.led = False
-        if self.closed:
+        if closed:
             self._end()
 
     def _pass_on(self) -> bool:
-        for slot in self._waiting.values():
+        for call in self._connection.pending.values():
+            slot = call.waiter
             if slot.wake is not None and not slot.promoted:
                 slot.promoted = True
                 slot.wake.release()
@@ -338,23 +333,23 @@ class BlockingPeer:
             self._end()
             return
         self._receive_bytes = _RECEIVE_BYTES_MORE if len(data) == _RECEIVE_BYTES else self._receive_bytes
-        decoder = self._decoder
-        decoder.receive(data)
+        connection = self._connection
+        connection.receive(data)
         try:
-            while (frame := decoder.next_frame()) is not None:
-                self.last_used = self._hub.clock.monotonic()
+            while (frame := connection.next_frame()) is not None:
+                self.last_used = self._clock.monotonic()
                 if frame.flag & FLAG_RESPONSE:
                     with self._lock:
-                        slot = self._waiting.pop(frame.opaque, None)
-                        if slot is not None:
-                            slot.answer = frame
-                            if slot.wake is not None:
-                                slot.wake.release()
+                        call = connection.take(frame.opaque)
+                        if call is not None:
+                            call.waiter.answer = frame
+                            if call.waiter.wake is not None:
+                                call.waiter.wake.release()
                 else:
-                    self._hub.serve(self, frame)
+                    self._owner.submit(self, frame)
         except FrameError as problem:
             log.warning("malformed frame", peer=self.address, problem=str(problem))
-            self._reason = f"malformed frame: {problem}"
+            connection.blame(f"malformed frame: {problem}")
             self._end()
 
     def _shutdown(self) -> None:
@@ -365,16 +360,12 @@ class BlockingPeer:
         with self._lock:
             if self._ended:
                 return
-            self._ended = self.closed = True
-            self._reason = self._reason or closed_reason(self._decoder)
-            waiting, self._waiting = self._waiting, {}
-            for slot in waiting.values():
-                slot.problem = ConnectionLost(
-                    f"connection to {self.address} closed during a call: {self._reason}"
-                )
+            self._ended = True
+            for slot, problem in self._connection.end(None):
+                slot.problem = problem
                 if slot.wake is not None and not slot.promoted:
                     slot.wake.release()
         self._shutdown()
         with self._send_lock:
             self._socket.close()
-        self._hub.closed(self)
+        self._owner.closed(self)

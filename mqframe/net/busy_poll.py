@@ -1,4 +1,4 @@
-"""Staying awake for the next request, where that pays.
+"""Busy polling: after a lone request a server looks for the next one without sleeping, for a moment.
 
 A processor that went to sleep takes tens of microseconds to wake up, as long as a request takes to serve. A
 client that sends one request after the other sends the next within that time. So after a lone request the
@@ -17,7 +17,7 @@ TRY_EVERY: Final = 16
 
 
 class BusyPoll:
-    """Keeps `loop` awake for `seconds` after a lone request. Told of every turn by the server's connections.
+    """Keeps `loop` awake for `seconds` after a lone request. `turn` is called by every connection.
 
     `credit`: how many looks in vain it takes until looks become rare; each that finds something adds one.
     """

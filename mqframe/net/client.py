@@ -7,16 +7,18 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from mqframe.core.errors import CallTimeout, ClosedError, ConnectError
-from mqframe.core.frame import Body, Frame
 from mqframe.core.requests import Request
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Handler, handlers_of
+from mqframe.core.wire.frame import Body, Frame
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
-from mqframe.net.call import Handler
+from mqframe.net.async_peer import AsyncPeer
 from mqframe.net.clock import LoopClock, within
 from mqframe.net.endpoint import Endpoint
-from mqframe.net.peer import Peer
+from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
-from mqframe.net.tls import client_context, handshake_error, open_pipe
-from mqframe.net.tls_protocol import TlsProtocol
+from mqframe.net.tls.contexts import client_context, handshake_error, open_pipe
+from mqframe.net.tls.protocol import TlsProtocol
 
 
 class Client:
@@ -40,18 +42,17 @@ class Client:
         self._settings = settings or NetSettings()
         self._clock = clock
         self._on_close = on_close
-        self._peers: dict[str, Peer] = {}
-        self._opening: dict[str, asyncio.Task[Peer]] = {}
+        self._peers: dict[str, AsyncPeer] = {}
+        self._opening: dict[str, asyncio.Task[AsyncPeer]] = {}
         self._closed = False
         self._process = os.getpid()
         self._tls = client_context(self._settings)
-        self._endpoint = Endpoint(
-            clock, self._settings, handlers or {}, rpc_hooks, None, self._peer_closed, throttle=False
-        )
+        self._endpoint = Endpoint(self._settings, handlers or {}, rpc_hooks)
+        self._group = PeerGroup(clock, self._endpoint, PeerEvents(on_close=self._peer_closed), throttle=False)
 
-    def serve(self, code: int, handler: Handler) -> None:
-        """Have requests of servers with `code` served by `handler` from now on."""
-        self._endpoint.handlers[code] = handler
+    def serve(self, owner: object) -> None:
+        """Have requests of servers served by the marked handlers of `owner` from now on."""
+        self._endpoint.handlers |= handlers_of(owner)
 
     @property
     def in_flight_requests(self) -> int:
@@ -75,7 +76,7 @@ class Client:
         peer = self._peers.get(address)
         if peer is not None and not peer.closed and self._process == os.getpid():
             return peer.invoke(request, body, timeout)
-        self._check_usable()
+        self.check_usable()
         return asyncio.ensure_future(self._open_and_invoke(address, request, body, timeout))
 
     async def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0) -> None:
@@ -83,17 +84,11 @@ class Client:
 
         Raises `ConnectError`, `TlsError`, `ConnectionLost`, `TooMuchInFlight` and `ClosedError`.
         """
-        self._check_usable()
+        self.check_usable()
         peer = self._peers.get(address)
         if peer is None or peer.closed:
             peer = await self._open(address, timeout)
         peer.oneway(request, body)
-
-    def disconnect(self, address: str, reason: str) -> None:
-        """Close the connection to `address`, if there is one; the next call opens a new one."""
-        peer = self._peers.pop(address, None)
-        if peer is not None:
-            peer.close(reason)
 
     async def close(self) -> None:
         """Close all connections. Calls under way fail with `ConnectionLost`, later ones `ClosedError`."""
@@ -104,9 +99,10 @@ class Client:
         for opener in openers:
             opener.cancel()
         await asyncio.gather(*openers, return_exceptions=True)
-        await self._endpoint.stop("the client was closed")
+        await self._group.stop("the client was closed")
 
-    def _check_usable(self) -> None:
+    def check_usable(self) -> None:
+        """Raise `ClosedError` once it was closed, and in a process that forked from its own."""
         if self._closed:
             raise ClosedError("the client was closed")
         if self._process != os.getpid():
@@ -118,7 +114,7 @@ class Client:
         left = max(0.0, timeout - (self._clock.monotonic() - began))
         return await peer.invoke(request, body, left)
 
-    async def _open(self, address: str, timeout: float) -> Peer:
+    async def _open(self, address: str, timeout: float) -> AsyncPeer:
         peer = self._peers.get(address)
         if peer is not None and not peer.closed:
             return peer
@@ -135,12 +131,12 @@ class Client:
                 raise ClosedError("the client was closed") from None
             raise
 
-    def _opened(self, address: str, opener: asyncio.Task[Peer]) -> None:
+    def _opened(self, address: str, opener: asyncio.Task[AsyncPeer]) -> None:
         self._opening.pop(address, None)
         if not opener.cancelled():
             opener.exception()  # whoever waited was told; nobody may be left to look
 
-    async def _connect(self, address: str) -> Peer:
+    async def _connect(self, address: str) -> AsyncPeer:
         host, separator, port = address.rpartition(":")
         if not separator or not port.isdecimal():
             raise ConnectError(f"{address!r} is not an address like host:port")
@@ -152,19 +148,19 @@ class Client:
             raise ConnectError(f"no connection to {address} within {seconds:g} s; nothing was sent") from None
         except (OSError, OverflowError) as problem:
             raise ConnectError(f"no connection to {address}: {problem}; nothing was sent") from problem
-        self._endpoint.start()
+        self._group.start()
         self._peers[address] = peer
         return peer
 
-    async def _connect_plain(self, address: str, host: str, port: int) -> Peer:
+    async def _connect_plain(self, address: str, host: str, port: int) -> AsyncPeer:
         loop = asyncio.get_running_loop()
-        _, peer = await loop.create_connection(lambda: Peer(self._endpoint, address), host, port)
+        _, peer = await loop.create_connection(lambda: AsyncPeer(self._group, address), host, port)
         return peer
 
-    async def _connect_secured(self, address: str, host: str, port: int) -> Peer:
+    async def _connect_secured(self, address: str, host: str, port: int) -> AsyncPeer:
         assert self._tls is not None
         loop = asyncio.get_running_loop()
-        pipe, peer = open_pipe(self._tls, address, host), Peer(self._endpoint, address)
+        pipe, peer = open_pipe(self._tls, address, host), AsyncPeer(self._group, address)
         shaken: asyncio.Future[Exception | None] = loop.create_future()
 
         def done(problem: Exception | None) -> None:

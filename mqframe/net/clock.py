@@ -1,4 +1,4 @@
-"""Time that can wake somebody: the loop's own clock, and what is built on any such clock.
+"""Clocks with timers: the clock of an asyncio loop, and time limits and periodic calls on any clock.
 
 `mqframe.testing.manual_clock.ManualClock` is the other implementation; with it every rule that waits can be
 tested without waiting.
@@ -24,7 +24,6 @@ class Timer(Protocol):
 
     def cancel(self) -> None:
         """Prevent the call. Without effect once it was made."""
-        ...
 
 
 class LoopClock(Clock, Protocol):
@@ -32,11 +31,9 @@ class LoopClock(Clock, Protocol):
 
     def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> Timer:
         """Call `callback` once `delay_seconds` have passed."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Return once `seconds` have passed."""
-        ...
 
 
 class SystemClock:

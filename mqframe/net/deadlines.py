@@ -1,70 +1,67 @@
-"""When calls run out of time: one heap and one timer for all calls of a server or client."""
+"""When calls run out of time: one heap for all calls of a server or client."""
 
 from __future__ import annotations
 
+from collections.abc import Container
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final
-
-from mqframe.net.clock import LoopClock, Timer
-
-if TYPE_CHECKING:
-    from mqframe.net.peer import Peer
+from typing import Final, Generic, Protocol, TypeVar
 
 _STALE_MAX: Final = 4096
-"""Entries of calls that were answered, beyond those still waiting, before the heap is rebuilt."""
+"""Entries of calls that were answered, beyond those still pending, before the heap is rebuilt."""
 
 
-class Deadlines:
-    """Ends calls when their time is over, earliest first.
+class HasPending(Protocol):
+    """A connection: `pending` are the numbers of its calls that wait."""
 
-    An answered call leaves its entry behind; the heap is rebuilt when those outnumber the waiting ones.
+    @property
+    def pending(self) -> Container[int]:
+        """Numbers of the calls that wait."""
+
+
+C = TypeVar("C", bound=HasPending)
+
+
+class Deadlines(Generic[C]):
+    """Deadlines of calls, earliest first.
+
+    An answered call leaves its entry behind; the heap is rebuilt when those outnumber the pending ones.
     """
 
-    __slots__ = ("_armed_at", "_clock", "_heap", "_rebuild_above", "_timer")
+    __slots__ = ("_heap", "_rebuild_above")
 
-    def __init__(self, clock: LoopClock) -> None:
-        self._clock = clock
-        self._heap: list[tuple[float, int, Peer]] = []
-        self._timer: Timer | None = None
-        self._armed_at = float("inf")
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, C]] = []
         self._rebuild_above = _STALE_MAX
 
-    def add(self, deadline: float, opaque: int, peer: Peer) -> None:
-        """Call `peer.expire(opaque)` at `deadline` (monotonic seconds) if it still waits then."""
+    def add(self, deadline: float, opaque: int, connection: C) -> None:
+        """Call `opaque` of `connection` must be answered before `deadline` (monotonic seconds)."""
         heap = self._heap
         if len(heap) >= self._rebuild_above:
-            heap[:] = [entry for entry in heap if entry[1] in entry[2].waiting]
+            heap[:] = [entry for entry in heap if entry[1] in entry[2].pending]
             heapify(heap)
             self._rebuild_above = 2 * len(heap) + _STALE_MAX
-        heappush(heap, (deadline, opaque, peer))
-        if deadline < self._armed_at:
-            self._arm(deadline)
+        heappush(heap, (deadline, opaque, connection))
+
+    def due(self, now: float) -> list[tuple[int, C]]:
+        """Pending calls whose deadline has come, earliest first; they are forgotten here."""
+        heap = self._heap
+        due = []
+        while heap and (heap[0][0] <= now or heap[0][1] not in heap[0][2].pending):
+            _, opaque, connection = heappop(heap)
+            if opaque in connection.pending:
+                due.append((opaque, connection))
+        return due
+
+    @property
+    def next(self) -> float:
+        """The earliest deadline, infinite without any."""
+        return self._heap[0][0] if self._heap else float("inf")
 
     @property
     def entries(self) -> int:
         """How many entries are held, those of answered calls included."""
         return len(self._heap)
 
-    def stop(self) -> None:
+    def clear(self) -> None:
         """Forget all."""
         self._heap.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _arm(self, deadline: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._armed_at = deadline
-        self._timer = self._clock.call_later(max(0.0, deadline - self._clock.monotonic()), self._fire)
-
-    def _fire(self) -> None:
-        self._timer = None
-        self._armed_at = float("inf")
-        heap = self._heap
-        now = self._clock.monotonic()
-        while heap and (heap[0][0] <= now or heap[0][1] not in heap[0][2].waiting):
-            _, opaque, peer = heappop(heap)
-            if opaque in peer.waiting:
-                peer.expire(opaque)
-        if heap:
-            self._arm(heap[0][0])

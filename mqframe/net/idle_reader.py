@@ -1,4 +1,4 @@
-"""The one thread of a blocking client that looks after connections while no caller reads them."""
+"""The thread of a blocking client that reads connections while no caller does."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import selectors
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.frame import Frame
+from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
 from mqframe.net.blocking_peer import BlockingPeer
 from mqframe.net.settings import NetSettings
@@ -22,19 +21,16 @@ HOT_SECONDS: Final = 0.1
 """A connection used within this time is left to its callers, so that their answers wake nobody else."""
 
 
-class Caretaker:
-    """Reads idle connections, runs what serves the other side's requests, closes what is idle for too long.
+class IdleReader:
+    """Reads idle connections, serves requests of the other side, closes what is idle for too long.
 
-    `serve` is called in this thread for each request of a peer. A connection is watched only when it was not
+    Handlers run in this thread. A connection is watched only when it was not
     used for `HOT_SECONDS`; the first answer after that wakes this thread once, which then lets go of it.
     """
 
-    def __init__(
-        self, clock: Clock, settings: NetSettings, serve: Callable[[BlockingPeer, Frame], None]
-    ) -> None:
+    def __init__(self, clock: Clock, settings: NetSettings) -> None:
         self._clock = clock
-        self._settings = settings
-        self._serve = serve
+        self._tick = min(1.0, settings.idle_seconds / 8)
         self._selector = selectors.DefaultSelector()
         self._alarm, self._bell = socket.socketpair()
         self._alarm.setblocking(False)
@@ -45,7 +41,7 @@ class Caretaker:
         self._watched: dict[int, BlockingPeer] = {}
         self._hot: set[BlockingPeer] = set()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="mqframe caretaker", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="mqframe idle reader", daemon=True)
         self._thread.start()
 
     def add(self, peer: BlockingPeer) -> None:
@@ -71,15 +67,15 @@ class Caretaker:
             self._bell.send(b"!")
 
     def _run(self) -> None:
-        tick = min(1.0, self._settings.idle_seconds / 8)
         while not self._stopping:
-            for key, _ in self._selector.select(HOT_SECONDS if self._hot else tick):
+            for key, _ in self._selector.select(HOT_SECONDS if self._hot else self._tick):
                 if key.fileobj is self._alarm:
                     self._drain()
                 else:
                     self._readable(key.data)
             while self._requests:
-                self._serve(*self._requests.popleft())
+                peer, frame = self._requests.popleft()
+                peer.serve(frame)
             self._look_round()
         self._selector.close()
         self._alarm.close()
@@ -118,7 +114,4 @@ class Caretaker:
                 self._watched[peer.descriptor] = peer
                 self._selector.register(peer.descriptor, selectors.EVENT_READ, peer)
         for peer in (*self._watched.values(), *self._hot):
-            if now - peer.last_used >= self._settings.idle_seconds and not peer.busy:
-                half = peer.idle_bytes()
-                within = f", {half} bytes into a frame" if half else ""
-                peer.close(f"idle for {self._settings.idle_seconds:g} s{within}")
+            peer.close_if_idle(now)

@@ -1,27 +1,29 @@
-"""The server side: listens, and serves every connection in one loop."""
+"""The server on asyncio: listens, and serves the requests of all connections in one loop."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Handler
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.net.async_peer import AsyncPeer
 from mqframe.net.busy_poll import BusyPoll
-from mqframe.net.call import Handler
 from mqframe.net.clock import LoopClock
 from mqframe.net.endpoint import Endpoint
-from mqframe.net.peer import Peer
+from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
-from mqframe.net.tls import server_context
-from mqframe.net.tls_gate import TlsGate
+from mqframe.net.tls.contexts import server_context
+from mqframe.net.tls.gate import TlsGate
 
 
 class Server:
     """Serves requests by their codes.
 
     A handler runs while the bytes that held its request are being read. When all frames of one read were
-    handled, `turn_end` is called once, then all answers leave with one write. `on_close` is told of every
-    connection that ended. Raises `SettingError` for certificates that cannot be used.
+    handled, `events.turn_end` is called once, then all answers leave with one write. Raises `SettingError`
+    for certificates that cannot be used.
     """
 
     def __init__(
@@ -31,14 +33,14 @@ class Server:
         settings: NetSettings | None = None,
         *,
         rpc_hooks: Iterable[RpcHook] = (),
-        turn_end: Callable[[], None] | None = None,
-        on_close: Callable[[Peer], None] | None = None,
+        events: PeerEvents | None = None,
     ) -> None:
         settings = settings or NetSettings()
         self._busy_poll_seconds = settings.busy_poll_microseconds / 1e6
-        self._endpoint = Endpoint(clock, settings, handlers, rpc_hooks, turn_end, on_close, throttle=True)
+        self._endpoint = Endpoint(settings, handlers, rpc_hooks)
+        self._group = PeerGroup(clock, self._endpoint, events or PeerEvents(), throttle=True)
         self._listeners: list[asyncio.Server] = []
-        self._arrive: Callable[[], asyncio.Protocol] = lambda: Peer(self._endpoint)
+        self._arrive: Callable[[], asyncio.Protocol] = lambda: AsyncPeer(self._group)
         self._gate: TlsGate | None = None
         context = server_context(settings)
         if context is not None:
@@ -49,18 +51,18 @@ class Server:
     @property
     def peers(self) -> frozenset[Peer]:
         """The open connections."""
-        return frozenset(self._endpoint.peers)
+        return frozenset(self._group.peers)
 
     async def start(self, host: str, port: int) -> int:
-        """Listen on `host` (name, IPv4 or IPv6) and `port` (0: any free one); gives the port.
+        """Listen on `host` (name, IPv4 or IPv6) and `port` (0: any free one); returns the port.
 
         May be called several times, for several addresses. Raises `OSError` when the address cannot be used.
         """
         loop = asyncio.get_running_loop()
         listener = await loop.create_server(self._arrive, host.strip("[]"), port, backlog=1024)
-        self._endpoint.start()
-        if self._endpoint.busy_poll is None and self._busy_poll_seconds:
-            self._endpoint.busy_poll = BusyPoll(loop, self._busy_poll_seconds)
+        self._group.start()
+        if self._group.busy_poll is None and self._busy_poll_seconds:
+            self._group.busy_poll = BusyPoll(loop, self._busy_poll_seconds)
         self._listeners.append(listener)
         return int(listener.sockets[0].getsockname()[1])
 
@@ -70,7 +72,7 @@ class Server:
             listener.close()
         if self._gate is not None:
             self._gate.close()
-        await self._endpoint.stop("the server stops")
+        await self._group.stop("the server stops")
         for listener in self._listeners:
             await listener.wait_closed()
         self._listeners.clear()

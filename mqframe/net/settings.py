@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mqframe.core.frame import FRAME_BYTES_MAX
-from mqframe.core.settings import at_least, one_of, setting, settings, within
+from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.wire.frame import FRAME_BYTES_MAX
 
 
 def _verify_of_conf(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What is handed to the store and what it says."""
+"""Messages handed to the store, and the results of its reads."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from mqframe.core.frame import Body
+from mqframe.core.wire.frame import Body
 
 
 class Incoming(msgspec.Struct, gc=False):
     """One message to store; for a batch what all its messages share (body and properties are left empty).
 
-    `properties`: complete text form; hosts: packed (`mqframe.core.host`); times: ms; `wait_store_ok`: whether
-    its sender waits for the disk where that is configured.
+    `properties`: complete text form; hosts: packed (`core.wire.addresses`); times: ms.
     """
 
     topic: str
@@ -28,30 +27,6 @@ class Incoming(msgspec.Struct, gc=False):
     sys_flag: int = 0
     reconsume_times: int = 0
     prepared_transaction_offset: int = 0
-    wait_store_ok: bool = True
-
-
-class Stored(NamedTuple):
-    """Where a message lies: offsets and `size` in bytes, `queue_offset` in records, time in ms."""
-
-    commit_log_offset: int
-    queue_offset: int
-    size: int
-    store_timestamp: int
-
-    @property
-    def end_offset(self) -> int:
-        """The commit-log offset that must be confirmed before consumers see the message."""
-        return self.commit_log_offset + self.size
-
-
-class StoredBatch(NamedTuple):
-    """Where a batch lies: `offsets`, `end_offset` in log bytes; `queue_offset` of the first."""
-
-    offsets: list[int]
-    queue_offset: int
-    end_offset: int
-    store_timestamp: int
 
 
 class GetStatus(Enum):

@@ -11,24 +11,25 @@ not dispatched to its queues yet is not seen.
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from mqframe.core.bodies import ConsumerOffsetTable
+from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.errors import StoreError
-from mqframe.core.log_scan import is_blank
-from mqframe.core.loosejson import decode
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.record import RecordError, decode_record
-from mqframe.store.config_file import ConfigFile
-from mqframe.store.consume_queue import ENTRY
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.storage.log_scan import is_blank
+from mqframe.core.storage.record import RecordError, decode_record
+from mqframe.core.wire.loose_json import decode
+from mqframe.store.files.config_file import ConfigFile
+from mqframe.store.files.layout import Layout, sized_files
+from mqframe.store.files.log_files import LogFiles
 from mqframe.store.incoming import ENTRY_BYTES
-from mqframe.store.layout import Layout, file_name
+from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, behind, entries_in
 
 _READ_BYTES: Final = 4 << 20
 _ENTRIES_AT_ONCE: Final = 4000
-_FILLER_SIZE: Final = 0x7FFFFFFF
 
 
 class StoreReader:
@@ -64,7 +65,7 @@ class StoreReader:
     def queue_bytes(self, topic: str, queue_id: int, start: int, end: int) -> int:
         """Bytes that the records from queue offset `start` to before `end` take."""
         files = _files(self._layout.queues / topic / str(queue_id))
-        return sum(size for _, size, _ in self._entries(files, start, end) if 0 < size < _FILLER_SIZE)
+        return sum(size for _, size, _ in self._entries(files, start, end) if 0 < size < FILLER_SIZE)
 
     def group_offset(self, group: str, topic: str, queue_id: int) -> int | None:
         """Where a consumer group is in a queue, as it was last saved; `None` where nothing is known.
@@ -87,28 +88,17 @@ class StoreReader:
         end = self._queue_end(files[-1])
         log_files = _files(self._layout.commit_log)
         log_start = log_files[0][0] if log_files else 0
-        low, high = files[0][0] // ENTRY_BYTES, end
-        while low < high:
-            middle = (low + high) // 2
-            entry = self._entry(files, middle)
-            if entry is None or entry[1] == _FILLER_SIZE or entry[0] < log_start:
-                low = middle + 1
-            else:
-                high = middle
-        return low, end
+
+        def is_kept(offset: int) -> bool:
+            entry = self._entry(files, offset)
+            return entry is not None and entry[1] != FILLER_SIZE and entry[0] >= log_start
+
+        return bisect_left(range(end), True, files[0][0] // ENTRY_BYTES, end, key=is_kept), end
 
     def _queue_end(self, last: tuple[int, Path, int]) -> int:
         base, path, size = last
-        low, high = 0, size // ENTRY_BYTES
         with open(path, "rb", buffering=0) as file:
-            while low < high:
-                middle = (low + high) // 2
-                raw = os.pread(file.fileno(), ENTRY_BYTES, middle * ENTRY_BYTES)
-                if len(raw) == ENTRY_BYTES and ENTRY.unpack(raw)[1] > 0:
-                    low = middle + 1
-                else:
-                    high = middle
-        return base // ENTRY_BYTES + low
+            return base // ENTRY_BYTES + entries_in(file.fileno(), size // ENTRY_BYTES)
 
     def _entry(self, files: list[tuple[int, Path, int]], offset: int) -> tuple[int, int, int] | None:
         for physical in self._entries(files, offset, offset + 1):
@@ -136,15 +126,13 @@ class StoreReader:
         """
         low, high = self.queue_range(topic, queue_id)
         files = _files(self._layout.queues / topic / str(queue_id))
-        log = _LogFiles(self._layout.commit_log)
-        try:
+        log_files = self.log_files() or [(0, self._layout.commit_log, 1)]
+        with LogFiles(self._layout.commit_log, log_files[0][0], log_files[0][2]) as log:
             for physical, size, _ in self._entries(files, max(start, low), min(end, high)):
-                if 0 < size < _FILLER_SIZE:
-                    raw = log.read(physical, size)
+                if 0 < size < FILLER_SIZE:
+                    raw = log.fetch(physical, size)
                     if raw is not None:
                         yield decode_record(raw, 0, self._broker_name)
-        finally:
-            log.close()
 
     def log_range(self) -> tuple[int, int]:
         """Start of the commit log, and its end as far as it was dispatched; bytes."""
@@ -161,8 +149,7 @@ class StoreReader:
         files = _files(self._layout.queues / topic / str(queue_id))
         if not files:
             return 0
-        entry = self._entry(files, self._queue_end(files[-1]) - 1)
-        return entry[0] + entry[1] if entry and entry[1] != _FILLER_SIZE else 0
+        return behind(self._entry(files, self._queue_end(files[-1]) - 1))
 
     def log_records(self, start: int, end: int) -> Iterator[ReceivedMessage]:
         """All messages of all topics in [start, end) of the commit log, in order.
@@ -201,44 +188,6 @@ class StoreReader:
                 at += message.store_size
 
 
-class _LogFiles:
-    """Commit-log files opened as they are needed, the last one kept open."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        files = _files(directory)
-        self._start = files[0][0] if files else 0
-        self._size = files[0][2] if files else 1
-        self._base = -1
-        self._descriptor = -1
-
-    def read(self, offset: int, size: int) -> bytes | None:
-        """`size` bytes at log `offset`; `None` when the file is gone."""
-        base = offset - (offset - self._start) % self._size
-        if base != self._base:
-            self.close()
-            try:
-                self._descriptor = os.open(self._directory / file_name(base), os.O_RDONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                return None
-            self._base = base
-        return os.pread(self._descriptor, size, offset - base)
-
-    def close(self) -> None:
-        """Close the open file."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = self._base = -1
-
-
 def _files(directory: Path) -> list[tuple[int, Path, int]]:
-    """(start, path, size) of the numbered files, in order."""
-    if not directory.is_dir():
-        return []
-    found = []
-    for path in directory.iterdir():
-        if len(path.name) == 20 and path.name.isdecimal():
-            size = path.stat().st_size
-            if size:
-                found.append((int(path.name), path, size))
-    return sorted(found)
+    """(start, path, size) of the numbered files that hold anything, in order."""
+    return [each for each in sized_files(directory) if each[2]]

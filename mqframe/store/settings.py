@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mqframe.core.cleaning import DiskLimits, parse_hours
-from mqframe.core.delay_levels import DEFAULT_LEVELS, parse_levels
+from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
 from mqframe.core.errors import SettingError
-from mqframe.core.message import BODY_BYTES_MAX
-from mqframe.core.settings import at_least, one_of, setting, settings, within
+from mqframe.core.messages.message import BODY_BYTES_MAX
+from mqframe.core.storage.cleaning import DiskLimits, parse_hours
 
 
 def _hours(value: str) -> str | None:
@@ -167,7 +167,7 @@ class StoreSettings:
     hot_bytes: int = setting(
         factory=_two_fifths_of_memory,
         doc="distance from the end of the log up to which records are likely to be in memory, bytes; beyond "
-        "it pulls get less at once. 40 % of the machine's memory, as in the reference",
+        "it pulls get less at once. 40 % of the machine's memory, as in Apache RocketMQ",
         check=at_least(0),
     )
     mapped_read_bytes: int = setting(

@@ -1,4 +1,4 @@
-"""What tests of mqframe, of its plugins and of applications are built on."""
+"""Test support for mqframe, its plugins and applications: clusters, a manual clock, conformance suites."""
 
 from __future__ import annotations
 

@@ -12,9 +12,10 @@ import asyncio
 import shutil
 import tempfile
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import attrs
 
@@ -30,6 +31,7 @@ from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 from mqframe.store.settings import StoreSettings
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 STARTED_SECONDS_MAX = 30.0
@@ -166,7 +168,7 @@ class AsyncCluster:
         self.running[index] = False
 
     async def kill_broker(self, index: int = 0) -> None:
-        """End a broker as if its process were killed: nothing is saved, nobody is told."""
+        """End a broker as if its process were killed: nothing is saved, nobody is notified."""
         await self.brokers[index].abandon()
         self.running[index] = False
 
@@ -188,6 +190,18 @@ class AsyncCluster:
         settings = self._settings[index]
         store = StoreSettings(directory=self.directory / settings.name, **self._store_fields)
         return Broker(settings, store, self.clock, self._net, self._plugins)
+
+
+def _in_loop(
+    method: Callable[Concatenate[AsyncCluster, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Cluster, P], T]:
+    """`method`, run in the loop of a `Cluster`, whose caller waits for the result."""
+
+    @wraps(method)
+    def call(self: Cluster, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.run(method(self.cluster, *args, **kwargs))
+
+    return call
 
 
 class Cluster:
@@ -236,25 +250,11 @@ class Cluster:
         finally:
             self._end()
 
-    def create_topic(self, name: str, queues: int = 4, **options: Any) -> None:
-        """Create a topic on every broker; on return the name server knows it."""
-        self.run(self.cluster.create_topic(name, queues, **options))
-
-    def stop_broker(self, index: int = 0) -> None:
-        """Stop a broker in good order."""
-        self.run(self.cluster.stop_broker(index))
-
-    def kill_broker(self, index: int = 0) -> None:
-        """End a broker as if its process were killed."""
-        self.run(self.cluster.kill_broker(index))
-
-    def start_broker(self, index: int = 0) -> None:
-        """Start a stopped or killed broker again, on its old port and its old files."""
-        self.run(self.cluster.start_broker(index))
-
-    def restart_broker(self, index: int = 0) -> None:
-        """Stop a broker in good order, if it runs, and start it again."""
-        self.run(self.cluster.restart_broker(index))
+    create_topic = _in_loop(AsyncCluster.create_topic)
+    stop_broker = _in_loop(AsyncCluster.stop_broker)
+    kill_broker = _in_loop(AsyncCluster.kill_broker)
+    start_broker = _in_loop(AsyncCluster.start_broker)
+    restart_broker = _in_loop(AsyncCluster.restart_broker)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` in the cluster's loop and wait for its result."""

@@ -17,24 +17,16 @@ from typing import Any, Final
 
 import msgspec
 
-from mqframe.core import loosejson
-from mqframe.core.bodies import (
-    BrokerData,
-    ConsumerList,
-    HeartbeatData,
-    LockAnswerBody,
-    LockBody,
-    QueueData,
-    SubscriptionGroupConfig,
-    TopicRouteData,
-)
+from mqframe.core.cluster.client_bodies import ConsumerList, HeartbeatData
+from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.codes import PullFlag, ResponseCode
+from mqframe.core.consuming.bodies import LockAnswerBody, LockBody
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import AnswerError, MqframeError
-from mqframe.core.frame import Body, Frame
-from mqframe.core.host import encode_host
-from mqframe.core.java_hash import java_hash
-from mqframe.core.message import MessageQueue
-from mqframe.core.record import encode_record
+from mqframe.core.filtering.tag_filter import TagFilter
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.admin import GetSubscriptionGroupConfig
 from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
@@ -51,8 +43,10 @@ from mqframe.core.requests.consumers import (
 from mqframe.core.requests.fields import Header, Request, encode_fields
 from mqframe.core.requests.messages import PullAnswer, PullFields
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.core.tag_filter import TagFilter
-from mqframe.net.call import Handler
+from mqframe.core.requests.serving import Handler, handlers_of
+from mqframe.core.storage.record import encode_record
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.frame import Body, Frame
 from mqframe.net.clock import LoopClock
 
 HOST: Final = encode_host("10.0.0.1:10911")
@@ -62,9 +56,9 @@ Scripted = MqframeError | Callable[[Request], Awaitable[Frame] | Frame]
 class ScriptedBroker:
     """Answers pulls, offsets, heartbeats, member lists and routes; anything else with success.
 
-    `topics`: queues of each topic. `members`: ids of a group's members, as code 38 gives them; filled by
-    heartbeats. `offsets`: what groups committed, `locks`: the client that has the lock, by (group, queue).
-    `requests`: everything that was asked, in order. `held_back`: pulls that wait for messages.
+    `topics`: queues of each topic. `members`: ids of a group's members, filled by heartbeats. `offsets`: what
+    groups committed, `locks`: the client that has the lock, by (group, queue). `requests`: all requests, in
+    order. `held_back`: pulls that wait for messages.
     """
 
     nameserver: Final = "10.0.0.1:9876"
@@ -140,9 +134,12 @@ class ScriptedBroker:
 
     # What a remoting offers
 
-    def serve(self, code: int, handler: Handler) -> None:
+    def serve(self, owner: object) -> None:
         """Note what the client serves."""
-        self.handlers[code] = handler
+        self.handlers |= handlers_of(owner)
+
+    def check_usable(self) -> None:
+        """It always is."""
 
     async def invoke(
         self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0
@@ -176,10 +173,10 @@ class ScriptedBroker:
             case GetRouteinfoByTopic():
                 return self._route(request.topic)
             case HeartBeat():
-                self._take_heartbeat(loosejson.decode(bytes(body), HeartbeatData))
+                self._take_heartbeat(loose_json.decode(bytes(body), HeartbeatData))
             case GetConsumerListByGroup():
                 ids = self.members[request.consumer_group]
-                return _frame(body=loosejson.dumps(ConsumerList(list(ids))))
+                return _frame(body=loose_json.dumps(ConsumerList(list(ids))))
             case QueryConsumerOffset():
                 key = (request.consumer_group, self.queue(request.topic, request.queue_id))
                 if key not in self.offsets:
@@ -189,11 +186,11 @@ class ScriptedBroker:
                 queue = self.queue(request.topic, request.queue_id)
                 self.offsets[request.consumer_group, queue] = request.commit_offset
             case GetSubscriptionGroupConfig():
-                return _frame(body=loosejson.dumps(SubscriptionGroupConfig(request.group)))
+                return _frame(body=loose_json.dumps(SubscriptionGroupConfig(request.group)))
             case LockBatchMq():
-                return self._lock(loosejson.decode(bytes(body), LockBody))
+                return self._lock(loose_json.decode(bytes(body), LockBody))
             case UnlockBatchMq():
-                self._unlock(loosejson.decode(bytes(body), LockBody))
+                self._unlock(loose_json.decode(bytes(body), LockBody))
             case GetMaxOffset():
                 return _frame(OffsetAnswer(self._max(self.queue(request.topic, request.queue_id))))
             case GetMinOffset() | SearchOffsetByTimestamp():
@@ -206,7 +203,7 @@ class ScriptedBroker:
             for each in body.mq_set
             if self.locks.setdefault((body.consumer_group, each.queue), body.client_id) == body.client_id
         ]
-        return _frame(body=loosejson.dumps(LockAnswerBody(lock_ok_mq_set=ours)))
+        return _frame(body=loose_json.dumps(LockAnswerBody(lock_ok_mq_set=ours)))
 
     def _unlock(self, body: LockBody) -> None:
         for each in body.mq_set:
@@ -222,7 +219,7 @@ class ScriptedBroker:
             broker_datas=[BrokerData(self.broker_name, {0: self.address}, "DefaultCluster")],
             queue_datas=[QueueData(self.broker_name, 6, count, count)],
         )
-        return _frame(body=loosejson.dumps(data))
+        return _frame(body=loose_json.dumps(data))
 
     def _take_heartbeat(self, data: HeartbeatData) -> None:
         self.heartbeats.append(data)

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from thread_pools import at_rest
 
-from mqframe.core.bodies import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
-from mqframe.core.frame import Frame
-from mqframe.core.loosejson import dumps
+from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.tables.identity import Identity
+from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
+from mqframe.core.delay.levels import parse_levels
+from mqframe.core.delay.rules import DelayRules, TimerLimits
+from mqframe.core.errors import StoreUnavailable
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests import Request
-from mqframe.core.requests.consumers import HeartBeat
+from mqframe.core.requests.consumers import HeartBeat, NotifyConsumerIdsChanged
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
-from mqframe.net.call import Reply
+from mqframe.core.requests.serving import Reply, serves
+from mqframe.core.storage.record import decode_record, decode_records
+from mqframe.core.storage.stored import Stored
+from mqframe.core.wire.frame import Frame
+from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
+from mqframe.store.message_store import MessageStore
+from mqframe.store.settings import StoreSettings
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -28,10 +42,12 @@ class Talker:
         self.cluster = cluster
         self.address = cluster.broker.address
         self.notices: list[str] = []
-        self.client = Client(cluster.clock, handlers={40: self._notice})
+        self.client = Client(cluster.clock)
+        self.client.serve(self)
 
-    def _notice(self, call: Any) -> Reply:
-        self.notices.append(call.frame.ext["consumerGroup"])
+    @serves(NotifyConsumerIdsChanged)
+    def members_changed(self, fields: NotifyConsumerIdsChanged, call: Any) -> Reply:
+        self.notices.append(fields.consumer_group)
         return Reply()
 
     def invoke(self, request: Request, body: bytes = b"", timeout: float = 3600.0) -> Any:
@@ -122,7 +138,7 @@ class World:
         """Let everything under way come to its end, without moving the clock."""
         for _ in range(3):
             await self.clock.aadvance(0)
-            await asyncio.sleep(0.001)
+            await at_rest()
 
 
 Scenario = Callable[[World], Any]
@@ -145,6 +161,76 @@ def run():
                 finally:
                     for talker in world.talkers:
                         await talker.client.close()
+
+        asyncio.run(whole())
+
+    return play
+
+
+class LocalStore:
+    """A broker's store and its writer, without the broker around them."""
+
+    def __init__(self, directory: Path, **options: Any) -> None:
+        values = {"commit_log_file_bytes": 1 << 20, "queue_file_bytes": 20_000, "disk_limits": False}
+        settings = StoreSettings(directory=directory, **(values | options))
+        self.clock = ManualClock()
+        self.store = MessageStore.open(settings, self.clock)
+        limits = TimerLimits(1000, 86_400_000, True)
+        delays = DelayRules(parse_levels(settings.delay_levels), self.clock.now_ms, limits)
+        self.writer = InternalWriter(self.store, delays, Identity(BrokerSettings(host="127.0.0.1")))
+
+    def put(self, topic: str, body: bytes = b"body", queue_id: int = 0, **more: Any) -> Stored:
+        """Store a message; keyword arguments in capitals are properties."""
+        properties = {name: str(value) for name, value in more.items() if name.isupper()}
+        rest = {name: value for name, value in more.items() if not name.isupper()}
+        values = {"born_timestamp": self.clock.now_ms(), "heed_delay": False, **rest}
+        stored = self.writer.put(topic, queue_id, body, properties, **values)
+        self.store.dispatch()
+        return stored
+
+    def at(self, offset: int) -> ReceivedMessage:
+        """The message that begins at log offset `offset`."""
+        record = self.store.record_at(offset, unconfirmed=True)
+        assert record is not None
+        return decode_record(record)
+
+    def messages(self, topic: str, queue_id: int = 0) -> list[ReceivedMessage]:
+        """All messages of a queue, in order."""
+        self.store.dispatch()
+        found = self.store.get(topic, queue_id, 0, 10_000, bytes_max=1 << 30)
+        return [message for part in found.parts for message in decode_records(part)]
+
+    def bodies(self, topic: str, queue_id: int = 0) -> list[bytes]:
+        return [message.body for message in self.messages(topic, queue_id)]
+
+    def take_only(self, count: int | None) -> None:
+        """Have the store take `count` single messages more and refuse others; `None`: it takes all again."""
+        if count is None:
+            del self.store.put
+            return
+        real, left = self.store.put, iter(range(count))
+
+        def put(incoming: Any) -> Stored:
+            if next(left, None) is None:
+                raise StoreUnavailable("the disk is full")
+            return real(incoming)
+
+        self.store.put = put  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def with_store(tmp_path: Path) -> Callable[..., None]:
+    """Runs an async scenario on a `LocalStore` in a temporary folder; options are settings of the store."""
+
+    def play(scenario: Callable[[LocalStore], Awaitable[None]], **options: Any) -> None:
+        assert inspect.iscoroutinefunction(scenario)
+
+        async def whole() -> None:
+            local = LocalStore(tmp_path / "store", **options)
+            try:
+                await scenario(local)
+            finally:
+                await local.store.stop()
 
         asyncio.run(whole())
 

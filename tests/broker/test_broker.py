@@ -1,20 +1,21 @@
 """Starting, stopping, restarting, flow control."""
 
 import asyncio
+import contextlib
 import socket
 
 import pytest
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.settings import BrokerSettings
-from mqframe.core.bodies import SubscriptionData
 from mqframe.core.codes import PullFlag
 from mqframe.core.errors import SettingError, StoreError
-from mqframe.core.loosejson import loads
-from mqframe.core.record import decode_records
+from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests.admin import GetTopicConfig
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.loose_json import loads
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
@@ -57,7 +58,7 @@ def test_everything_promised_is_there_after_a_restart(run, orderly):
             await world.cluster.stop_broker()
         else:
             await world.clock.aadvance(5)
-            await asyncio.sleep(0.2)  # the offsets are on their way to the disk, in a thread
+            await world.settle()  # the offsets are on their way to the disk, in a thread
             await world.cluster.kill_broker()
         await world.cluster.start_broker()
         answer = await world.talker.pull("t")
@@ -201,14 +202,20 @@ def test_the_second_port_serves_too(tmp_path):
                 except OSError:
                     continue
 
-    async def scenario():
-        port = free_pair()
+    async def started():
         store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
-        broker = Broker(BrokerSettings(port=port), store, SystemClock())
-        await broker.start()
+        while True:
+            broker = Broker(BrokerSettings(port=free_pair()), store, SystemClock())
+            with contextlib.suppress(OSError):  # somebody else was quicker to take one of the two
+                await broker.start()
+                return broker
+
+    async def scenario():
+        broker = await started()
         client = Client(SystemClock())
         try:
-            for address in (broker.address, f"127.0.0.1:{port - 2}"):
+            host, _, port = broker.address.rpartition(":")
+            for address in (broker.address, f"{host}:{int(port) - 2}"):
                 answer = await client.invoke(address, GetTopicConfig(topic="TBW102"))
                 assert answer.code == 0
         finally:

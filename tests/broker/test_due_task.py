@@ -1,6 +1,6 @@
 import asyncio
 
-from mqframe.broker.alarm import FAILURE_MS, LONGEST_WAIT_MS, Alarm
+from mqframe.broker.due_task import FAILURE_MS, LONGEST_WAIT_MS, DueTask
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -27,7 +27,7 @@ def play(scenario, *answers):
     async def whole():
         clock = ManualClock()
         work = Work(clock, *answers)
-        alarm = Alarm(clock, work, "test")
+        alarm = DueTask(clock, work, "test")
         await scenario(clock, alarm, work)
         alarm.cancel()
 

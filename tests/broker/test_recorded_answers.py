@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from recorded import FRAMES, Recorded
 
-from mqframe.core.bodies import ConsumerData, HeartbeatData, SubscriptionData
-from mqframe.core.codes import PullFlag, ResponseCode, SysFlag
-from mqframe.core.frame import Frame, FrameDecoder
-from mqframe.core.loosejson import dumps, loads
-from mqframe.core.message import MessageQueue
-from mqframe.core.properties import decode_properties
-from mqframe.core.record import decode_records
+from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData
+from mqframe.core.codes import FLAG_RESPONSE, PullFlag, ResponseCode, SysFlag
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.admin import (
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
@@ -23,6 +21,9 @@ from mqframe.core.requests.admin import (
 )
 from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.frame import Frame, FrameDecoder
+from mqframe.core.wire.loose_json import dumps, loads
 from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
 from mqframe.testing.cluster import AsyncCluster
@@ -270,7 +271,7 @@ class Stage:
         opaque = _parse(raw).opaque
         while wait:
             while (frame := decoder.next_frame()) is not None:
-                if frame.is_response and frame.opaque == opaque:
+                if frame.flag & FLAG_RESPONSE and frame.opaque == opaque:
                     return frame
             decoder.receive(await asyncio.wait_for(reader.read(1 << 20), 5))
         return None

@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-READY_SECONDS_MAX = 30
+READY_SECONDS_MAX = 120
 
 
 @attrs.define
@@ -50,7 +50,7 @@ def start() -> Iterator[Callable[..., RunningServer]]:
     for process in processes:
         if process.poll() is None:
             process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
 
 
 @pytest.fixture(scope="session")
@@ -68,3 +68,11 @@ FREE_PORTS = ("server", "--nameserver-port", "0", "--broker-port", "0")
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
+
+
+@pytest.fixture
+def at(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of the server that all tests share, also in NAMESRV_ADDR."""
+    address = server.address("nameserver")
+    monkeypatch.setenv("NAMESRV_ADDR", address)
+    return address

@@ -1,41 +1,33 @@
-"""What works without any server: help, version, plugins, settings, missing parts."""
+"""The application itself: help, version, commands of plugins, missing parts."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from command_runs import run
 from typer.testing import CliRunner
 
 from mqframe import __version__, hookimpl
 from mqframe.cli.app import app
-from mqframe.cli.commands import BUILT_IN, exit_code
-from mqframe.core.errors import CallTimeout, MessageError, PluginError, StoreError
-from mqframe.hooks.manager import default_manager
-
-
-def invoke(*words: str, code: int = 0) -> str:
-    result = CliRunner().invoke(app, list(words))
-    assert result.exit_code == code, result.output
-    return result.stdout
+from mqframe.cli.built_in import COMMANDS
+from mqframe.hooks.manager import PluginManager
 
 
 def test_help_lists_every_command() -> None:
-    text = invoke("--help")
-    for name in BUILT_IN:
+    text = run("--help")
+    for name in COMMANDS:
         assert f"\n  {name} " in text
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name: str) -> None:
-    assert "Usage: " in invoke(name, "--help")
+    assert "Usage: " in run(name, "--help")
 
 
 def test_version() -> None:
-    assert invoke("--version") == f"mqframe {__version__}\n"
+    assert run("--version") == f"mqframe {__version__}\n"
 
 
 def test_python_m_mqframe_is_the_same() -> None:
@@ -52,79 +44,6 @@ def test_without_its_dependencies_it_gives_the_install_line() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_plugins_are_listed_with_distribution_version_and_options() -> None:
-    rows = {(row["kind"], row["name"]): row for row in json.loads(invoke("plugins", "--json"))}
-    row = rows["allocation", "consistent_hash"]
-    assert row["distribution"] == "mqframe-plugin-consistenthash"
-    assert row["version"] == "0.1.0"
-    assert row["options"][0]["name"] == "virtual_nodes"
-    assert row["options"][0]["default"] == "10"
-    only = json.loads(invoke("plugins", "--json", "--kind", "selector", "--no-options"))
-    assert {row["name"] for row in only} == {"hash", "random", "machine_room", "monotonic"}
-    invoke("plugins", "--kind", "nonsense", code=2)
-
-
-def test_the_table_of_plugins_is_not_cut() -> None:
-    text = invoke("plugins")
-    assert "mqframe-plugin-averagelybycircle" in text
-    assert "virtual_nodes: int = 10" in text
-
-
-def test_config_show_tells_values_and_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "server.toml"
-    file.write_text(
-        '[store]\nkeep_hours = 24\nflush = "SYNC_FLUSH"\n[plugins.consistent_hash]\nvirtual_nodes = 5\n'
-    )
-    monkeypatch.setenv("MQFRAME_BROKER_NAME", "broker-c")
-    words = ("config", "show", "--config", str(file), "--set", "store.keep_hours=12", "--changed", "--json")
-    rows = {row["setting"]: (row["value"], row["origin"]) for row in json.loads(invoke(*words))}
-    assert rows["store.keep_hours"] == (12, "command line --set store.keep_hours")
-    assert rows["store.flush"] == ("SYNC_FLUSH", f"{file} [store]")
-    assert rows["broker.name"] == ("broker-c", "variable MQFRAME_BROKER_NAME")
-    assert rows["plugins.consistent_hash.virtual_nodes"][0] == 5
-    assert set(rows) == {
-        "store.keep_hours",
-        "store.flush",
-        "broker.name",
-        "plugins.consistent_hash.virtual_nodes",
-    }
-
-
-def test_config_show_of_clients_knows_their_sections() -> None:
-    rows = json.loads(invoke("config", "show", "--for", "client", "--json"))
-    assert {row["setting"].partition(".")[0] for row in rows} == {"client", "producer", "consumer", "net"}
-    assert {row["origin"] for row in rows} == {"default"}
-
-
-def test_config_show_writes_settings_as_files_have_them() -> None:
-    text = invoke("config", "show")
-    (line,) = [line for line in text.splitlines() if "broker.auto_create_topics" in line]
-    assert line.split()[1:3] == ["true", "default"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--set", "store.fluhs=x"], "did you mean store.flush"),
-        (["--set", "broker.port=70000"], "broker.port"),
-        (["--for", "toaster"], "toaster"),
-        (["--config", "missing.toml"], "missing.toml"),
-    ],
-)
-def test_config_show_refuses_what_a_start_would_refuse(words: list[str], said: str) -> None:
-    result = CliRunner().invoke(app, ["config", "show", *words])
-    assert result.exit_code == 2
-    assert said in result.stderr
-
-
-def test_a_broker_conf_means_the_broker(tmp_path: Path) -> None:
-    file = tmp_path / "broker.conf"
-    file.write_text("listenPort=20911\nbrokerRole=ASYNC_MASTER\n")
-    result = CliRunner().invoke(app, ["config", "show", "--config", str(file), "--changed", "--json"])
-    assert [(row["setting"], row["value"]) for row in json.loads(result.stdout)] == [("broker.port", 20911)]
-    assert "brokerRole" in result.stderr
-
-
 def test_commands_of_plugins_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def hello(name: str = "world") -> None:
         """Greet somebody."""
@@ -135,17 +54,16 @@ def test_commands_of_plugins_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         def register_commands(self) -> dict[str, object]:
             return {"hello": hello}
 
-    default_manager.cache_clear()
-    default_manager().register(Plugin())
-    try:
-        assert "hello" in invoke("--help")
-        assert invoke("hello", "--name", "anna") == "hello, anna\n"
-    finally:
-        default_manager.cache_clear()
+    plugins = PluginManager()
+    plugins.register(Plugin())
+    shown = CliRunner().invoke(app, ["--help"], obj=plugins)
+    assert "hello" in shown.output
+    assert CliRunner().invoke(app, ["hello", "--name", "anna"], obj=plugins).output == "hello, anna\n"
+    assert CliRunner().invoke(app, ["hello"]).exit_code == 2
 
 
-def test_exit_codes_tell_what_to_do() -> None:
-    assert exit_code(CallTimeout("x")) == 3
-    assert exit_code(MessageError("x")) == 2
-    assert exit_code(PluginError("x")) == 2
-    assert exit_code(StoreError("x")) == 1
+def test_a_blocked_command_is_gone() -> None:
+    plugins = PluginManager()
+    plugins.block("command.bench")
+    assert "bench" not in CliRunner().invoke(app, ["--help"], obj=plugins).output
+    assert CliRunner().invoke(app, ["bench"], obj=plugins).exit_code == 2

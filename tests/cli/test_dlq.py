@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer
 from mqframe.cli.app import app
-from mqframe.core.retry_rules import retry_schedule
+from mqframe.core.retry.backoff import retry_schedule
 
 
 def run(*words: str, code: int = 0) -> Any:
@@ -46,8 +46,8 @@ def group(server: Any) -> Any:
 
         with consumer:
             for _ in range(3):
-                assert count.acquire(timeout=30)
-            end = time.monotonic() + 30
+                assert count.acquire(timeout=120)
+            end = time.monotonic() + 120
             while any(admin.dead_letter("cli-gives-up", each) is None for each in sent.values()):
                 assert time.monotonic() < end
                 time.sleep(0.02)

@@ -21,14 +21,14 @@ Start = Callable[..., Any]
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mqframe", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
 def test_ready_names_two_addresses_that_answer(server: Any) -> None:
     assert re.fullmatch(r"ready nameserver=127\.0\.0\.1:\d+ broker=127\.0\.0\.1:\d+\n", server.ready)
     for name in ("nameserver", "broker"):
         host, port = server.address(name).split(":")
-        socket.create_connection((host, int(port)), timeout=5).close()
+        socket.create_connection((host, int(port)), timeout=60).close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -37,7 +37,7 @@ def test_a_signal_stops_in_good_order_and_everything_is_kept(start: Start, data:
     with Producer(group="cli", nameserver=running.address("nameserver")) as producer:
         sent = producer.send(Message("kept", b"body", keys=["k-1"]))
     running.process.send_signal(number)
-    assert running.process.wait(30) == 0
+    assert running.process.wait(120) == 0
     assert not (data / "store" / "abort").exists()
     messages = StoreReader(data / "store").records("kept", sent.queue.queue_id, 0, 10)
     assert [(m.body, m.keys) for m in messages] == [(b"body", ["k-1"])]
@@ -88,7 +88,7 @@ def test_a_broker_conf_is_taken_and_its_other_keys_are_listed(start: Start, tmp_
     with Producer(group="cli", nameserver=running.address("nameserver")) as producer:
         assert producer.send(Message("named", b"body")).queue.broker_name == "broker-x"
     running.process.terminate()
-    _, errors = running.process.communicate(timeout=30)
+    _, errors = running.process.communicate(timeout=120)
     assert running.process.returncode == 0
     assert "without effect" in errors
     assert "brokerRole" in errors

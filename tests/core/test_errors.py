@@ -61,8 +61,8 @@ def test_who_is_not_let_in_is_told_what_to_check(remark: str) -> None:
     assert type(error) is errors.AccessError
     assert (error.code, error.remark, error.address) == (ResponseCode.NO_PERMISSION, remark, "1.2.3.4:5")
     assert str(error) == (
-        f"1.2.3.4:5 answered 16 NO_PERMISSION: {remark.rstrip('.')}; check the keys of the RPC hook acl "
-        "(mqframe-plugin-acl), and what their user may do"
+        f"1.2.3.4:5 answered 16 NO_PERMISSION: {remark.rstrip('.')}; check the keys that requests "
+        "are signed with, and what their user may do"
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.manager import PluginManager
 
 TABLE = json.loads((Path(__file__).parents[1] / "data/algorithms/allocation.json").read_text())

@@ -2,13 +2,14 @@ import sys
 import types
 from importlib.metadata import EntryPoint
 
+import attrs
 import pytest
 
-from mqframe.core.configuration import PluginOptions
+from mqframe.core.config.configuration import PluginOptions
+from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import PluginError, SettingError
-from mqframe.core.settings import at_least, setting, settings
 from mqframe.hooks.interfaces import AllocationStrategy, QueueSelector, SendHook
-from mqframe.hooks.manager import PluginInfo, PluginManager, default_manager
+from mqframe.hooks.manager import PluginInfo, PluginManager
 from mqframe.hooks.specs import hookimpl
 
 
@@ -94,7 +95,8 @@ def test_nothing_is_scanned_before_the_first_need_and_nothing_imported_before_it
     assert plugins.create("selector", First)
     assert scans == []
     assert plugins.names("selector") == ["broken", "first", "nothing", "nth"]
-    assert plugins.installed()[0] == PluginInfo("selector", "broken", "acme-selectors", "1.0")
+    selectors = [info for info in plugins.installed() if info.kind == "selector"]
+    assert selectors[0] == PluginInfo("selector", "broken", "acme-selectors", "1.0")
     assert plugins.create("selector", "first")
     assert scans == [1]
 
@@ -214,7 +216,7 @@ def test_double_names_fail_with_both_distributions() -> None:
 
 def test_a_name_that_the_plugin_does_not_give_is_an_error() -> None:
     with pytest.raises(
-        PluginError, match="register_queue_selectors of acme_selectors gives first, nothing, nth"
+        PluginError, match="register_queue_selectors of acme_selectors registers first, nothing, nth"
     ):
         manager(entry("selector.last")).create("selector", "last")
 
@@ -271,12 +273,14 @@ def test_arguments_go_before_the_options() -> None:
     assert made.got == ("context", Nth.Options(label="x"))
 
 
-def test_a_factory_that_cannot_make_its_object_is_named() -> None:
+@pytest.mark.parametrize("problem", [ImportError("no pyarrow"), RuntimeError("no room"), OSError("no disk")])
+def test_a_factory_that_cannot_make_its_object_is_named(problem: Exception) -> None:
     class Fails(First):
         def __init__(self):
-            raise ImportError("no pyarrow")
+            raise problem
 
-    with pytest.raises(PluginError, match=r"Fails cannot be made: ImportError: no pyarrow"):
+    wanted = f"Fails cannot be made: {type(problem).__name__}: {problem}"
+    with pytest.raises(PluginError, match=wanted):
         manager().create("selector", Fails)
 
 
@@ -300,7 +304,154 @@ def test_tuples_for_hot_paths() -> None:
 
 
 def test_the_installed_distributions_of_this_workspace_are_found() -> None:
-    assert default_manager() is default_manager()
-    found = {(info.kind, info.name): info.distribution for info in default_manager().installed()}
+    found = {(info.kind, info.name): info.distribution for info in PluginManager().installed()}
     assert found["allocation", "averagely"] == "mqframe-plugin-averagely"
-    assert isinstance(default_manager().create("allocation", "averagely"), AllocationStrategy)
+    assert isinstance(PluginManager().create("allocation", "averagely"), AllocationStrategy)
+
+
+def test_what_the_kernel_brings_is_found_like_any_plugin() -> None:
+    plugins = PluginManager(list)
+    found = {f"{info.kind}.{info.name}": info for info in plugins.installed(options=True)}
+    assert {"message_filter.TAG", "command.topic"} <= set(found)
+    assert {(info.distribution, info.problem) for info in found.values()} == {("mqframe", "")}
+    plugins.block("message_filter.TAG")
+    with pytest.raises(PluginError, match="message_filter 'TAG' is blocked"):
+        plugins.create("message_filter", "TAG")
+
+
+def test_a_hook_that_fails_stops_only_who_chose_it_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("acme_failing")
+
+    @hookimpl
+    def register_queue_selectors():
+        raise RuntimeError("no licence")
+
+    module.register_queue_selectors = register_queue_selectors
+    monkeypatch.setitem(sys.modules, "acme_failing", module)
+    plugins = manager(entry("selector.failing", "acme_failing", "acme-failing"))
+    wanted = r"failing of acme-failing 1.0: register_queue_selectors failed: RuntimeError: no licence"
+    with pytest.raises(PluginError, match=wanted):
+        plugins.create("selector", "failing")
+    assert plugins.create("selector", "first")
+    (told,) = [info.problem for info in plugins.installed(options=True) if info.name == "failing"]
+    assert "no licence" in told
+
+
+def test_a_module_that_ends_the_program_is_broken(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "acme_script.py").write_text("import sys\nsys.exit(9)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins = manager(entry("selector.script", "acme_script", "acme-script"))
+    with pytest.raises(PluginError, match=r"acme-script 1.0 cannot be loaded: SystemExit: 9"):
+        plugins.create("selector", "script")
+    with pytest.raises(PluginError, match="'acme_script:First' cannot be loaded: SystemExit: 9"):
+        plugins.create("selector", "acme_script:First")
+
+
+def test_options_that_cannot_be_described_are_a_problem_of_their_plugin_alone() -> None:
+    class Odd(First):
+        @attrs.define
+        class Options:
+            n: "NoSuchClass" = 1  # noqa: F821
+
+    class Mine:
+        @hookimpl
+        def register_queue_selectors(self):
+            return {"odd": Odd}
+
+    plugins = manager()
+    plugins.register(Mine(), "mine")
+    found = {info.name: info for info in plugins.installed(options=True) if info.kind == "selector"}
+    assert found["odd"].problem == "options cannot be read: NameError: name 'NoSuchClass' is not defined"
+    assert found["first"].problem == ""
+
+
+@pytest.mark.parametrize("given", [["first"], 7])
+def test_a_hook_that_gives_no_factories_is_broken(given, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("acme_odd")
+
+    @hookimpl
+    def register_queue_selectors():
+        return given
+
+    module.register_queue_selectors = register_queue_selectors
+    monkeypatch.setitem(sys.modules, "acme_odd", module)
+    with pytest.raises(PluginError, match="register_queue_selectors failed"):
+        manager(entry("selector.odd", "acme_odd")).create("selector", "odd")
+
+
+def test_a_hook_that_does_not_exist_for_pluggy_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("acme_wrong")
+
+    @hookimpl
+    def register_queue_selectors(argument):
+        return {}
+
+    module.register_queue_selectors = register_queue_selectors
+    monkeypatch.setitem(sys.modules, "acme_wrong", module)
+    plugins = manager(entry("selector.wrong", "acme_wrong"))
+    with pytest.raises(PluginError, match="cannot be registered") as caught:
+        plugins.create("selector", "wrong")
+    assert "\n" not in str(caught.value)
+    assert plugins.create("selector", "first")
+
+
+def test_a_registration_that_fails_leaves_nothing_behind() -> None:
+    class Mine:
+        broken = True
+
+        @hookimpl
+        def register_queue_selectors(self):
+            if self.broken:
+                raise RuntimeError("not yet")
+            return {"mine": First}
+
+    plugins, mine = manager(), Mine()
+    with pytest.raises(PluginError, match="mine: register_queue_selectors failed: RuntimeError: not yet"):
+        plugins.register(mine, "mine")
+    assert "mine" not in plugins.names("selector")
+    mine.broken = False
+    plugins.register(mine, "mine")
+    assert type(plugins.create("selector", "mine")) is First
+
+
+def test_only_the_chosen_plugin_is_asked(acme: list[str]) -> None:
+    class Other:
+        asked = 0
+
+        @hookimpl
+        def register_queue_selectors(self):
+            self.asked += 1
+            return {"other": First}
+
+    plugins, other = manager(), Other()
+    plugins.register(other, "other")
+    plugins.create("selector", "first")
+    assert (other.asked, acme) == (1, ["register"])
+
+
+def test_a_factory_that_asks_is_handed_the_manager_that_makes_it() -> None:
+    class Outer(First):
+        def __init__(self, options, *, plugins):
+            self.inner = plugins.create("selector", options.label)
+
+        Options = Nth.Options
+
+    plugins = manager()
+    made = plugins.create("selector", Outer, {"label": "first"})
+    assert type(made.inner) is First
+    plugins.block("selector.first")
+    with pytest.raises(PluginError, match="'first' is blocked"):
+        plugins.create("selector", Outer, {"label": "first"})
+
+
+def test_a_factory_may_be_named_by_its_place() -> None:
+    class Mine:
+        @hookimpl
+        def register_queue_selectors(self):
+            return {"mine": "acme_selectors:First", "gone": "acme_selectors:Missing"}
+
+    plugins = manager()
+    plugins.register(Mine(), "mine")
+    assert type(plugins.create("selector", "mine")) is First
+    with pytest.raises(PluginError, match="acme_selectors:Missing"):
+        plugins.create("selector", "gone")

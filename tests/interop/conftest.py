@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+
 from interop.apache import Apache
 from interop.foreign import ForeignClient
+from interop.foreign_programs import HERE, NEWEST, OLDER, build_class_path, build_go_program, java_flags
 from interop.servers import Servers
 from interop.until import until
-
 from mqframe import Admin
 from mqframe.testing import Cluster
 
-HERE = Path(__file__).parent
-CACHE = Path.home() / ".cache" / "mqframe-interop"
-NEWEST = "5.3.3"
-
-NEWEST_ONLY = {"Pop.java"}
-"""Sources that need classes which the older version does not have."""
-
-# The one class that moved between the two versions.
-MOVED = {
-    "4.9.7": (
-        "org.apache.rocketmq.remoting.protocol.heartbeat",
-        "org.apache.rocketmq.common.protocol.heartbeat",
-    )
-}
+LIGHT = "timerFlushIntervalMs=600000\n"
+"""Writing its timer wheel to the disk, each second, takes more than all else that an idle broker does."""
 
 
 def need(*tools: str) -> None:
@@ -43,27 +31,10 @@ def need(*tools: str) -> None:
         pytest.skip(reason)
 
 
-def build_class_path(version: str) -> str:
-    """The jars of one RocketMQ version and the compiled test client, made once and kept."""
+def java_class_path(version: str) -> str:
+    """The jars of one RocketMQ version and the compiled test client."""
     need("java", "javac", "mvn")
-    home = CACHE / version
-    jars, classes = home / "lib", home / "classes"
-    if not (home / "complete").exists():
-        command = ["mvn", "-q", "-B", "-f", str(HERE / "java/pom.xml"), f"-Drocketmq.version={version}"]
-        subprocess.run(
-            [*command, "dependency:copy-dependencies", f"-DoutputDirectory={jars}"], check=True, timeout=600
-        )
-        (home / "complete").touch()
-    classes.mkdir(exist_ok=True)
-    sources = []
-    for file in sorted((HERE / "java").glob("*.java")):
-        if version == NEWEST or file.name not in NEWEST_ONLY:
-            sources.append(home / file.name)
-            sources[-1].write_text(file.read_text().replace(*MOVED.get(version, ("", ""))))
-    command = ["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(classes), *map(str, sources)]
-    done = subprocess.run(command, timeout=120, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return f"{classes}:{jars}/*"
+    return build_class_path(version)
 
 
 def java_client(
@@ -76,7 +47,12 @@ def java_client(
     main = "Interop"
     if (HERE / f"java/{arguments[0]}.java").exists():
         main, *arguments = arguments
-    flags = ["-Xmx256m", "-XX:TieredStopAtLevel=1", f"-Duser.home={home}", "-Drocketmq.client.logLevel=ERROR"]
+    flags = [
+        "-Xmx256m",
+        *java_flags(class_path),
+        f"-Duser.home={home}",
+        "-Drocketmq.client.logLevel=ERROR",
+    ]
     return ForeignClient(
         ["java", *flags, *more_flags, "-cp", class_path, main, *arguments],
         {"JAVA_TOOL_OPTIONS": "-Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8"},
@@ -99,10 +75,10 @@ def starting(start: Callable[[Sequence[str]], ForeignClient]) -> Iterator[Callab
         client.end()
 
 
-@pytest.fixture(scope="session", params=[NEWEST, "4.9.7"])
+@pytest.fixture(scope="session", params=[NEWEST, OLDER])
 def class_path(request: pytest.FixtureRequest) -> str:
     """Jars and test client of each version in turn."""
-    return build_class_path(request.param)
+    return java_class_path(request.param)
 
 
 @pytest.fixture
@@ -114,7 +90,7 @@ def java(class_path: str, tmp_path: Path) -> Iterator[StartJava]:
 @pytest.fixture(scope="session")
 def newest_class_path() -> str:
     """Jars and test client of the version that our servers are compared with."""
-    return build_class_path(NEWEST)
+    return java_class_path(NEWEST)
 
 
 @pytest.fixture
@@ -123,21 +99,24 @@ def newest_java(newest_class_path: str, tmp_path: Path) -> Iterator[StartJava]:
     yield from starting(lambda arguments: java_client(newest_class_path, arguments, tmp_path))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def apache(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Apache's name server and broker, each in a process of its own."""
-    with Apache(newest_class_path, tmp_path_factory.mktemp("apache")) as running:
+    """Apache's name server and broker, each in a process of its own.
+
+    They end with the last test of this folder: the broker keeps a processor busy even while it is idle.
+    """
+    with Apache(newest_class_path, tmp_path_factory.mktemp("apache"), conf=LIGHT) as running:
         yield running.servers
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ours() -> Iterator[Servers]:
     """Our name server and broker, for what is asked of Apache's as well."""
     with Cluster() as running:
         yield Servers(running.nameserver, running.broker.address, "broker-a", "DefaultCluster")
 
 
-@pytest.fixture(scope="session", params=["apache", "ours"])
+@pytest.fixture(scope="package", params=["apache", "ours"])
 def servers(request: pytest.FixtureRequest) -> Servers:
     """Apache's servers and ours in turn: the same is to be true of both."""
     found: Servers = request.getfixturevalue(request.param)
@@ -163,13 +142,9 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def go_program() -> Path:
-    """The Go test client, built outside the repository; the module cache keeps what it needs."""
+    """The Go test client."""
     need("go")
-    program = CACHE / "go" / "interop"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    command = ["go", "build", "-buildvcs=false", "-o", str(program), "."]
-    subprocess.run(command, cwd=HERE / "go", check=True, timeout=300)
-    return program
+    return build_go_program()
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from interop.until import until
-
-from mqframe import AnswerError, BlockingPuller, ConsumeResult, Message, Producer, PushConsumer, Sql
+from mqframe import AnswerError, ConsumeResult, Message, Producer, Puller, PushConsumer, Sql
 from mqframe.testing import Cluster
 
 StartJava = Callable[..., ForeignClient]
@@ -76,7 +76,7 @@ def test_our_consumers(servers: Servers, topic: str) -> None:
         wanted += send(servers.nameserver, topic, 40, 20)
         until(lambda: len(got) >= len(wanted))
     assert sorted(got) == sorted(wanted)
-    with BlockingPuller(nameserver=servers.nameserver) as puller:
+    with Puller(nameserver=servers.nameserver) as puller:
         read = []
         for queue in puller.queues(topic):
             offset = puller.min_offset(queue)

@@ -6,7 +6,6 @@ import threading
 
 from interop.servers import Servers
 from interop.until import until
-
 from mqframe import (
     Admin,
     BatchTransactionProducer,
@@ -17,7 +16,7 @@ from mqframe import (
     ReceivedMessage,
     TransactionOutcome,
 )
-from mqframe.core.batch import encode_element
+from mqframe.core.messages.batch import encode_element
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 
@@ -52,12 +51,12 @@ def unsure(half: ReceivedMessage) -> TransactionOutcome:
 def test_what_is_committed_is_read_back_exactly(servers: Servers, topic: str) -> None:
     with (
         BatchTransactionProducer("half_batches", nameserver=servers.nameserver, check=unsure) as producer,
-        Puller(servers.nameserver) as puller,
+        Puller(nameserver=servers.nameserver) as puller,
     ):
         queue = MessageQueue(topic, servers.broker_name, 2)
         kept = producer.prepare(topic, batch("kept", 300), 300, queue=queue)
         dropped = producer.prepare(topic, batch("dropped", 50), 50)
-        later = [producer.submit(topic, batch(f"j{number}", 40), 40) for number in range(5)]
+        later = [producer.submit_prepare(topic, batch(f"j{number}", 40), 40) for number in range(5)]
         assert read(puller, topic) == {}
         assert {half.repeatable for half in kept} == {servers.cluster == "DefaultCluster"}
         assert sum(half.count for half in kept) == 300
@@ -65,7 +64,7 @@ def test_what_is_committed_is_read_back_exactly(servers: Servers, topic: str) ->
         assert producer.end(dropped, ROLLBACK) == [EndStatus.DONE] * len(dropped)
         assert producer.end(kept, COMMIT) == [EndStatus.DONE] * len(kept)
         for future in later:
-            halves = future.result(30)
+            halves = future.result(120)
             assert producer.end(halves, COMMIT) == [EndStatus.DONE] * len(halves)
         until(lambda: sum(map(len, read(puller, topic).values())) >= 500)
         found = read(puller, topic)
@@ -91,14 +90,14 @@ def test_apache_asks_check(apache: Servers) -> None:
         heard.set()
         return COMMIT if half.properties["job"] == "kept" else ROLLBACK
 
-    with Admin(nameserver=apache.nameserver) as admin, Puller(apache.nameserver) as puller:
+    with Admin(nameserver=apache.nameserver) as admin, Puller(nameserver=apache.nameserver) as puller:
         admin.create_topic(name, queues=1)
         until(lambda: name in admin.list_topics())
         with BatchTransactionProducer("half_asked", nameserver=apache.nameserver, check=check) as producer:
             for job in ("kept", "dropped"):
                 halves = producer.prepare(name, batch(job, 20), 20, properties={"job": job})
                 assert len(halves) == 20
-            assert heard.wait(60)
+            assert heard.wait(120)
             until(lambda: sum(map(len, read(puller, name).values())) >= 20)
             until(lambda: len(set(asked)) == 40)
         [messages] = read(puller, name).values()

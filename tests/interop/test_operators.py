@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from interop.foreign import ForeignClient
 from interop.until import until
-
 from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
-from mqframe.core.consumer_info import DirectOutcome
-from mqframe.core.trace import TraceKind
+from mqframe.core.consuming.running_info import DirectOutcome
+from mqframe.core.measuring.trace import TraceKind
 from mqframe.testing import Cluster
 
 StartJava = Callable[..., ForeignClient]

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from interop.until import until
-
 from mqframe import Admin, ConsumeResult, ConsumerSettings, Message, MessageQueue, Producer, PushConsumer
 from mqframe.testing import Cluster
 
 StartJava = Callable[..., ForeignClient]
+LOCKED_SECONDS = 60.0
+"""How long a broker keeps the locks of a member that does not release them."""
 Delivery = tuple[int, int, int, str]
 """Time in ms, queue id, queue offset, body."""
 
@@ -172,7 +173,7 @@ def test_python_consumes_in_order_from_either_broker(servers: Servers, topic: st
     again.subscribe(topic, "*", later)
     with again:
         # Nobody has to wait for the locks of a consumer that was stopped.
-        until(lambda: len(mine(again)) == 4, 10.0)
+        until(lambda: len(mine(again)) == 4, LOCKED_SECONDS - 15)
         send_all(servers.nameserver, servers.broker_name, topic, 4, ["e"])
         until(lambda: len(later.got) == 4)
     assert {body for _, _, _, body in later.got} == {"e"}

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+
 from interop.servers import Servers
 from interop.until import until
-
 from mqframe import (
     Admin,
     AnswerError,
@@ -28,7 +28,7 @@ from mqframe import (
 )
 from mqframe.testing import Cluster
 
-WAIT = 40.0
+WAIT = 120.0
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def poll(consumer: LitePullConsumer, count: int) -> list[str]:
     return got
 
 
-def receive(consumer: SimpleConsumer, count: int, seconds: float = 30.0) -> list[PoppedMessage]:
+def receive(consumer: SimpleConsumer, count: int, seconds: float = 300.0) -> list[PoppedMessage]:
     got: list[PoppedMessage] = []
     end = time.monotonic() + WAIT
     while len(got) < count and time.monotonic() < end:
@@ -95,7 +95,7 @@ def test_java_moves_about_in_assigned_queues(java, cluster: Cluster) -> None:
         "beyond": "refused",
         "committed": "4",
     }
-    with Puller(cluster.nameserver, "movers") as puller:
+    with Puller("movers", nameserver=cluster.nameserver) as puller:
         assert (puller.committed(first), puller.committed(second)) == (4, 0)
 
 
@@ -165,20 +165,19 @@ def test_java_that_pops_and_a_simple_consumer_share_a_group(newest_java, cluster
 
         def complete() -> bool:
             nonlocal sent
-            if sent < 400:
+            # Whoever is slow to start must have some, too.
+            if sent < 400 or not (mine and other):
                 for _ in range(8):
                     producer.send(Message("popped", b"%d" % sent))
                     sent += 1
-            messages = ours.receive(4, 60.0)
+            messages = ours.receive(4, 300.0)
             ours.ack_batch(messages)
             mine.extend(bodies(messages))
             other.extend(line[2] for line in theirs.waiting("got"))
-            return len(mine) + len(other) >= 400 and sent == 400
+            return len(mine) + len(other) >= sent and bool(mine and other)
 
         until(complete)
-        assert Counter(mine + other) == Counter(str(n) for n in range(400))
-        assert mine
-        assert other
+        assert Counter(mine + other) == Counter(str(n) for n in range(sent))
 
 
 # Ours on Apache's broker and on our own
@@ -210,7 +209,7 @@ def test_lite_pull_moves_about(servers: Servers, topic: str, producer: Producer)
             consumer.seek(first, 5)
         consumer.commit({first: 3})
         until(lambda: consumer.committed(first) == 3)
-    with Puller(servers.nameserver, "lite_moving") as puller:
+    with Puller("lite_moving", nameserver=servers.nameserver) as puller:
         until(lambda: puller.committed(first) == 3)
     with LitePullConsumer("lite_moving", nameserver=servers.nameserver) as consumer:
         consumer.assign([first])
@@ -240,7 +239,7 @@ def test_plain_pulls(servers: Servers, topic: str, producer: Producer) -> None:
     queue = MessageQueue(topic, servers.broker_name, 1)
     send(producer, queue, "a", "b", tag="keep")
     send(producer, queue, "c", tag="drop")
-    with Puller(servers.nameserver, "plain_pulls") as puller:
+    with Puller("plain_pulls", nameserver=servers.nameserver) as puller:
         found = puller.pull(queue, 0, expression="keep")
         assert (found.status, bodies(found.messages), found.next_offset) == (PullStatus.FOUND, ["a", "b"], 3)
         assert puller.pull(queue, 2, expression="keep").status is PullStatus.NO_MATCHED_MSG
@@ -249,7 +248,10 @@ def test_plain_pulls(servers: Servers, topic: str, producer: Producer) -> None:
         assert (beyond.status, beyond.next_offset) == (PullStatus.OFFSET_ILLEGAL, 3)
         puller.commit(queue, 2)
         assert puller.committed(queue) == 2
-    with Puller(servers.nameserver, "never_heard_of") as puller, pytest.raises(AnswerError) as caught:
+    with (
+        Puller("never_heard_of", nameserver=servers.nameserver) as puller,
+        pytest.raises(AnswerError) as caught,
+    ):
         puller.commit(queue, 2)
     assert caught.value.code == 26
 
@@ -258,7 +260,7 @@ def test_simple_consumer(servers: Servers, topic: str, producer: Producer) -> No
     sent = {producer.send(Message(topic, b"%d" % n, "keep")).message_id for n in range(20)}
     producer.send(Message(topic, b"unwanted", "drop"))
     with SimpleConsumer(
-        "simple", nameserver=servers.nameserver, consume_from="first", await_duration=3.0
+        "simple", nameserver=servers.nameserver, consume_from="first", await_duration=1.0
     ) as consumer:
         consumer.subscribe(topic, "keep")
         got = receive(consumer, 20)
@@ -278,20 +280,21 @@ def test_simple_consumer_gets_again_what_it_does_not_acknowledge(
     servers: Servers, topic: str, producer: Producer
 ) -> None:
     with SimpleConsumer(
-        "simple_again", nameserver=servers.nameserver, consume_from="first", await_duration=5.0
+        "simple_again", nameserver=servers.nameserver, consume_from="first", await_duration=1.0
     ) as consumer:
         consumer.subscribe(topic)
-        producer.send(Message(topic, b"forgotten"))
         producer.send(Message(topic, b"slow"))
-        first = {message.body: message for message in receive(consumer, 2, 2.0)}
-        handle = first[b"slow"].receipt_handle
-        assert consumer.change_invisible_duration(first[b"slow"], 60.0) != handle
-        [again] = receive(consumer, 1, 60.0)
+        [slow] = receive(consumer, 1)
+        handle = slow.receipt_handle
+        assert consumer.change_invisible_duration(slow, 300.0) != handle
+        producer.send(Message(topic, b"forgotten"))
+        [forgotten] = receive(consumer, 1, 2.0)
+        [again] = receive(consumer, 1)
         assert (again.body, again.topic, again.delivery_attempt) == (b"forgotten", topic, 2)
-        assert again.properties["1ST_POP_TIME"] == first[b"forgotten"].properties["1ST_POP_TIME"]
+        assert again.properties["1ST_POP_TIME"] == forgotten.properties["1ST_POP_TIME"]
         with pytest.raises(ReceiptError, match="delivered again"):
-            consumer.ack(first[b"forgotten"])
-        consumer.ack_batch([again, first[b"slow"]])
+            consumer.ack(forgotten)
+        consumer.ack_batch([again, slow])
         assert consumer.receive(8, 10.0) == []
 
 
@@ -302,11 +305,11 @@ def test_simple_consumer_in_order(servers: Servers, topic: str, producer: Produc
     ) as consumer:
         consumer.subscribe(topic)
         send(producer, queue, *"abcd")
-        first = receive(consumer, 2, 5.0)
+        first = receive(consumer, 2)
         assert bodies(first) == ["a", "b"]
         assert consumer.receive(8, 5.0) == []
         consumer.ack(first[0])
         consumer.ack(first[1])
-        rest = receive(consumer, 2, 5.0)
+        rest = receive(consumer, 2)
         assert bodies(rest) == ["c", "d"]
         consumer.ack_batch(rest)

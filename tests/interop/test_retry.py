@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from interop.until import until
-
 from mqframe import Admin, ClientSettings, ConsumeResult, ConsumerSettings, Message, Producer, PushConsumer
-from mqframe.core.message import ReceivedMessage
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.testing import Cluster
 
 StartJava = Callable[..., ForeignClient]
@@ -82,8 +82,8 @@ def test_what_a_java_consumer_fails_comes_again_and_dies(java: StartJava, quick:
         assert (topic, message_id, tag, keys, number) == ("orders", ids[body], "paid", f"key{body}", body)
         assert (retry == "orders") is (int(times) > 0)
     with Admin(nameserver=quick.nameserver) as admin:
-        until(lambda: bool(admin.open_dead_letters("jgroup")), 10.0)
-        until(lambda: len(admin.dead_letters("jgroup")) == 4, 10.0)
+        until(lambda: bool(admin.open_dead_letters("jgroup")))
+        until(lambda: len(admin.dead_letters("jgroup")) == 4)
     dead = java("Retry", "dead", quick.nameserver, "jgroup").take("dead", 4)
     assert {(body, int(times), retry) for _, _, body, times, *_, retry in dead} == {
         (f"{n}", 3, "orders") for n in range(4)
@@ -98,8 +98,8 @@ def test_a_java_listener_gives_messages_up_at_once_and_an_operator_sends_them_ag
     client = java("Retry", "consume", quick.nameserver, "orders", "jgroup", "1", "-1", "16")
     client.take("got", 2)
     with Admin(nameserver=quick.nameserver) as admin:
-        until(lambda: bool(admin.open_dead_letters("jgroup")), 10.0)
-        until(lambda: len(admin.dead_letters("jgroup")) == 2, 10.0)
+        until(lambda: bool(admin.open_dead_letters("jgroup")))
+        until(lambda: len(admin.dead_letters("jgroup")) == 2)
         letters = admin.dead_letters("jgroup", key="key1")
         assert [(each.topic, each.message.body) for each in letters] == [("orders", b"1")]
         assert [each.result is not None for each in admin.resend_dead_letters(letters)] == [True]
@@ -109,11 +109,17 @@ def test_a_java_listener_gives_messages_up_at_once_and_an_operator_sends_them_ag
 
 
 def test_java_and_python_in_one_group_take_each_others_failures(java: StartJava, quick: Cluster) -> None:
-    client = java("Retry", "consume", quick.nameserver, "orders", "mixed", "1", "0", "16")
-    client.take("started", 1)
     ours = Failing(quick.nameserver, "mixed", "orders", 1)
+
+    def owned() -> int:
+        return sum(queue.topic == "orders" for queue in ours.consumer.queues)
+
     with ours.consumer:
-        until(lambda: len(ours.consumer.queues) == 1, 20.0)
+        until(lambda: owned() == 2)
+        # Whoever comes last never has a queue of the other's, so that no message comes to both.
+        client = java("Retry", "consume", quick.nameserver, "orders", "mixed", "1", "0", "16")
+        client.take("started", 1)
+        until(lambda: owned() == 1)
         ids = send(quick.nameserver, "orders", 40)
         theirs: list[list[str]] = []
 
@@ -121,7 +127,7 @@ def test_java_and_python_in_one_group_take_each_others_failures(java: StartJava,
             theirs.extend(client.waiting("got"))
             return len(theirs) + len(ours.got) >= 80
 
-        until(complete, 30.0)
+        until(complete)
         both = [(topic, body.decode(), times, key) for topic, body, times, key in ours.got]
         both += [(topic, body, int(times), key) for _, topic, body, times, key, *_ in theirs]
         assert Counter(both) == Counter(
@@ -138,19 +144,19 @@ def test_what_a_python_consumer_fails_comes_again_and_dies(servers: Servers, top
     ids = send(servers.nameserver, topic, 4)
     ours = Failing(servers.nameserver, group, topic, 99, level=1, maximum=2)
     with ours.consumer:
-        until(lambda: len(ours.got) == 12, 40.0)
+        until(lambda: len(ours.got) == 12)
         expected = Counter((topic, b"%d" % n, t, ids[f"{n}"]) for n in range(4) for t in range(3))
         assert Counter(ours.got) == expected
         with Admin(nameserver=servers.nameserver) as admin:
-            until(lambda: admin.open_dead_letters(group) is not None and dead(admin, group) == 4, 20.0)
+            until(lambda: admin.open_dead_letters(group) is not None and dead(admin, group) == 4)
             letters = admin.dead_letters(group)
             assert {(each.topic, each.message.reconsume_times) for each in letters} == {(topic, 3)}
             assert {each.unique_key for each in letters} == set(ids.values())
             sent = admin.resend_dead_letters(letters[:1])
             assert sent[0].result is not None
-            until(lambda: len(ours.got) > 12, 20.0)
+            until(lambda: len(ours.got) > 12)
             assert ours.got[12] == (topic, letters[0].message.body, 0, letters[0].unique_key)
-            until(lambda: admin.resend_dead_letters(letters[:1])[0].result is None, 20.0)
+            until(lambda: admin.resend_dead_letters(letters[:1])[0].result is None)
 
 
 def dead(admin: Admin, group: str) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from interop.servers import Servers
 
+from interop.servers import Servers
 from mqframe import Message, MessageQueue, Producer
 
 pytest.importorskip("mqframe_spark", reason="the Spark plugin is not installed")

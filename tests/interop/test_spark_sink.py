@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
+
 from interop.servers import Servers
 from interop.until import until
-
 from mqframe import FixError, Message, Producer, Puller, ReceivedMessage
 from mqframe.core.codes import SysFlag
 
@@ -20,7 +20,7 @@ from mqframe_spark.sink.options import SinkOptions
 
 def stored(nameserver: str, topic: str, count: int) -> list[ReceivedMessage]:
     """All messages of `topic`, queue by queue, once there are `count`."""
-    with Puller(nameserver) as puller:
+    with Puller(nameserver=nameserver) as puller:
         queues = puller.queues(topic)
         until(lambda: sum(puller.max_offset(queue) for queue in queues) >= count)
         found: list[ReceivedMessage] = []

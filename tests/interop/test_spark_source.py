@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from interop.apache import Apache
-from interop.conftest import java_client
+from interop.conftest import LIGHT, java_client
 from interop.servers import Servers
 from interop.until import until
-
 from mqframe import Admin, Message, MessageQueue, Producer, ProducerSettings, Puller
 
 pytest.importorskip("mqframe_spark", reason="the Spark plugin is not installed")
@@ -32,20 +32,8 @@ Row = tuple[int, int, str, bytes]
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from mqframe_spark import local_session
-
-    warehouse = str(tmp_path_factory.mktemp("warehouse"))
-    session = local_session(
-        "interop", master="local[2]", log_level="OFF", **{"spark.sql.warehouse.dir": warehouse}
-    )
-    yield session
-    session.stop()
-
-
-@pytest.fixture(scope="module")
 def broker(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apache]:
-    with Apache(newest_class_path, tmp_path_factory.mktemp("source"), conf=CONF) as running:
+    with Apache(newest_class_path, tmp_path_factory.mktemp("source"), conf=LIGHT + CONF) as running:
         yield running
 
 
@@ -93,7 +81,7 @@ def sent(broker: Apache, newest_class_path: str) -> Counter[Row]:
             text = f"big-{number}-" + "0123456789" * 2000 if mode == "big" else f"{mode}-{number}"
             rows[int(line[4]), int(line[5]), line[2], text.encode()] += 1
     assert sum(rows.values()) == 631
-    with Puller(servers.nameserver) as puller:
+    with Puller(nameserver=servers.nameserver) as puller:
         queues = puller.queues(TOPIC)
         until(lambda: sum(puller.max_offset(queue) for queue in queues) == 631)
     assert len(list((broker.home / "store" / "commitlog").glob("0*"))) > 3
@@ -180,7 +168,7 @@ def test_a_stream_reads_all_once_and_tells_its_group(
         )
         assert query.awaitTermination(120)
     assert rows_of(spark.read.parquet(str(tmp_path / "out"))) == sent
-    with Puller(servers.nameserver, f"spark_{mode}") as puller:
+    with Puller(f"spark_{mode}", nameserver=servers.nameserver) as puller:
         assert sum(puller.committed(queue) or 0 for queue in puller.queues(TOPIC)) == 631
 
 

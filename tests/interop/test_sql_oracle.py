@@ -1,4 +1,4 @@
-"""Random expressions, and what the reference's own library makes of them."""
+"""Random expressions, and what Apache RocketMQ's own library makes of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from interop.foreign import ForeignClient
 from mqframe_sql92 import EvaluationError, Expression
 
+from interop.foreign import ForeignClient
 from mqframe import FixError
 
 StartJava = Callable[..., ForeignClient]

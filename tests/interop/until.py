@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-SECONDS_MAX = 60.0
+SECONDS_MAX = 120.0
 
 
 def until(true: Callable[[], bool], seconds: float = SECONDS_MAX) -> None:

@@ -4,20 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqframe.net.deadlines import Deadlines
-from mqframe.testing.manual_clock import ManualClock
 
 
-class Waiter:
-    """Stands for a connection: what waits there, and what ran out of time, when."""
+class Calls:
+    """Stands for a connection: the calls that wait there."""
 
-    def __init__(self, clock: ManualClock) -> None:
-        self.clock = clock
-        self.waiting: dict[int, object] = {}
-        self.expired: list[tuple[float, int]] = []
-
-    def expire(self, opaque: int) -> None:
-        del self.waiting[opaque]
-        self.expired.append((self.clock.monotonic(), opaque))
+    def __init__(self) -> None:
+        self.pending: set[int] = set()
 
 
 calls = st.lists(
@@ -26,35 +19,52 @@ calls = st.lists(
 
 
 @given(calls)
-def test_every_call_ends_at_its_deadline_unless_answered(made: list[tuple[int, int, bool]]) -> None:
-    clock = ManualClock()
-    waiter = Waiter(clock)
-    deadlines = Deadlines(clock)
+def test_every_call_is_due_at_its_deadline_unless_answered(made: list[tuple[int, int, bool]]) -> None:
+    connection = Calls()
+    deadlines: Deadlines[Calls] = Deadlines()
     expected = []
+    begun = {}
+    now = 0
     for opaque, (pause, timeout, answered) in enumerate(made):
-        clock.advance(pause)
-        waiter.waiting[opaque] = object()
-        deadlines.add(clock.monotonic() + timeout, opaque, waiter)  # type: ignore[arg-type]
+        now += pause
+        begun[opaque] = now + timeout
+        connection.pending.add(opaque)
+        deadlines.add(now + timeout, opaque, connection)
         if answered:
-            del waiter.waiting[opaque]
+            connection.pending.discard(opaque)
         else:
-            expected.append((clock.monotonic() + timeout, opaque))
-    clock.advance(100)
-    assert waiter.expired == sorted(expected)
-    assert clock.timers == 0
+            expected.append((now + timeout, opaque))
+    ended = []
+    for moment in range(700):
+        for opaque, owner in deadlines.due(moment):
+            assert owner is connection
+            owner.pending.discard(opaque)
+            ended.append((begun[opaque], opaque))
+            assert begun[opaque] == moment
+        assert deadlines.next > moment
+    assert ended == sorted(expected)
+    assert deadlines.next == float("inf")
 
 
 def test_answered_calls_do_not_pile_up() -> None:
-    clock = ManualClock()
-    waiter = Waiter(clock)
-    deadlines = Deadlines(clock)
-    waiter.waiting[0] = object()
-    deadlines.add(50, 0, waiter)  # type: ignore[arg-type]
+    connection = Calls()
+    deadlines: Deadlines[Calls] = Deadlines()
+    connection.pending.add(0)
+    deadlines.add(50, 0, connection)
     for opaque in range(1, 50_000):
-        waiter.waiting[opaque] = object()
-        deadlines.add(100, opaque, waiter)  # type: ignore[arg-type]
-        del waiter.waiting[opaque]
+        connection.pending.add(opaque)
+        deadlines.add(100, opaque, connection)
+        connection.pending.discard(opaque)
     assert deadlines.entries < 10_000
-    clock.advance(50)
-    assert waiter.expired == [(50, 0)]
-    assert clock.timers == 0
+    assert deadlines.due(49) == []
+    assert deadlines.due(50) == [(0, connection)]
+    assert deadlines.entries == 0
+
+
+def test_a_closed_client_forgets_all() -> None:
+    connection = Calls()
+    deadlines: Deadlines[Calls] = Deadlines()
+    connection.pending.add(1)
+    deadlines.add(5, 1, connection)
+    deadlines.clear()
+    assert deadlines.due(10) == []

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.config_layers import broker_conf, command_line, environment
-from mqframe.core.configuration import resolve
+from mqframe.core.config.configuration import resolve
+from mqframe.core.config.layers import broker_conf, command_line, environment
 from mqframe.core.errors import SettingError
 from mqframe.net.settings import NetSettings
 

@@ -32,7 +32,7 @@ class Server:
             command += ["--set", pair]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout
-        ready, _, _ = select.select([self.process.stdout], [], [], 60)
+        ready, _, _ = select.select([self.process.stdout], [], [], 120)
         line = self.process.stdout.readline() if ready else ""
         if "ready" not in line:
             self.process.kill()
@@ -49,13 +49,13 @@ class Server:
 
     def _end(self, how: signal.Signals) -> int:
         os.kill(self.process.pid, how)
-        code = self.process.wait(30)
+        code = self.process.wait(120)
         assert self.process.stdout
         self.process.stdout.close()
         return code
 
 
-def until(true: Callable[[], object], seconds: float = 30.0) -> None:
+def until(true: Callable[[], object], seconds: float = 120.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not happen in time"

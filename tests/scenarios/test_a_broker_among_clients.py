@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from thread_pools import at_rest
 
-from mqframe.client.producer import AsyncProducer
-from mqframe.client.push_consumer import AsyncPushConsumer
+from mqframe.client.consuming.push.consumer import AsyncPushConsumer
+from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
-from mqframe.core.consume_result import ConsumeResult
-from mqframe.core.message import Message
+from mqframe.core.consuming.consume_result import ConsumeResult
+from mqframe.core.messages.message import Message
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -48,7 +49,7 @@ async def until(clock, done, seconds=120):
         if done():
             return
         await clock.aadvance(1)
-        await asyncio.sleep(0.002)
+        await at_rest()
     raise AssertionError(f"not done within {seconds} s")
 
 

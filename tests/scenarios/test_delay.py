@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thread_pools import at_rest
 
 from mqframe import AsyncProducer, AsyncPushConsumer, ConsumeResult, Message
-from mqframe.core.record import decode_records
 from mqframe.core.requests.messages import EndTransaction, SendMessageV2
+from mqframe.core.storage.record import decode_records
 from mqframe.net.client import Client
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
@@ -49,7 +50,7 @@ class Scene:
         await self.clock.aadvance(seconds)
         for _ in range(3):
             await self.clock.aadvance(0)
-            await asyncio.sleep(0.001)
+            await at_rest()
 
     async def restart(self, kill: bool, seconds: float) -> None:
         self.killed = self.killed or kill
@@ -140,7 +141,7 @@ def test_consumers_get_what_is_due_two_hours_and_a_kill_later():
                 assert not got
                 for _ in range(40):
                     await clock.aadvance(0.1)
-                    await asyncio.sleep(0.001)
+                    await at_rest()
                 assert got == {b"level": 1, b"time": 1}
 
     asyncio.run(whole())

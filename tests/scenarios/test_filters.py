@@ -19,11 +19,11 @@ from mqframe import (
     SimpleConsumer,
     Sql,
 )
-from mqframe.client.blocking_pull import BlockingPuller
-from mqframe.client.instance import ClientInstance
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.client.settings import ClientSettings
+from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import AnswerError, AnswerFix
-from mqframe.core.pull import PullStatus
 from mqframe.hooks.manager import PluginManager
 from mqframe.testing import AsyncCluster, Cluster, ManualClock
 
@@ -193,9 +193,9 @@ def test_threads_and_plain_pulls() -> None:
         with Producer("shop", nameserver=cluster.nameserver) as producer, consumer:
             for number in range(10):
                 producer.send(Message("orders", b"%d" % number, properties={"n": str(number)}))
-            assert ready.wait(10)
+            assert ready.wait(120)
         assert got == [b"1", b"3", b"5", b"7", b"9"]
-        with BlockingPuller(nameserver=cluster.nameserver) as puller:
+        with Puller(nameserver=cluster.nameserver) as puller:
             [queue] = puller.queues("orders")
             result = puller.pull(queue, 0, expression=Sql("n > 6"))
             assert [m.body for m in result.messages] == [b"7", b"8", b"9"]

@@ -21,8 +21,8 @@ from mqframe import (
     StoreReader,
     TransactionOutcome,
 )
-from mqframe.core.batch import encode_element
-from mqframe.core.topics import CHECK_MAX_TIME_TOPIC
+from mqframe.core.messages.batch import encode_element
+from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 MESSAGES = 400
@@ -111,7 +111,9 @@ def test_killed_in_the_middle_of_commits(serve: Callable[..., Server], tmp_path:
             stop = threading.Event()
             worker = threading.Thread(target=coordinator.work, args=(producer, stop))
             worker.start()
-            time.sleep(coordinator.random.uniform(0.2, 0.6))
+            wanted = len(coordinator.decided) + 8
+            until(lambda: len(coordinator.decided) >= wanted or not worker.is_alive())  # noqa: B023
+            time.sleep(coordinator.random.uniform(0.0, 0.2))
             server.kill()
             stop.set()
             worker.join()

@@ -7,17 +7,17 @@ import itertools
 
 import pytest
 
-from mqframe.client.admin import AsyncAdmin
-from mqframe.client.consumer_settings import ConsumerSettings
-from mqframe.client.instance import ClientInstance
-from mqframe.client.producer import AsyncProducer
-from mqframe.client.push_consumer import AsyncPushConsumer
+from mqframe.client.admin.admin import AsyncAdmin
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.push.consumer import AsyncPushConsumer
+from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
-from mqframe.core.bodies import SubscriptionGroupConfig
-from mqframe.core.consume_result import ConsumeResult
+from mqframe.core.consuming.consume_result import ConsumeResult
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import FixError, RouteError
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.retry_rules import listed_waits
+from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.core.retry.backoff import listed_waits
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -365,54 +365,30 @@ class TestGrowth:
             one.consumer.suspend()
             await scene.clock.aadvance(1.0)
             await send(b"2")
-            growth = await scene.admin.begin_growth("paid", 4)
+            expansion = await scene.admin.begin_queue_expansion("paid", 4)
             with pytest.raises(FixError, match="mark the ends"):
-                await scene.admin.finish_growth(growth)
+                await scene.admin.finish_queue_expansion(expansion)
             await scene.clock.aadvance(31.0)
             after = await send(b"3")
             moved = [key for key in KEYS if after[key] != before[key]]
             assert moved
             assert all(after[key].queue_id >= 2 for key in moved)
-            growth = await scene.admin.mark_growth(growth)
-            waiting = (await scene.admin.growth_left(growth))[GROUP]
+            expansion = await scene.admin.mark_queue_expansion(expansion)
+            waiting = (await scene.admin.queue_expansion_left(expansion))[GROUP]
             assert waiting > 0
             with pytest.raises(FixError, match="not drained"):
-                await scene.admin.finish_growth(growth)
+                await scene.admin.finish_queue_expansion(expansion)
             one.consumer.resume()
             await scene.clock.aadvance(31.0)
             assert one.queues == [0, 1]
             assert not any(body.startswith(b"3") for body in scene.bodies(2) + scene.bodies(3))
-            assert await scene.admin.growth_left(growth) == {GROUP: 0}
-            await scene.admin.finish_growth(growth)
+            assert await scene.admin.queue_expansion_left(expansion) == {GROUP: 0}
+            await scene.admin.finish_queue_expansion(expansion)
             await scene.until(lambda: one.queues == [0, 1, 2, 3])
             await scene.until(lambda: len(scene.got) >= 120)
             for key in KEYS:
                 got = [body[:1] for body in scene.bodies() if body.endswith(b"/" + key.encode())]
                 assert got == [b"1", b"2", b"3"]
             await scene.end(producer.stop())
-
-        play(story)
-
-    def test_what_cannot_grow_is_refused(self) -> None:
-        async def story(scene):
-            await scene.cluster.create_topic("paid", 2, attributes="+message.type=FIFO")
-            with pytest.raises(FixError, match="only grow, not shrink to 1"):
-                await scene.admin.begin_growth("paid", 1)
-            growth = await scene.admin.begin_growth("paid", 2)
-            assert not growth.growing
-            await scene.cluster.stop_broker(1)
-            with pytest.raises(FixError, match="brokers broker-b of the ordered topic paid are away"):
-                await scene.admin.begin_growth("paid", 4)
-
-        play(story, brokers=2)
-
-    def test_the_list_of_an_operator_grows_along(self) -> None:
-        async def story(scene):
-            await scene.admin.create_topic("paid", queues=2, order=True)
-            assert await scene.admin.order_config("paid") == {"broker-a": 2}
-            await scene.admin.begin_growth("paid", 3)
-            assert await scene.admin.order_config("paid") == {"broker-a": 3}
-            config = (await scene.admin.topic_config("paid"))["broker-a"]
-            assert (config.read_queue_nums, config.write_queue_nums, config.order) == (2, 3, True)
 
         play(story)

@@ -17,7 +17,7 @@ from mqframe import (
     PoppedMessage,
     ReceiptError,
 )
-from mqframe.client.instance import ClientInstance
+from mqframe.client.connection.instance import ClientInstance
 from mqframe.testing import AsyncCluster, ManualClock
 
 GROUP = "workers"

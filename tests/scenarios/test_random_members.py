@@ -14,14 +14,14 @@ from itertools import pairwise
 
 import pytest
 
-from mqframe.client.consumer_settings import ConsumerSettings
-from mqframe.client.instance import ClientInstance
-from mqframe.client.producer import AsyncProducer
-from mqframe.client.push_consumer import AsyncPushConsumer
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.push.consumer import AsyncPushConsumer
+from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
-from mqframe.core.consume_result import ConsumeResult
+from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import MqframeError
-from mqframe.core.message import Message, MessageQueue
+from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -207,7 +207,9 @@ def check_redeliveries(group: Group) -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["steady", "restarted"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 20))]
+)
 def test_whatever_members_do_nothing_is_lost_and_the_order_is_kept(seed: int, restarts: bool) -> None:
     async def whole() -> None:
         clock = ManualClock()

@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeResult, Message
-from mqframe.client.consumer_settings import ConsumerSettings
-from mqframe.client.instance import ClientInstance
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.settings import ClientSettings
 from mqframe.testing import AsyncCluster, ManualClock
 
@@ -149,7 +149,7 @@ class Story:
         await self.end(self.producer.stop())
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 20))])
 def test_every_message_succeeds_or_dies(seed) -> None:
     async def whole():
         clock = ManualClock()

@@ -19,9 +19,9 @@ from mqframe import (
     PushConsumer,
     SendHook,
 )
+from mqframe.core.measuring.trace import TraceKind, TraceMessageType
+from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.core.requests.admin import GetTopicConfig
-from mqframe.core.topics import TRACE_TOPIC
-from mqframe.core.trace import TraceKind, TraceMessageType
 from mqframe.testing.cluster import AsyncCluster, Cluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -224,7 +224,7 @@ def test_the_blocking_faces_trace_too():
         cluster.create_topic("orders", 1)
         with Producer("shop", nameserver=cluster.nameserver, send_hooks=["trace"]) as producer:
             sent = producer.send(Message("orders", b"one"))
-            later = producer.submit(Message("orders", b"two")).result(10)
+            later = producer.submit(Message("orders", b"two")).result(120)
         consumer = PushConsumer(
             "billing", nameserver=cluster.nameserver, consume_from="first", consume_hooks=["trace"]
         )

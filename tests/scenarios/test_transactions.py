@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from scenarios.killed_server import Server, until
+from thread_pools import at_rest
 
 from mqframe import (
     AsyncTransactionProducer,
@@ -26,8 +27,10 @@ from mqframe import (
     TransactionOutcome,
     TransactionProducer,
 )
-from mqframe.core.record import decode_records
-from mqframe.core.topics import CHECK_MAX_TIME_TOPIC
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.settings import ClientSettings
+from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
+from mqframe.core.storage.record import decode_records
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -121,9 +124,13 @@ def test_kills_and_restarts_at_any_moment(seed: int) -> None:
         # Enough checks that half of them may stay without an answer.
         async with AsyncCluster(clock=clock, broker={"transaction_check_max": 200}) as cluster:
             await cluster.create_topic("orders", 2)
+            client = ClientSettings(nameserver=cluster.nameserver)
+            instances = [ClientInstance.connect(client, clock) for _ in range(2)]
+            for instance in instances:
+                await instance.start()
             producers = [
-                AsyncTransactionProducer("shop", fate, nameserver=cluster.nameserver, clock=clock)
-                for _ in range(2)
+                AsyncTransactionProducer("shop", fate, instance=instance, clock=clock)
+                for instance in instances
             ]
             for producer in producers:
                 await producer.start()
@@ -140,8 +147,8 @@ def test_kills_and_restarts_at_any_moment(seed: int) -> None:
                     await settle(clock)
                     await (cluster.kill_broker() if random_.random() < 0.7 else cluster.stop_broker())
                     await cluster.start_broker()
-                    for each in producers:
-                        await each.instance.heartbeat_now()
+                    for instance in instances:
+                        await instance.heartbeat_now()
             for _ in range(30):
                 await clock.aadvance(30)
                 await settle(clock)
@@ -149,8 +156,8 @@ def test_kills_and_restarts_at_any_moment(seed: int) -> None:
             assert len(fate.outcomes) == 60
             assert bodies(cluster, "orders") == wanted
             assert bodies(cluster, CHECK_MAX_TIME_TOPIC) == Counter()
-            for producer in producers:
-                await producer.stop()
+            for each in (*producers, *instances):
+                await each.stop()
 
     asyncio.run(scenario())
 
@@ -158,4 +165,4 @@ def test_kills_and_restarts_at_any_moment(seed: int) -> None:
 async def settle(clock: ManualClock) -> None:
     for _ in range(4):
         await clock.aadvance(0)
-        await asyncio.sleep(0.001)
+        await at_rest()

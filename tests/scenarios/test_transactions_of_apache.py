@@ -9,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from thread_pools import at_rest
 
 from mqframe import (
     AsyncTransactionProducer,
@@ -17,7 +18,7 @@ from mqframe import (
     TransactionListener,
     TransactionOutcome,
 )
-from mqframe.core.topics import HALF_TOPIC
+from mqframe.core.messages.names import HALF_TOPIC
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -61,7 +62,7 @@ def test_only_what_apache_left_open_is_asked_for(name: str, tmp_path: Path) -> N
                 await producer.queues("golden-tx")
                 for _ in range(3):
                     await clock.aadvance(30)
-                    await asyncio.sleep(0.01)
+                    await at_rest()
         assert sorted(listener.names) == sorted(
             message_id for message_id, end in ends.items() if end == "UNKNOW"
         )

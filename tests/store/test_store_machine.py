@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mqframe.core.batch import encode_element
-from mqframe.core.record import decode_records
+from mqframe.core.messages.batch import encode_element
+from mqframe.core.storage.record import decode_records
 from mqframe.store.incoming import GetStatus, Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings

@@ -3,9 +3,9 @@ import asyncio
 import pytest
 
 from mqframe.core.errors import ConnectError, ConnectionLost
-from mqframe.core.loosejson import loads
 from mqframe.core.requests.admin import GetTopicConfig
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.wire.loose_json import loads
 from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
 from mqframe.testing.cluster import AsyncCluster, Cluster

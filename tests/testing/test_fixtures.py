@@ -24,5 +24,5 @@ def test_the_plugin_gives_clusters_to_tests(tmp_path):
         "no:cacheprovider",
         ".",
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
     assert "2 passed" in done.stdout, done.stdout

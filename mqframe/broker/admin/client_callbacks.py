@@ -1,4 +1,4 @@
-"""Questions that members answer: 223 (offsets), 307 (running info), 309 (consume directly).
+"""Requests that a broker passes on to consumers (GET_CONSUMER_RUNNING_INFO, CONSUME_MESSAGE_DIRECTLY, …).
 
 Source: AdminBrokerProcessor.callConsumer, Broker2Client.getConsumeStatus.
 """
@@ -10,15 +10,12 @@ from typing import Final
 
 import msgspec
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.part import Part
-from mqframe.core.client_registry import ClientRegistry, Member
+from mqframe.broker.service import Processor
+from mqframe.core.cluster.client_registry import Member
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consumer_info import ConsumerStatus
+from mqframe.core.consuming.running_info import ConsumerStatus
 from mqframe.core.errors import BodyError, CallTimeout, FixError, MqframeError, Refusal
-from mqframe.core.group_table import GroupTable
-from mqframe.core.ids import parse_offset_id
-from mqframe.core.loosejson import decode, dumps
+from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.insight import (
     ConsumeMessageDirectly,
@@ -26,11 +23,10 @@ from mqframe.core.requests.insight import (
     GetConsumerStatusFromClient,
     InvokeBrokerToGetConsumerStatus,
 )
-from mqframe.core.topic_table import TopicTable
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.net.peer import Peer
-from mqframe.store.message_store import MessageStore
 
 log = get_logger("broker")
 
@@ -44,31 +40,13 @@ RELAY_VERSION_MIN: Final = 62
 """Members of versions before this one (V3_1_8_SNAPSHOT) answer nothing that is handed on."""
 
 
-class RelayProcessor(Part):
-    """Hands questions on to members of consumer groups, and their answers back."""
-
-    def __init__(
-        self,
-        store: MessageStore,
-        topics: TopicTable,
-        groups: GroupTable,
-        clients: ClientRegistry[Peer],
-        identity: Identity,
-    ) -> None:
-        self._store = store
-        self._topics = topics
-        self._groups = groups
-        self._clients = clients
-        self._identity = identity
-
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {223: self._status, 307: self._running_info, 309: self._consume_directly}
+class ClientCallbackProcessor(Processor):
+    """Passes requests of operators on to members of consumer groups, and their answers back."""
 
     # Offsets of all members
 
-    async def _status(self, call: Call) -> Reply:
-        fields = call.fields(InvokeBrokerToGetConsumerStatus)
+    @serves(InvokeBrokerToGetConsumerStatus)
+    async def status(self, fields: InvokeBrokerToGetConsumerStatus, call: Call) -> ConsumerStatus:
         group = self._clients.consumers.get(fields.group)
         if group is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"consumer group {fields.group} has no member here")
@@ -88,7 +66,7 @@ class RelayProcessor(Part):
             for member, answer in zip(members, answers, strict=True)
             if answer is not None
         }
-        return Reply(body=dumps(ConsumerStatus(consumer_table=table)))
+        return ConsumerStatus(consumer_table=table)
 
     async def _ask_status(
         self, member: Member[Peer], request: GetConsumerStatusFromClient
@@ -104,12 +82,12 @@ class RelayProcessor(Part):
 
     # One member
 
-    async def _running_info(self, call: Call) -> Reply:
-        fields = call.fields(GetConsumerRunningInfo)
+    @serves(GetConsumerRunningInfo)
+    async def running_info(self, fields: GetConsumerRunningInfo, call: Call) -> Reply:
         return await self._ask(fields.consumer_group, fields.client_id, fields)
 
-    async def _consume_directly(self, call: Call) -> Reply:
-        fields = call.fields(ConsumeMessageDirectly)
+    @serves(ConsumeMessageDirectly)
+    async def consume_directly(self, fields: ConsumeMessageDirectly, call: Call) -> Reply:
         record = self._record(fields.msg_id)
         topic = self._topics.find(fields.topic) if fields.topic else None
         group = self._groups.find(fields.consumer_group)

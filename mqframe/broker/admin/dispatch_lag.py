@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part, Periodic
+from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.core.clock import Clock
+from mqframe.hooks.interfaces import BrokerService, Periodic
 from mqframe.log import get_logger
-from mqframe.store.following_lag import Lag
+from mqframe.store.following.lag import Lag
 
 log = get_logger("broker")
 LOOK_SECONDS: Final = 30.0
@@ -16,18 +17,13 @@ AGAIN_MS: Final = 600_000
 """So often a dispatcher that stays behind is warned of."""
 
 
-class Lags(Protocol):
-    """Gives how far each dispatcher is behind; counting messages takes some reads."""
+class DispatchLag(BrokerService):
+    """Shows and watches how far each dispatcher is behind.
 
-    def __call__(self, *, count: bool = True) -> list[Lag]:
-        """`count`: count messages, too."""
-        ...
+    `lags`: returns that; with `count=False` it need not count messages, which takes some reads.
+    """
 
-
-class DispatchLag(Part):
-    """Shows and watches what `lags` gives."""
-
-    def __init__(self, lags: Lags, live: LiveSettings, clock: Clock) -> None:
+    def __init__(self, lags: Callable[..., list[Lag]], live: LiveSettings, clock: Clock) -> None:
         self._lags = lags
         self._live = live
         self._clock = clock

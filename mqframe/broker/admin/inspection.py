@@ -1,5 +1,4 @@
-"""A closer look: times of queues (303), statistics (315), all groups (317), queue entries (321), forbidden
-topics (353); and cleaning up now (306, 316, 329).
+"""Inspection by operators: time spans, statistics, queue entries, forbidden topics, and clean-up at once.
 
 Source: AdminBrokerProcessor.java.
 """
@@ -8,12 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.part import Part
-from mqframe.broker.progress import Progress
-from mqframe.broker.statistics import Statistics
-from mqframe.core.bodies import ConsumeStats, QueueBody, TopicConfig
-from mqframe.core.broker_info import (
+from mqframe.broker.admin.progress import Progress
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.broker_info import (
     ConsumeStatsList,
     ConsumeTimeSpans,
     GroupForbidden,
@@ -21,77 +18,44 @@ from mqframe.core.broker_info import (
     QueueEntry,
     QueueTimeSpan,
 )
-from mqframe.core.client_registry import ClientRegistry
-from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.bodies import ConsumeStats, QueueBody
 from mqframe.core.errors import Refusal
-from mqframe.core.group_table import GroupTable
-from mqframe.core.loosejson import dumps
-from mqframe.core.offset_table import OffsetTable
 from mqframe.core.requests.insight import (
+    CleanExpiredConsumeQueue,
+    CleanUnusedTopic,
+    DeleteExpiredCommitLog,
     GetBrokerConsumeStats,
     QueryConsumeQueue,
     QueryConsumeTimeSpan,
     UpdateAndGetGroupForbidden,
     ViewBrokerStatsData,
 )
-from mqframe.core.topic_table import TopicTable
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.net.peer import Peer
-from mqframe.store.message_store import MessageStore
+from mqframe.core.requests.serving import Answer, Call, Reply, serves
+from mqframe.core.wire.loose_json import dumps
 
 ENTRIES_MAX: Final = 1024
 """Most queue entries in one answer."""
 
 
-class InspectionProcessor(Part):
-    """Answers what operators ask when something is wrong."""
+class InspectionProcessor(Processor):
+    """Serves the queries by which operators look for faults."""
 
-    def __init__(
-        self,
-        store: MessageStore,
-        topics: TopicTable,
-        groups: GroupTable,
-        offsets: OffsetTable,
-        clients: ClientRegistry[Peer],
-        identity: Identity,
-        statistics: Statistics,
-        progress: Progress,
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._topics = topics
-        self._groups = groups
-        self._offsets = offsets
-        self._clients = clients
-        self._identity = identity
-        self._statistics = statistics
-        self._progress = progress
-        self._clock = clock
-
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {
-            303: self._time_spans,
-            306: self._clean,
-            315: self._statistic,
-            316: self._clean_unused,
-            317: self._all_groups,
-            321: self._entries,
-            329: self._clean,
-            353: self._forbidden,
-        }
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._clean, self._delete_queues = shared.store.clean, shared.store.delete_topic
+        self._progress = Progress(self._store, self._offsets, self._identity)
 
     # Queues
 
-    def _time_spans(self, call: Call) -> Reply:
-        fields = call.fields(QueryConsumeTimeSpan)
-        topic = self._existing_topic(fields.topic)
+    @serves(QueryConsumeTimeSpan)
+    def time_spans(self, fields: QueryConsumeTimeSpan, call: Call) -> ConsumeTimeSpans:
+        topic = self._topics.need(fields.topic)
         spans = [
             self._time_span(fields.topic, queue_id, fields.group)
             for queue_id in range(topic.write_queue_nums)
         ]
-        return Reply(body=dumps(ConsumeTimeSpans(spans)))
+        return ConsumeTimeSpans(spans)
 
     def _time_span(self, topic: str, queue_id: int, group: str) -> QueueTimeSpan:
         low, high = self._store.queue_min(topic, queue_id), self._store.queue_max(topic, queue_id)
@@ -114,10 +78,10 @@ class InspectionProcessor(Part):
         found = self._store.store_time_at(topic, queue_id, offset) if offset >= 0 else None
         return -1 if found is None else found
 
-    def _entries(self, call: Call) -> Reply:
-        fields = call.fields(QueryConsumeQueue)
+    @serves(QueryConsumeQueue)
+    def entries(self, fields: QueryConsumeQueue, call: Call) -> Reply:
         name, queue_id = fields.topic, fields.queue_id
-        topic = self._existing_topic(name)
+        topic = self._topics.need(name)
         if not 0 <= queue_id < max(topic.read_queue_nums, topic.write_queue_nums):
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"queue {queue_id} of topic {name} does not exist")
         body = QueueEntries(
@@ -143,8 +107,9 @@ class InspectionProcessor(Part):
 
     # Groups
 
-    def _all_groups(self, call: Call) -> Reply:
-        ordered_only = call.fields(GetBrokerConsumeStats).is_order
+    @serves(GetBrokerConsumeStats)
+    def all_groups(self, fields: GetBrokerConsumeStats, call: Call) -> Answer:
+        ordered_only = fields.is_order
         listed: list[dict[str, list[ConsumeStats]]] = []
         behind = in_flight = 0
         for group in self._groups:
@@ -160,15 +125,15 @@ class InspectionProcessor(Part):
                 in_flight += sum(each.pull_offset - each.consumer_offset for each in table.values())
             listed.append({group: stats})
         body = ConsumeStatsList(self._identity.address, listed, behind, in_flight)
-        return Reply(body=dumps(body))
+        return body
 
     def _given_up(self, group: str, topic: str) -> bool:
         """Whether the members of `group` that are online do not want `topic`."""
         members = self._clients.consumers.get(group)
         return members is not None and bool(members.subscriptions) and topic not in members.subscriptions
 
-    def _forbidden(self, call: Call) -> Reply:
-        fields = call.fields(UpdateAndGetGroupForbidden)
+    @serves(UpdateAndGetGroupForbidden)
+    def forbidden(self, fields: UpdateAndGetGroupForbidden, call: Call) -> Reply:
         if fields.readable is not None:
             self._groups.forbid(fields.group, fields.topic, not fields.readable)
         readable = self._groups.may_read(fields.group, fields.topic)
@@ -176,29 +141,25 @@ class InspectionProcessor(Part):
 
     # The broker
 
-    def _statistic(self, call: Call) -> Reply:
-        fields = call.fields(ViewBrokerStatsData)
+    @serves(ViewBrokerStatsData)
+    def statistic(self, fields: ViewBrokerStatsData, call: Call) -> Answer:
         found = self._statistics.view(fields.stats_name, fields.stats_key)
         if found is None:
             raise Refusal(
                 ResponseCode.SYSTEM_ERROR,
                 f"there is no statistic {fields.stats_name} of {fields.stats_key}",
             )
-        return Reply(body=dumps(found))
+        return found
 
-    def _clean(self, call: Call) -> Reply:
-        self._store.clean(any_hour=True)
+    @serves(CleanExpiredConsumeQueue, DeleteExpiredCommitLog)
+    def clean(self, fields: CleanExpiredConsumeQueue | DeleteExpiredCommitLog, call: Call) -> Reply:
+        self._clean(any_hour=True)
         return Reply()
 
-    def _clean_unused(self, call: Call) -> Reply:
+    @serves(CleanUnusedTopic)
+    def clean_unused(self, fields: CleanUnusedTopic, call: Call) -> Reply:
         names = {topic for topic, _ in self._store.queues()}
         for topic in sorted(names):
             if topic not in self._topics and not self._topics.is_system(topic):
-                self._store.delete_topic(topic)
+                self._delete_queues(topic)
         return Reply()
-
-    def _existing_topic(self, name: str) -> TopicConfig:
-        topic = self._topics.find(name)
-        if topic is None:
-            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} does not exist on this broker")
-        return topic

@@ -1,32 +1,22 @@
-"""Single messages by offset, key and time: 33 and 12 (source: QueryMessageProcessor.java)."""
+"""Look-ups of messages by offset, key and time (source: QueryMessageProcessor.java)."""
 
 from __future__ import annotations
 
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part
+from mqframe.broker.service import Processor
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.store.message_store import MessageStore
+from mqframe.core.requests.serving import Call, Reply, serves
 
 COUNT_MAX = 1024
 """No look-up gives more messages, whatever it asks for."""
 
 
-class LookupProcessor(Part):
+class LookupProcessor(Processor):
     """Finds messages in the log."""
 
-    def __init__(self, store: MessageStore, live: LiveSettings) -> None:
-        self._store = store
-        self._live = live
-
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {12: self._query, 33: self._view}
-
-    def _query(self, call: Call) -> Reply:
-        fields = call.fields(QueryMessage)
+    @serves(QueryMessage)
+    def query(self, fields: QueryMessage, call: Call) -> Reply:
         unique = fields.unique_key == "true"
         found = self._store.query(
             fields.topic,
@@ -45,8 +35,9 @@ class LookupProcessor(Part):
             return Reply(ResponseCode.QUERY_NOT_FOUND, ext=ext, remark=remark)
         return Reply(ext=ext, body=list(found.records))
 
-    def _view(self, call: Call) -> Reply:
-        offset = call.fields(ViewMessageById).offset
+    @serves(ViewMessageById)
+    def view(self, fields: ViewMessageById, call: Call) -> Reply:
+        offset = fields.offset
         record = self._store.record_at(offset)
         if record is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"no message begins at log offset {offset}")

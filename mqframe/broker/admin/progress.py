@@ -1,12 +1,12 @@
-"""How far groups are, queue by queue."""
+"""Progress of consumer groups by queue: broker offset, committed offset, pulled offset."""
 
 from __future__ import annotations
 
-from mqframe.broker.identity import Identity
-from mqframe.core.bodies import OffsetWrapper
-from mqframe.core.message import MessageQueue
-from mqframe.core.offset_table import OffsetTable
-from mqframe.store.message_store import MessageStore
+from mqframe.broker.tables.identity import Identity
+from mqframe.core.consuming.bodies import OffsetWrapper
+from mqframe.core.consuming.offset_table import OffsetTable
+from mqframe.core.messages.message import MessageQueue
+from mqframe.store.reading.reads import StoreReads
 
 
 class Progress:
@@ -14,7 +14,7 @@ class Progress:
 
     __slots__ = ("_identity", "_offsets", "_store")
 
-    def __init__(self, store: MessageStore, offsets: OffsetTable, identity: Identity) -> None:
+    def __init__(self, store: StoreReads, offsets: OffsetTable, identity: Identity) -> None:
         self._store = store
         self._offsets = offsets
         self._identity = identity

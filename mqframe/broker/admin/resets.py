@@ -1,7 +1,7 @@
-"""Offsets set by an operator: 222 (reset), 314 (clone), 308 (correction).
+"""Offsets that operators set: INVOKE_BROKER_TO_RESET_OFFSET, CLONE_GROUP_OFFSET, QUERY_CORRECTION_OFFSET.
 
 A reset is kept here and handed out with the group's next pull; pulls that wait are woken for it, so members
-that run go on from there at once. With `server_side_reset` off, members are told by request 220 instead, and
+that run go on from there at once. With `server_side_reset` off, members are sent request 220 instead, and
 nothing is stored here; so are always the members of a broadcasting group, which keep offsets of their own.
 Source: AdminBrokerProcessor.java, Broker2Client.java.
 """
@@ -11,74 +11,44 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part
-from mqframe.core.bodies import OffsetTableBody, TopicConfig
-from mqframe.core.broker_info import CorrectionOffsets, PushedOffset, PushedOffsets
-from mqframe.core.client_registry import ClientRegistry
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.broker_info import CorrectionOffsets, PushedOffset, PushedOffsets
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.bodies import OffsetTableBody
+from mqframe.core.consuming.offset_rules import correction_offsets, reset_target, topics_to_clone
 from mqframe.core.errors import ConnectionLost, Refusal, TooMuchInFlight
-from mqframe.core.group_table import GroupTable
-from mqframe.core.loosejson import dumps
-from mqframe.core.message import MessageQueue
-from mqframe.core.offset_rules import correction_offsets, reset_target, topics_to_clone
-from mqframe.core.offset_table import OffsetTable
 from mqframe.core.requests.admin import InvokeBrokerToResetOffset
 from mqframe.core.requests.insight import (
     CloneGroupOffset,
     QueryCorrectionOffset,
     ResetConsumerClientOffset,
 )
-from mqframe.core.topic_table import TopicTable
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.wire.loose_json import dumps
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.net.peer import Peer
-from mqframe.store.message_store import MessageStore
 
 log = get_logger("broker")
 
 PUSH_VERSION_MIN: Final = 28
-"""Members of versions before this one cannot be told of a reset (V3_0_7_SNAPSHOT)."""
+"""Members of versions before this one know no reset (V3_0_7_SNAPSHOT)."""
 _C_PLUS_PLUS: Final = "CPP"
 
 
-class ResetProcessor(Part):
-    """Moves groups. `on_reset`: told of each queue whose offset was set."""
+class ResetProcessor(Processor):
+    """Sets offsets of groups. `on_reset`: called for each queue whose offset was set."""
 
-    def __init__(
-        self,
-        store: MessageStore,
-        topics: TopicTable,
-        groups: GroupTable,
-        offsets: OffsetTable,
-        clients: ClientRegistry[Peer],
-        on_reset: Sequence[Callable[[str, str, int], None]],
-        identity: Identity,
-        live: LiveSettings,
-    ) -> None:
-        self._store = store
-        self._topics = topics
-        self._groups = groups
-        self._offsets = offsets
-        self._clients = clients
+    def __init__(self, shared: Shared, on_reset: Sequence[Callable[[str, str, int], None]]) -> None:
+        super().__init__(shared)
         self._on_reset = on_reset
-        self._identity = identity
-        self._live = live
-
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {222: self._reset, 308: self._correct, 314: self._clone}
 
     # Reset
 
-    def _reset(self, call: Call) -> Reply:
-        fields = call.fields(InvokeBrokerToResetOffset)
-        topic = self._existing_topic(fields.topic)
-        if fields.group not in self._groups:
-            raise Refusal(
-                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {fields.group} does not exist"
-            )
+    @serves(InvokeBrokerToResetOffset)
+    def reset(self, fields: InvokeBrokerToResetOffset, call: Call) -> OffsetTableBody:
+        topic = self._topics.need(fields.topic)
+        self._groups.need(fields.group)
         members = self._clients.consumers.get(fields.group)
         broadcasting = members is not None and members.broadcasting
         if self._live.current.server_side_reset and not broadcasting:
@@ -90,7 +60,7 @@ class ResetProcessor(Part):
             targets = self._push(fields, topic, call.frame.language)
         table = {self._queue(fields.topic, queue_id): offset for queue_id, offset in targets.items()}
         log.info("offsets reset", group=fields.group, topic=fields.topic, offsets=targets)
-        return Reply(body=dumps(OffsetTableBody(offset_table=table)))
+        return OffsetTableBody(offset_table=table)
 
     def _targets(self, fields: InvokeBrokerToResetOffset, topic: TopicConfig) -> dict[int, int]:
         queue_id = -1 if fields.queue_id is None else fields.queue_id
@@ -100,22 +70,22 @@ class ResetProcessor(Part):
                 f"queue id {queue_id}: topic {fields.topic} has {topic.read_queue_nums} read queues",
             )
         if queue_id >= 0 and fields.offset is not None and fields.offset != -1:
-            wanted = {queue_id: self._within(fields.topic, queue_id, fields.offset)}
+            asked = {queue_id: self._within(fields.topic, queue_id, fields.offset)}
         else:
             queue_ids = [queue_id] if queue_id >= 0 else range(topic.read_queue_nums)
-            wanted = {each: self._at_time(fields.topic, each, fields.timestamp) for each in queue_ids}
-        if not wanted:
+            asked = {each: self._at_time(fields.topic, each, fields.timestamp) for each in queue_ids}
+        if not asked:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"topic {fields.topic} has no queue to reset")
         query = self._offsets.query
         return {
             each: reset_target(query(fields.group, fields.topic, each), offset, force=fields.is_force)
-            for each, offset in wanted.items()
+            for each, offset in asked.items()
         }
 
     def _move(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         self._offsets.reset(group, topic, queue_id, offset)
-        for tell in self._on_reset:
-            tell(group, topic, queue_id)
+        for notify in self._on_reset:
+            notify(group, topic, queue_id)
 
     def _push(
         self, fields: InvokeBrokerToResetOffset, topic: TopicConfig, language: str | None
@@ -171,8 +141,8 @@ class ResetProcessor(Part):
 
     # Between groups
 
-    def _correct(self, call: Call) -> Reply:
-        fields = call.fields(QueryCorrectionOffset)
+    @serves(QueryCorrectionOffset)
+    def correct(self, fields: QueryCorrectionOffset, call: Call) -> CorrectionOffsets:
         without = [name for name in (fields.filter_groups or "").split(",") if name]
         offsets = correction_offsets(
             self._offsets.by_group(fields.topic),
@@ -180,25 +150,22 @@ class ResetProcessor(Part):
             without,
             fields.compare_group,
         )
-        return Reply(body=dumps(CorrectionOffsets(offsets)))
+        return CorrectionOffsets(offsets)
 
-    def _clone(self, call: Call) -> Reply:
-        fields = call.fields(CloneGroupOffset)
+    @serves(CloneGroupOffset)
+    def clone(self, fields: CloneGroupOffset, call: Call) -> Reply:
         source, target = fields.src_group, fields.dest_group
         if source == target:
             raise Refusal(ResponseCode.INVALID_PARAMETER, f"{source} would be cloned onto itself")
         if fields.topic:
-            self._existing_topic(fields.topic)
+            self._topics.need(fields.topic)
         known = [fields.topic] if fields.topic else self._offsets.topics_of(source)
         if not any(self._offsets.offsets_of(source, topic) for topic in known):
             raise Refusal(
                 ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
                 f"consumer group {source} has no offsets{f' of {fields.topic}' if fields.topic else ''}",
             )
-        if self._groups.find_or_create(target, self._live.current.auto_create_groups) is None:
-            raise Refusal(
-                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {target} does not exist"
-            )
+        self._groups.need(target, self._live.current.auto_create_groups)
         members = self._clients.consumers.get(source)
         subscribed = None if members is None else members.subscriptions
         for topic in topics_to_clone(known, subscribed, offline=fields.offline):
@@ -213,12 +180,3 @@ class ResetProcessor(Part):
                 self._move(target, topic, queue_id, offset)
             else:
                 self._offsets.commit(target, topic, queue_id, offset)
-
-    def _existing_topic(self, name: str) -> TopicConfig:
-        topic = self._topics.find(name)
-        if topic is None:
-            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} does not exist on this broker")
-        return topic
-
-    def _queue(self, topic: str, queue_id: int) -> MessageQueue:
-        return MessageQueue(topic, self._identity.name, queue_id)

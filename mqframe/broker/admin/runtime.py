@@ -1,4 +1,4 @@
-"""The broker itself: counters (28), settings (25, 26), saved progress (43), and codes that come later.
+"""Runtime information of the broker, its settings, and all stored offsets (GET_BROKER_RUNTIME_INFO, …).
 
 Source: AdminBrokerProcessor.java.
 """
@@ -6,23 +6,27 @@ Source: AdminBrokerProcessor.java.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from mqframe.broker.live_settings import LiveSettings, as_lines
-from mqframe.broker.part import Part
-from mqframe.broker.statistics import Statistics
-from mqframe.core.bodies import DataVersion, KVTable
-from mqframe.core.clock import Clock
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
+from mqframe.core.config.live import as_lines
 from mqframe.core.errors import Refusal
-from mqframe.core.loosejson import dumps
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.record import decode_record
-from mqframe.core.topic_table import TopicTable
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.store.message_store import MessageStore
+from mqframe.core.requests.admin import (
+    GetAllConsumerOffset,
+    GetBrokerConfig,
+    GetBrokerRuntimeInfo,
+    UpdateBrokerConfig,
+)
+from mqframe.core.requests.serving import Answer, Call, Reply, serves
+from mqframe.core.storage.record import decode_record
+from mqframe.core.wire.bodies import DataVersion, KVTable
+from mqframe.core.wire.loose_json import dumps
+from mqframe.log import get_logger
 
+log: Final = get_logger("broker")
 VERSION_TEXT: Final = "V5_3_3"
 """The protocol version by name, as operators' tools show it."""
 _NO_TIMER: Final = {
@@ -34,38 +38,16 @@ _NO_TIMER: Final = {
 }
 
 
-class RuntimeProcessor(Part):
+class RuntimeProcessor(Processor):
     """Shows what the broker does, and changes its settings. `more`: counters of other parts."""
 
-    def __init__(
-        self,
-        store: MessageStore,
-        offsets: OffsetTable,
-        topics: TopicTable,
-        live: LiveSettings,
-        clock: Clock,
-        statistics: Statistics,
-        more: Sequence[Callable[[], dict[str, str]]] = (),
-    ) -> None:
-        self._store = store
-        self._offsets = offsets
-        self._topics = topics
-        self._live = live
-        self._clock = clock
-        self._statistics = statistics
-        self._more = tuple(more)
-        self._version = DataVersion(timestamp=clock.now_ms())
+    def __init__(self, shared: Shared, more: Sequence[Callable[[], Mapping[str, str]]]) -> None:
+        super().__init__(shared)
+        self._more = more
+        self._version = DataVersion(timestamp=self._clock.now_ms())
 
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {
-            25: self._change,
-            26: self._show,
-            28: self._counters,
-            43: self._all_offsets,
-        }
-
-    def _change(self, call: Call) -> Reply:
+    @serves(UpdateBrokerConfig)
+    def change_settings(self, fields: UpdateBrokerConfig, call: Call) -> Reply:
         try:
             lines = str(call.frame.body, "utf-8")
         except UnicodeDecodeError as problem:
@@ -78,14 +60,17 @@ class RuntimeProcessor(Part):
             self._topics.touch()  # name servers must hear of it
         return Reply()
 
-    def _show(self, call: Call) -> Reply:
+    @serves(GetBrokerConfig)
+    def show_settings(self, fields: GetBrokerConfig, call: Call) -> Reply:
         body = as_lines(self._live.current, self._store.settings).encode()
         return Reply(ext={"version": dumps(self._version).decode()}, body=body)
 
-    def _all_offsets(self, call: Call) -> Reply:
-        return Reply(body=dumps(self._offsets.dump()))
+    @serves(GetAllConsumerOffset)
+    def all_offsets(self, fields: GetAllConsumerOffset, call: Call) -> Answer:
+        return self._offsets.dump()
 
-    def _counters(self, call: Call) -> Reply:
+    @serves(GetBrokerRuntimeInfo)
+    def runtime_info(self, fields: GetBrokerRuntimeInfo, call: Call) -> KVTable:
         statistics, store = self._statistics, self._store
         now_ms = self._clock.now_ms()
         put_rate, get_rate = statistics.rates(statistics.put), statistics.rates(statistics.get)
@@ -124,11 +109,18 @@ class RuntimeProcessor(Part):
                 f"{name}QueueCapacity": "0",
                 f"{name}QueueHeadWaitTimeMills": "0",
             }
-        table |= _NO_TIMER
-        for counters in self._more:
-            table |= counters()
         table |= {"EndTransactionQueueSize": "0", "EndTransactionThreadPoolQueueCapacity": "0"}
-        return Reply(body=dumps(KVTable(table=table)))
+        return KVTable(table=_NO_TIMER | self._counters() | table)
+
+    def _counters(self) -> dict[str, str]:
+        """Those of other parts; a part whose own fail shows none."""
+        found: dict[str, str] = {}
+        for counters in self._more:
+            try:
+                found |= {name: str(value) for name, value in counters().items()}
+            except Exception:  # isolation boundary: operators are to see the others
+                log.exception("counters failed", of=repr(counters))
+        return found
 
     def _earliest(self) -> int:
         """Store time (ms) of the oldest record that is kept; -1 when there is none."""

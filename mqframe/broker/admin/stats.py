@@ -1,4 +1,4 @@
-"""Who is there, and how far they are: 202, 203, 204, 208, 300, 328, 343, 345.
+"""Statistics of topics, progress of groups, connections of clients (GET_TOPIC_STATS_INFO, …).
 
 Source: AdminBrokerProcessor.java.
 """
@@ -7,31 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.part import Part
-from mqframe.broker.progress import Progress
-from mqframe.broker.statistics import Statistics
-from mqframe.core.bodies import (
+from mqframe.broker.admin.progress import Progress
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.client_bodies import (
     ConnectionBody,
     ConsumerConnection,
-    ConsumeStats,
-    GroupList,
-    OffsetWrapper,
     ProducerConnection,
     ProducerInfo,
     ProducerTable,
-    SubscriptionAnswer,
-    TopicList,
-    TopicOffset,
-    TopicStatsTable,
 )
-from mqframe.core.client_registry import ClientRegistry, Member
+from mqframe.core.cluster.client_registry import Member
+from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper, TopicOffset, TopicStatsTable
+from mqframe.core.consuming.group_config import GroupList
 from mqframe.core.errors import Refusal
-from mqframe.core.loosejson import dumps
-from mqframe.core.message import MessageQueue
-from mqframe.core.offset_table import OffsetTable
+from mqframe.core.filtering.bodies import SubscriptionAnswer
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.admin import (
+    GetAllProducerInfo,
     GetConsumerConnectionList,
     GetConsumeStats,
     GetProducerConnectionList,
@@ -40,54 +35,22 @@ from mqframe.core.requests.admin import (
     QueryTopicConsumeByWho,
     QueryTopicsByConsumer,
 )
-from mqframe.core.topic_table import TopicTable
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.net.peer import Peer
-from mqframe.store.message_store import MessageStore
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Answer, Call, Reply, serves
+from mqframe.core.wire.loose_json import dumps
 
 
-class StatsProcessor(Part):
-    """Answers operators' questions about topics, groups and members."""
+class StatsProcessor(Processor):
+    """Serves statistics of topics, progress of groups, and connections of clients."""
 
-    def __init__(
-        self,
-        store: MessageStore,
-        topics: TopicTable,
-        offsets: OffsetTable,
-        clients: ClientRegistry[Peer],
-        identity: Identity,
-        statistics: Statistics,
-        progress: Progress,
-    ) -> None:
-        self._store = store
-        self._topics = topics
-        self._offsets = offsets
-        self._clients = clients
-        self._identity = identity
-        self._statistics = statistics
-        self._progress = progress
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._progress = Progress(self._store, self._offsets, self._identity)
 
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {
-            202: self._topic_stats,
-            203: self._consumers,
-            204: self._producers,
-            208: self._consume_stats,
-            300: self._groups_of,
-            328: self._all_producers,
-            343: self._topics_of,
-            345: self._subscription,
-        }
-
-    def _queue(self, topic: str, queue_id: int) -> MessageQueue:
-        return MessageQueue(topic, self._identity.name, queue_id)
-
-    def _topic_stats(self, call: Call) -> Reply:
-        name = call.fields(GetTopicStatsInfo).topic
-        topic = self._topics.find(name)
-        if topic is None:
-            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} does not exist on this broker")
+    @serves(GetTopicStatsInfo)
+    def topic_stats(self, fields: GetTopicStatsInfo, call: Call) -> TopicStatsTable:
+        name = fields.topic
+        topic = self._topics.need(name)
         table: dict[MessageQueue, TopicOffset] = {}
         for queue_id in range(max(topic.read_queue_nums, topic.write_queue_nums)):
             high = self._store.queue_max(name, queue_id)
@@ -98,10 +61,11 @@ class StatsProcessor(Part):
                 min_offset=self._store.queue_min(name, queue_id),
             )
         rate = self._statistics.put_rate(name)
-        return Reply(body=dumps(TopicStatsTable(offset_table=table, topic_put_tps=rate)))
+        return TopicStatsTable(offset_table=table, topic_put_tps=rate)
 
-    def _consumers(self, call: Call) -> Reply:
-        name = call.fields(GetConsumerConnectionList).consumer_group
+    @serves(GetConsumerConnectionList)
+    def consumers(self, fields: GetConsumerConnectionList, call: Call) -> Answer:
+        name = fields.consumer_group
         group = self._clients.consumers.get(name)
         if group is None:
             raise Refusal(ResponseCode.CONSUMER_NOT_ONLINE, f"consumer group {name} has no member here")
@@ -112,16 +76,18 @@ class StatsProcessor(Part):
             message_model=group.message_model,
             subscription_table={topic: item.data for topic, item in group.subscriptions.items()},
         )
-        return Reply(body=dumps(body))
+        return body
 
-    def _producers(self, call: Call) -> Reply:
-        name = call.fields(GetProducerConnectionList).producer_group
+    @serves(GetProducerConnectionList)
+    def producers(self, fields: GetProducerConnectionList, call: Call) -> ProducerConnection:
+        name = fields.producer_group
         members = self._clients.producers.get(name)
         if members is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"producer group {name} has no member here")
-        return Reply(body=dumps(ProducerConnection(connection_set=_connections(members.values()))))
+        return ProducerConnection(connection_set=_connections(members.values()))
 
-    def _all_producers(self, call: Call) -> Reply:
+    @serves(GetAllProducerInfo)
+    def all_producers(self, fields: GetAllProducerInfo, call: Call) -> ProducerTable:
         data = {
             group: [
                 ProducerInfo(
@@ -135,10 +101,10 @@ class StatsProcessor(Part):
             ]
             for group, members in self._clients.producers.items()
         }
-        return Reply(body=dumps(ProducerTable(data=data)))
+        return ProducerTable(data=data)
 
-    def _consume_stats(self, call: Call) -> Reply:
-        fields = call.fields(GetConsumeStats)
+    @serves(GetConsumeStats)
+    def consume_stats(self, fields: GetConsumeStats, call: Call) -> ConsumeStats:
         group = fields.consumer_group
         names = [name for name in (fields.topic_list or "").split(";") if name]
         if not names:
@@ -151,7 +117,7 @@ class StatsProcessor(Part):
                 continue
             table |= self._progress.of_topic(group, name, topic.read_queue_nums)
             rate += self._statistics.get_rate(group, name)
-        return Reply(body=dumps(ConsumeStats(consume_tps=round(rate, 2), offset_table=table)))
+        return ConsumeStats(consume_tps=round(rate, 2), offset_table=table)
 
     def _known_topics(self, group: str) -> list[str]:
         # A group that subscribes but has stored nothing yet has a lag, too.
@@ -161,17 +127,19 @@ class StatsProcessor(Part):
             found += [topic for topic in members.subscriptions if topic not in found]
         return found
 
-    def _groups_of(self, call: Call) -> Reply:
-        topic = call.fields(QueryTopicConsumeByWho).topic
+    @serves(QueryTopicConsumeByWho)
+    def groups_of(self, fields: QueryTopicConsumeByWho, call: Call) -> GroupList:
+        topic = fields.topic
         names = dict.fromkeys([*self._clients.groups_of(topic), *self._offsets.groups_of(topic)])
-        return Reply(body=dumps(GroupList(group_list=list(names))))
+        return GroupList(group_list=list(names))
 
-    def _topics_of(self, call: Call) -> Reply:
-        topics = self._offsets.topics_of(call.fields(QueryTopicsByConsumer).group)
-        return Reply(body=dumps(TopicList(broker_addr=self._identity.address, topic_list=topics)))
+    @serves(QueryTopicsByConsumer)
+    def topics_of(self, fields: QueryTopicsByConsumer, call: Call) -> TopicList:
+        topics = self._offsets.topics_of(fields.group)
+        return TopicList(broker_addr=self._identity.address, topic_list=topics)
 
-    def _subscription(self, call: Call) -> Reply:
-        fields = call.fields(QuerySubscriptionByConsumer)
+    @serves(QuerySubscriptionByConsumer)
+    def subscription(self, fields: QuerySubscriptionByConsumer, call: Call) -> Reply:
         group = self._clients.consumers.get(fields.group)
         found = group.subscriptions.get(fields.topic) if group is not None else None
         data = found.data if found is not None else None

@@ -1,4 +1,4 @@
-"""Topics by hand: 17, 18, 21, 215, 351, 305 (source: AdminBrokerProcessor.java)."""
+"""Administration of topics: create, change, show, delete (source: AdminBrokerProcessor.java)."""
 
 from __future__ import annotations
 
@@ -6,56 +6,40 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.part import Part
-from mqframe.broker.statistics import Statistics
-from mqframe.core.bodies import DataVersion, TopicConfig, TopicConfigList, TopicList
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.route_bodies import TopicList
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList
+from mqframe.core.cluster.topic_table import parse_attributes
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MessageError, Refusal
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.requests.admin import DeleteTopicInBroker, GetTopicConfig, UpdateAndCreateTopic
-from mqframe.core.topic_table import TopicTable, parse_attributes
-from mqframe.core.topics import check_topic
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.store.message_store import MessageStore
+from mqframe.core.messages.names import check_topic
+from mqframe.core.requests.admin import (
+    DeleteTopicInBroker,
+    GetAllTopicConfig,
+    GetSystemTopicListFromBroker,
+    GetTopicConfig,
+    UpdateAndCreateTopic,
+    UpdateAndCreateTopicList,
+)
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.wire.bodies import DataVersion
+from mqframe.core.wire.loose_json import dumps
 
 QUEUES_MAX = 65_535
 """Most queues of a topic on one broker."""
 
 
-class TopicProcessor(Part):
-    """Makes, changes, shows and deletes topics. `told`: waits until the name servers know of a change."""
+class TopicProcessor(Processor):
+    """Makes, changes, shows and deletes topics. `announced`: waits until name servers know of a change."""
 
-    def __init__(
-        self,
-        topics: TopicTable,
-        store: MessageStore,
-        offsets: OffsetTable,
-        identity: Identity,
-        statistics: Statistics,
-        told: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._told = told
-        self._topics = topics
-        self._store = store
-        self._offsets = offsets
-        self._identity = identity
-        self._statistics = statistics
+    def __init__(self, shared: Shared, announced: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(shared)
+        self._announced = announced
+        self._delete_queues = shared.store.delete_topic
 
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {
-            17: self._put,
-            18: self._put_list,
-            21: self._all,
-            215: self._delete,
-            305: self._system,
-            351: self._show,
-        }
-
-    def _put(self, call: Call) -> Awaitable[Reply]:
-        fields = call.fields(UpdateAndCreateTopic)
+    @serves(UpdateAndCreateTopic)
+    def put_topic(self, fields: UpdateAndCreateTopic, call: Call) -> Awaitable[Reply]:
         self._check(fields.topic, fields.read_queue_nums, fields.write_queue_nums, fields.perm)
         self._topics.put(
             TopicConfig(
@@ -72,11 +56,12 @@ class TopicProcessor(Part):
         return self._done()
 
     async def _done(self) -> Reply:
-        await self._told()
+        await self._announced()
         return Reply()
 
-    def _put_list(self, call: Call) -> Awaitable[Reply]:
-        topics = decode(memoryview(call.frame.body), TopicConfigList).topic_config_list
+    @serves(UpdateAndCreateTopicList)
+    def put_topics(self, fields: UpdateAndCreateTopicList, call: Call) -> Awaitable[Reply]:
+        topics = call.body(TopicConfigList).topic_config_list
         for topic in topics:
             self._check(topic.topic_name or "", topic.read_queue_nums, topic.write_queue_nums, topic.perm)
         for topic in topics:
@@ -98,8 +83,9 @@ class TopicProcessor(Part):
         if not 0 <= perm <= 15:
             raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic {name}: permission {perm} is none")
 
-    def _delete(self, call: Call) -> Reply:
-        name = call.fields(DeleteTopicInBroker).topic
+    @serves(DeleteTopicInBroker)
+    def delete_topic(self, fields: DeleteTopicInBroker, call: Call) -> Reply:
+        name = fields.topic
         if not name.strip():
             raise Refusal(ResponseCode.INVALID_PARAMETER, "topic name is empty")
         if self._topics.is_system(name):
@@ -107,10 +93,11 @@ class TopicProcessor(Part):
         self._topics.remove(name)
         self._offsets.remove_topic(name)
         self._statistics.forget_topic(name)
-        self._store.delete_topic(name)
+        self._delete_queues(name)
         return Reply()
 
-    def _all(self, call: Call) -> Reply:
+    @serves(GetAllTopicConfig)
+    def all_topics(self, fields: GetAllTopicConfig, call: Call) -> Reply:
         table = msgspec.structs.replace(
             self._topics.dump(),
             mapping_data_version=DataVersion(),
@@ -119,14 +106,12 @@ class TopicProcessor(Part):
         )
         return Reply(ext={"totalTopicNum": str(len(self._topics))}, body=dumps(table))
 
-    def _show(self, call: Call) -> Reply:
-        name = call.fields(GetTopicConfig).topic
-        topic = self._topics.find(name)
-        if topic is None:
-            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} does not exist on this broker")
-        return Reply(body=dumps(topic))
+    @serves(GetTopicConfig)
+    def show_topic(self, fields: GetTopicConfig, call: Call) -> TopicConfig:
+        return self._topics.need(fields.topic)
 
-    def _system(self, call: Call) -> Reply:
+    @serves(GetSystemTopicListFromBroker)
+    def system_topics(self, fields: GetSystemTopicListFromBroker, call: Call) -> Reply:
         return Reply(
             body=dumps(TopicList(broker_addr=self._identity.address, topic_list=self._topics.system_topics))
         )

@@ -1,29 +1,30 @@
-"""Clients come, change and go: 34, 35, 38, 46, and the notice 40 (wire.md §4).
+"""Heartbeats of clients, members of groups, and the notices of their changes (wire.md §4).
 
 Source: ClientManageProcessor.java.
 """
 
 from __future__ import annotations
 
-from mqframe.broker.filters import Filters
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part, Periodic
-from mqframe.core.bodies import CheckClientBody, ConsumerData, ConsumerList, HeartbeatData
-from mqframe.core.client_registry import BROADCASTING, ClientRegistry, Member
+from mqframe.broker.consuming.filters import Filters
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.client_bodies import CheckClientBody, ConsumerData, ConsumerList, HeartbeatData
+from mqframe.core.cluster.client_registry import BROADCASTING, Member
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import ConnectionLost, Refusal, TooMuchInFlight
-from mqframe.core.group_table import GroupTable
-from mqframe.core.loosejson import decode, dumps
+from mqframe.core.messages.names import retry_topic
 from mqframe.core.requests.consumers import (
+    CheckClientConfig,
     GetConsumerListByGroup,
+    HeartBeat,
     NotifyConsumerIdsChanged,
     UnregisterClient,
 )
-from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import retry_topic
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.wire.loose_json import dumps
+from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.net.peer import Peer
 
 log = get_logger("broker")
 
@@ -31,26 +32,12 @@ SCAN_SECONDS = 10.0
 _UNIT_SUBSCRIPTION = 2  # TopicSysFlag.java
 
 
-class ClientProcessor(Part):
-    """Keeps the registry of clients, and tells the members of a group when it changed."""
+class HeartbeatProcessor(Processor):
+    """Keeps the registry of clients, and notifies the members of a group when it changes."""
 
-    def __init__(
-        self,
-        clients: ClientRegistry[Peer],
-        groups: GroupTable,
-        topics: TopicTable,
-        live: LiveSettings,
-        filters: Filters,
-    ) -> None:
-        self._clients = clients
-        self._groups = groups
-        self._topics = topics
-        self._live = live
+    def __init__(self, shared: Shared, filters: Filters) -> None:
+        super().__init__(shared)
         self._filters = filters
-
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {34: self._heartbeat, 35: self._unregister, 38: self._members, 46: self._check}
 
     def periodic(self) -> list[Periodic]:
         """Looks for clients whose heartbeats stopped."""
@@ -70,8 +57,9 @@ class ClientProcessor(Part):
             self.connection_closed(peer)
             peer.close(f"no heartbeat for {seconds:g} s")
 
-    def _heartbeat(self, call: Call) -> Reply:
-        beat = decode(memoryview(call.frame.body), HeartbeatData)
+    @serves(HeartBeat)
+    def heartbeat(self, fields: HeartBeat, call: Call) -> Reply:
+        beat = call.body(HeartbeatData)
         frame, peer = call.frame, call.peer
         fingerprint = beat.heartbeat_fingerprint
         changed = False
@@ -86,7 +74,7 @@ class ClientProcessor(Part):
         return Reply(
             ext={
                 "IS_SUPPORT_HEART_BEAT_V2": "true",
-                # To the plain form of a heartbeat the reference always says that something changed.
+                # To the plain form of a heartbeat Apache RocketMQ always says that something changed.
                 "IS_SUB_CHANGE": "true" if changed or not fingerprint else "false",
             }
         )
@@ -112,8 +100,8 @@ class ClientProcessor(Part):
         if changed and group.notify_consumer_ids_changed_enable:
             self._notify(name)
 
-    def _unregister(self, call: Call) -> Reply:
-        fields = call.fields(UnregisterClient)
+    @serves(UnregisterClient)
+    def unregister(self, fields: UnregisterClient, call: Call) -> Reply:
         if fields.producer_group:
             self._clients.unregister_producer(fields.producer_group, call.peer)
         name = fields.consumer_group
@@ -124,16 +112,18 @@ class ClientProcessor(Part):
                 self._notify(name)
         return Reply(ext={})
 
-    def _members(self, call: Call) -> Reply:
-        name = call.fields(GetConsumerListByGroup).consumer_group
+    @serves(GetConsumerListByGroup)
+    def members(self, fields: GetConsumerListByGroup, call: Call) -> Reply:
+        name = fields.consumer_group
         group = self._clients.consumers.get(name)
         if group is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"consumer group {name} has no member here")
         return Reply(ext={}, body=dumps(ConsumerList(consumer_id_list=group.client_ids)))
 
-    def _check(self, call: Call) -> Reply:
+    @serves(CheckClientConfig)
+    def check(self, fields: CheckClientConfig, call: Call) -> Reply:
         if call.frame.body:
-            subscription = decode(memoryview(call.frame.body), CheckClientBody).subscription_data
+            subscription = call.body(CheckClientBody).subscription_data
             if subscription is not None:
                 self._filters.check(subscription)
         return Reply()

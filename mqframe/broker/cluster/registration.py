@@ -1,4 +1,4 @@
-"""Telling name servers: at once on start and when topics change, every 30 s, and on leaving (wire.md §3.4).
+"""Registration with the name servers: at the start, on changes, every 30 s, at the end (wire.md §3.4).
 
 Source: BrokerOuterAPI.java.
 """
@@ -10,16 +10,17 @@ from zlib import crc32
 
 import msgspec
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.core.bodies import DataVersion, KVTable, RegisterBrokerBody, TopicConfigTable
+from mqframe.broker.tables.identity import Identity
+from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfigTable
+from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.errors import BodyError, MqframeError, answer_error
-from mqframe.core.frame import Frame
-from mqframe.core.loosejson import decode, dumps
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import RegisterBroker, UnregisterBroker
-from mqframe.core.topic_table import TopicTable
+from mqframe.core.wire.bodies import DataVersion, KVTable
+from mqframe.core.wire.frame import Frame
+from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.log import get_logger
 from mqframe.net.client import Client
 from mqframe.net.clock import Every, LoopClock
@@ -29,8 +30,8 @@ log = get_logger("broker")
 MASTER_ID = 0
 
 
-class Registration:
-    """Keeps every name server informed. One that cannot be reached is logged once, and tried again."""
+class NameServerRegistration:
+    """Registers the broker with every name server. One that is away is logged once, and tried again."""
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class Registration:
 
     @property
     def is_current(self) -> bool:
-        """Whether what was told last is how the topics are now."""
+        """Whether the topics are now as they were announced last."""
         return self._announced == self._topics.changes
 
     async def start(self) -> None:
@@ -62,11 +63,11 @@ class Registration:
         self._timer = Every(self._clock, seconds, self.announce, name="registration")
 
     def topics_changed(self) -> None:
-        """Tell soon what changed; changes that come until then go along."""
+        """Announce soon what changed; changes that come until then go along."""
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._announce_until_current())
 
-    async def told(self) -> None:
+    async def announced(self) -> None:
         """Wait until the name servers that answer know the topics as they are now."""
         if not self.is_current:
             self.topics_changed()
@@ -74,7 +75,7 @@ class Registration:
             await asyncio.shield(self._task)
 
     async def announce(self) -> None:
-        """Tell all name servers all topics now."""
+        """Announce all topics to all name servers now."""
         self._topics.take_changed()
         self._announced = self._topics.changes
         body = self._body(self._topics.dump())
@@ -84,9 +85,9 @@ class Registration:
         # With many topics most of a full registration would be what the name servers know already.
         self._announced = self._topics.changes
         body = self._body(self._topics.take_changed())
-        await asyncio.gather(*(self._tell_changes(server, body) for server in self._live.current.nameservers))
+        await asyncio.gather(*(self._send_changes(server, body) for server in self._live.current.nameservers))
 
-    async def _tell_changes(self, server: str, body: bytes) -> None:
+    async def _send_changes(self, server: str, body: bytes) -> None:
         # A name server that was started anew does not know this broker yet, and may refuse a single topic.
         if server in self._unreachable or not await self._register(server, body):
             await self._register(server, self._body(self._topics.dump()))
@@ -100,7 +101,7 @@ class Registration:
             broker_id=MASTER_ID,
             body_crc32=crc32(body) & 0x7FFFFFFF,
         )
-        answer = await self._tell(server, request, body)
+        answer = await self._send(server, request, body)
         if answer is not None and answer.body:
             self._mark_ordered(server, bytes(answer.body))
         return answer is not None
@@ -131,17 +132,17 @@ class Registration:
         """Stop the timer and leave everywhere."""
         self.cancel()
         if self._announced < 0:
-            return  # never told: the address may be that of another broker, which is why the start failed
+            return  # not announced: the address may be that of another broker, which is why the start failed
         request = UnregisterBroker(
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
             cluster_name=self._identity.cluster,
             broker_id=MASTER_ID,
         )
-        await asyncio.gather(*(self._tell(server, request, b"") for server in self._live.current.nameservers))
+        await asyncio.gather(*(self._send(server, request, b"") for server in self._live.current.nameservers))
 
     def cancel(self) -> None:
-        """Stop telling, without leaving."""
+        """Announce nothing further, without leaving."""
         if self._timer is not None:
             self._timer.stop()
         if self._task is not None:
@@ -151,7 +152,7 @@ class Registration:
         while not self.is_current:
             await self._announce_changes()
 
-    async def _tell(
+    async def _send(
         self, server: str, request: RegisterBroker | UnregisterBroker, body: bytes
     ) -> Frame | None:
         """The answer, `None` when there was none that says success."""
@@ -163,7 +164,7 @@ class Registration:
         except MqframeError as problem:
             if server not in self._unreachable:
                 self._unreachable.add(server)
-                log.warning("name server was not told", nameserver=server, problem=str(problem))
+                log.warning("name server was not reached", nameserver=server, problem=str(problem))
             return None
         if server in self._unreachable:
             self._unreachable.discard(server)

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.core.bodies import SubscriptionData
+from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError, PluginError, Refusal
-from mqframe.core.filter_table import FilterTable
-from mqframe.core.properties import RETRY_TOPIC
-from mqframe.core.record_filter import RecordFilter, record_filter
-from mqframe.core.subscription import Subscription, is_tag_type, tag_codes
-from mqframe.core.topics import RETRY_PREFIX
-from mqframe.hooks.interfaces import MessageFilter
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.filtering.filter_table import FilterTable
+from mqframe.core.filtering.subscription import TAG, Subscription, is_tag_type
+from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.messages.properties import RETRY_TOPIC
+from mqframe.core.storage.record_filter import RecordFilter, record_filter
+from mqframe.hooks.interfaces import MessageFilter, Plugins
 from mqframe.hooks.interfaces.message_filter import Matches
-from mqframe.hooks.manager import PluginManager, default_manager
 from mqframe.log import get_logger
 
 log = get_logger("broker")
@@ -27,10 +27,10 @@ log = get_logger("broker")
 _COMPILED_MAX = 1024
 
 
-class Wanted(NamedTuple):
-    """What a reader wants of a queue, as the store's reads take it.
+class Filter(NamedTuple):
+    """Which messages of a queue a reader gets, as the store's reads take it.
 
-    `codes`: hashes of wanted tags, `None` for all. `records`: asked of each record, `None` for all.
+    `codes`: hashes of the tags that match, `None` for all. `records`: asked of each record, `None` for all.
     """
 
     codes: frozenset[int] | None = None
@@ -55,22 +55,22 @@ class _Failures:
 
 
 class Filters:
-    """The filter plugins of one broker, and the expressions of its groups in `table`.
+    """The filter plugins of one broker, and the expressions of its groups in a `table`.
 
     A plugin is looked for when the first expression of its type comes.
     """
 
-    def __init__(self, table: FilterTable, live: LiveSettings, plugins: PluginManager | None = None) -> None:
-        self.table = table
+    def __init__(self, live: LiveSettings, plugins: Plugins, clock: Clock) -> None:
+        self.table = FilterTable(clock, self._compiles)
         self._live = live
         self._plugins = plugins
         self._kinds: dict[str, MessageFilter] = {}
+        self._tags: MessageFilter | None = None
         self._matches = lru_cache(maxsize=_COMPILED_MAX)(self._compile)
         self._records = lru_cache(maxsize=_COMPILED_MAX)(self._compile_for_records)
-        table.compiles = self._compiles
 
     def heartbeat(self, group: str, subscriptions: list[SubscriptionData]) -> None:
-        """A member of `group` wants this, and nothing else."""
+        """A member of `group` subscribes to this, and to nothing else."""
         self.table.register(group, subscriptions)
 
     def gone(self, group: str) -> None:
@@ -88,22 +88,24 @@ class Filters:
         self._admit(kind)
         self.compiled(kind, subscription.sub_string)
 
-    def own(self, kind: str | None, expression: str | None) -> Wanted:
-        """What a reader wants that brings its subscription along. Raises `Refusal` as `check` does."""
+    def own(self, kind: str | None, expression: str | None) -> Filter:
+        """The filter of a reader that brings its subscription along. Raises `Refusal` as `check` does."""
         if kind is None or is_tag_type(kind):
-            return Wanted(tag_codes(expression))
+            return Filter((self._tags or self._tag_filter()).codes(expression))
         records = self.compiled(kind, expression)
         self._admit(kind)
-        return Wanted(None, records)
+        return Filter(None, records)
 
-    def of_group(self, group: str, subscription: Subscription, version: int = 0) -> Wanted:
-        """What `group` wants of a topic, by its heartbeats. `version`: the reader's, ms.
+    def of_group(self, group: str, subscription: Subscription, version: int = 0) -> Filter:
+        """The filter of `group` for a topic, by its heartbeats. `version`: the reader's, ms.
 
         Raises `Refusal`: 27 when the expression was refused, 28 when the reader knows a newer one, 1 when
         this broker does not filter by it.
         """
         if subscription.is_tag:
-            return Wanted(subscription.codes)
+            if self._tags is None:
+                self._tag_filter()
+            return Filter(subscription.codes)
         topic, kind = subscription.data.topic, subscription.data.expression_type or ""
         data = self.table.get(topic, group)
         if data is None:
@@ -116,8 +118,8 @@ class Filters:
             )
         self._admit(kind)
         if topic.startswith(RETRY_PREFIX):
-            return Wanted(None, self._retried(group))
-        return Wanted(None, self.compiled(data.expression_type, data.expression))
+            return Filter(None, self._retried(group))
+        return Filter(None, self.compiled(data.expression_type, data.expression))
 
     def compiled(self, kind: str, expression: str | None) -> RecordFilter:
         """A filter of records by `expression`. Raises `Refusal` as `check` does."""
@@ -130,18 +132,18 @@ class Filters:
         except FixError as problem:
             raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(problem)) from None
 
-    def _missing(self, group: str, wanted: SubscriptionData) -> Refusal:
+    def _missing(self, group: str, subscription: SubscriptionData) -> Refusal:
         """Why there is no expression of `group`, though it subscribes by one."""
         why = "a heartbeat must come first"
         try:
-            self.compiled(wanted.expression_type or "", wanted.sub_string)
+            self.compiled(subscription.expression_type or "", subscription.sub_string)
         except Refusal as problem:
             if problem.code != ResponseCode.SUBSCRIPTION_PARSE_FAILED:
                 return problem
             why = problem.remark
         return Refusal(
             ResponseCode.FILTER_DATA_NOT_EXIST,
-            f"group {group} has no expression for topic {wanted.topic} here: {why}",
+            f"group {group} has no expression for topic {subscription.topic} here: {why}",
         )
 
     def _admit(self, kind: str) -> None:
@@ -152,7 +154,7 @@ class Filters:
             )
 
     def _retried(self, group: str) -> RecordFilter:
-        """Retried messages are chosen by what the group wants of the topic that they came from."""
+        """Retried messages are filtered as those of the topic that they came from."""
 
         def matches(properties: Mapping[str, str]) -> bool:
             data = self.table.get(properties.get(RETRY_TOPIC) or "", group)
@@ -171,9 +173,18 @@ class Filters:
     def _compile_for_records(self, kind: str, expression: str) -> RecordFilter:
         return record_filter(self._matches(kind, expression), _Failures(f"{kind} {expression[:200]}"))
 
+    def _tag_filter(self) -> MessageFilter:
+        try:
+            self._tags = self._kind(TAG)
+        except PluginError as problem:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, str(problem)) from None
+        return self._tags
+
     def _compile(self, kind: str, expression: str) -> Matches:
+        return self._kind(kind).compile(expression)
+
+    def _kind(self, kind: str) -> MessageFilter:
         found = self._kinds.get(kind)
         if found is None:
-            manager = self._plugins or default_manager()
-            found = self._kinds[kind] = manager.create("message_filter", kind)
-        return found.compile(expression)
+            found = self._kinds[kind] = self._plugins.create("message_filter", kind)
+        return found

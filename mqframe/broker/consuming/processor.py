@@ -1,82 +1,78 @@
-"""Pulls: 11 and 361 (wire.md §7; source: PullMessageProcessor.java)."""
+"""Pulls of consumers (PULL_MESSAGE, LITE_PULL_MESSAGE; wire.md §7; source: PullMessageProcessor.java)."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 
-from mqframe.broker.filters import Filters, Wanted
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.long_polling import Held, LongPolling
-from mqframe.broker.part import Part, Periodic
-from mqframe.broker.statistics import Statistics
-from mqframe.core.bodies import SubscriptionGroupConfig, TopicConfig
-from mqframe.core.client_registry import ClientRegistry
-from mqframe.core.clock import Clock
-from mqframe.core.codes import PERM_READ, PullFlag, ResponseCode
+from mqframe.broker.consuming.admission import ReadAdmission
+from mqframe.broker.consuming.filters import Filter, Filters
+from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.codes import PullFlag, ResponseCode
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.consuming.pull import OFFSET_RESET, pull_caps, pull_code
 from mqframe.core.errors import Refusal
-from mqframe.core.group_table import GroupTable
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.pull_rules import OFFSET_RESET, pull_caps, pull_code
-from mqframe.core.requests.fields import decode_fields
-from mqframe.core.requests.messages import PullFields, PullMessage
-from mqframe.core.topic_table import TopicTable
+from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply, failure_reply
-from mqframe.net.peer import Peer
+from mqframe.net.connection import failure_reply
 from mqframe.store.incoming import Found
-from mqframe.store.message_store import MessageStore
 
 log = get_logger("broker")
 
 SWEEP_SECONDS = 5.0
 
 
-class PullProcessor(Part):
-    """Gives stored messages out, holds pulls that find none."""
+class PullProcessor(Processor):
+    """Serves pulls, and holds those that find no message."""
 
-    def __init__(
-        self,
-        store: MessageStore,
-        topics: TopicTable,
-        groups: GroupTable,
-        clients: ClientRegistry[Peer],
-        offsets: OffsetTable,
-        filters: Filters,
-        polling: LongPolling,
-        live: LiveSettings,
-        clock: Clock,
-        statistics: Statistics,
-    ) -> None:
-        self._store = store
-        self._topics = topics
-        self._groups = groups
-        self._clients = clients
-        self._offsets = offsets
+    def __init__(self, shared: Shared, admission: ReadAdmission, filters: Filters) -> None:
+        super().__init__(shared)
+        self._admission = admission
         self._filters = filters
-        self._polling = polling
-        self._live = live
-        self._clock = clock
-        self._statistics = statistics
-        polling.wake = self._wake
-        polling.has_wanted = self._has_wanted
+        self._polling = PullLongPolling(self._clock, self._store.queue_max)
 
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {11: self.pull, 361: self.pull}
-
-    def periodic(self) -> list[Periodic]:
+    def periodic(self) -> Sequence[Periodic]:
         """Looks after the pulls that wait."""
-        return [Periodic(SWEEP_SECONDS, self._polling.sweep, "long polling")]
+        return (Periodic(SWEEP_SECONDS, self.answer_due, "long polling"),)
 
-    def arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
-        """Wakes the pulls that wait for this."""
-        self._polling.arrived(topic, queue_id, max_offset, codes)
+    def arrivals(self) -> Mapping[str, OnArrival]:
+        """Pulls name their topic when they come: any may be waited for."""
+        return {EVERY_TOPIC: self._arrived}
 
     def connection_closed(self, peer: Peer) -> None:
         """Nobody waits there any more."""
         self._polling.forget(peer)
 
-    def pull(self, call: Call) -> Reply | Awaitable[Reply] | None:
+    def offset_reset(self, group: str, topic: str, queue_id: int) -> None:
+        """Pulls of the group learn of its new offset."""
+        self._answer(self._polling.release_group(group, topic, queue_id))
+
+    def answer_due(self) -> None:
+        """Answer the pulls whose time is over, and those whose offset can move on."""
+        self._answer(self._polling.release_due())
+
+    def answer_waiting(self) -> None:
+        """Answer all that wait."""
+        self._answer(self._polling.release_all())
+
+    def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        for held in self._polling.arrived(topic, queue_id, max_offset, codes):
+            if held.records is None or self._has_match(held, max_offset):
+                self._answer_held(held)
+            else:
+                self._polling.hold(held)
+
+    def _answer(self, due: Sequence[HeldPull]) -> None:
+        for held in due:
+            self._answer_held(held)
+
+    @serves(PullMessage, LitePullMessage)
+    def pull(self, fields: PullFields, call: Call) -> Reply | Awaitable[Reply] | None:
         """Serve a pull: at once, later when it is held, or from a thread when it reads far behind."""
         settings = self._live.current
         began = self._clock.monotonic()
@@ -87,9 +83,10 @@ class PullProcessor(Part):
                 f"[TIMEOUT_CLEAN_QUEUE] broker busy: the pull waited {late * 1000:.0f} ms; pull again later",
             )
         self._statistics.get_requests.total += 1
-        fields: PullFields = decode_fields(call.frame.ext, PullMessage)
-        group, topic = self._admit(fields)
-        wanted = self._wanted(fields, group)
+        group = self._admission.group(fields.consumer_group)
+        topic = self._admission.topic(fields.topic, fields.queue_id)
+        filter = self._filter(fields, group)
+        # Before the commit that the pull brings along, which is of before the reset and would undo it.
         reset = self._offsets.take_reset(fields.consumer_group, fields.topic, fields.queue_id)
         if reset is not None:
             return self._moved_by_reset(fields, group, topic, reset)
@@ -101,44 +98,23 @@ class PullProcessor(Part):
             fields.queue_id,
             fields.queue_offset,
             count,
-            codes=wanted.codes,
-            records=wanted.records,
+            codes=filter.codes,
+            records=filter.records,
             bytes_max=size,
         )
         if found is None:
-            return self._pull_cold(fields, group, topic, wanted)
+            return self._pull_cold(fields, group, topic, filter)
         reply = self._reply(fields, group, topic, found, self._clock.monotonic() - began)
         if reply.code == ResponseCode.PULL_NOT_FOUND and fields.sys_flag & PullFlag.SUSPEND:
             wait_ms = fields.suspend_timeout_millis if settings.long_polling else settings.short_polling_ms
             deadline = self._clock.monotonic() + wait_ms / 1000
-            self._polling.hold(Held(call, fields, group, wanted.codes, deadline, wanted.records))
+            self._polling.hold(
+                HeldPull(call, fields, group, filter.codes, deadline, filter.records, fields.queue_offset)
+            )
             return None
         return reply
 
-    def _admit(self, fields: PullFields) -> tuple[SubscriptionGroupConfig, TopicConfig]:
-        settings = self._live.current
-        if not settings.permission & PERM_READ:
-            raise Refusal(ResponseCode.NO_PERMISSION, f"broker {settings.name} may not be read from")
-        name = fields.consumer_group
-        group = self._groups.find_or_create(name, settings.auto_create_groups)
-        if group is None:
-            raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {name} does not exist")
-        if not group.consume_enable:
-            raise Refusal(ResponseCode.NO_PERMISSION, f"consumer group {name} may not consume")
-        topic = self._topics.find(fields.topic)
-        if topic is None:
-            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {fields.topic} does not exist on this broker")
-        if not topic.perm & PERM_READ:
-            raise Refusal(ResponseCode.NO_PERMISSION, f"topic {fields.topic} may not be read from")
-        if not 0 <= fields.queue_id < topic.read_queue_nums:
-            raise Refusal(
-                ResponseCode.INVALID_PARAMETER,
-                f"queue id {fields.queue_id} of topic {fields.topic} does not exist: "
-                f"it has {topic.read_queue_nums} read queues",
-            )
-        return group, topic
-
-    def _wanted(self, fields: PullFields, group: SubscriptionGroupConfig) -> Wanted:
+    def _filter(self, fields: PullFields, group: SubscriptionGroupConfig) -> Filter:
         if fields.sys_flag & PullFlag.SUBSCRIPTION:
             return self._filters.own(fields.expression_type, fields.subscription)
         consumers = self._clients.consumers.get(fields.consumer_group)
@@ -149,10 +125,7 @@ class PullProcessor(Part):
             )
         if consumers.broadcasting and not group.consume_broadcast_enable:
             raise Refusal(ResponseCode.NO_PERMISSION, f"group {fields.consumer_group} may not broadcast")
-        if not self._groups.may_read(fields.consumer_group, fields.topic):
-            raise Refusal(
-                ResponseCode.NO_PERMISSION, f"group {fields.consumer_group} may not read topic {fields.topic}"
-            )
+        self._admission.check_allowed(fields.consumer_group, fields.topic)
         subscription = consumers.subscriptions.get(fields.topic)
         if subscription is None:
             raise Refusal(
@@ -188,7 +161,7 @@ class PullProcessor(Part):
         fields: PullFields,
         group: SubscriptionGroupConfig,
         topic: TopicConfig,
-        wanted: Wanted,
+        filter: Filter,
     ) -> Reply:
         count, size = self._caps(fields)
         began = self._clock.monotonic()
@@ -197,8 +170,8 @@ class PullProcessor(Part):
             fields.queue_id,
             fields.queue_offset,
             count,
-            codes=wanted.codes,
-            records=wanted.records,
+            codes=filter.codes,
+            records=filter.records,
             bytes_max=size,
         )
         return self._reply(fields, group, topic, found, self._clock.monotonic() - began)
@@ -241,19 +214,21 @@ class PullProcessor(Part):
         ext = _where(found.next_offset, found.min_offset, found.max_offset, group, topic)
         return Reply(code, ext=ext, remark=status, body=list(found.parts))
 
-    def _has_wanted(self, held: Held, max_offset: int) -> bool:
+    def _has_match(self, held: HeldPull, max_offset: int) -> bool:
         """Whether a pull with a filter of records has something to learn; what it passed over is noted.
 
         A read looks at a bounded number of messages: one that does not reach the end is to be answered, too.
         """
         fields = held.fields
+        if self._clock.monotonic() >= held.deadline:
+            return True
         found = self._store.get(fields.topic, fields.queue_id, held.looked, 1, records=held.records)
         if found.count:
             return True
         held.looked = max(held.looked, found.next_offset)
         return held.looked < max_offset
 
-    def _wake(self, held: Held) -> None:
+    def _answer_held(self, held: HeldPull) -> None:
         """Answer a pull that waited, whatever there is for it now."""
         fields = held.fields
         try:
@@ -276,11 +251,7 @@ class PullProcessor(Part):
                 )
                 reply = self._reply(fields, held.group, topic, found)
         except Exception as problem:  # one pull's error must not stop the others from being woken
-            failed = failure_reply(problem)
-            if failed is None:
-                log.exception("waiting pull failed", group=fields.consumer_group, topic=fields.topic)
-                failed = Reply(ResponseCode.SYSTEM_ERROR, remark=f"{type(problem).__name__}: {problem}")
-            reply = failed
+            reply = failure_reply(problem, held.call)
         held.call.reply(reply)
 
 

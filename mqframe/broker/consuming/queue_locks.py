@@ -1,4 +1,4 @@
-"""Locks of queues for ordered consumption: 41 and 42 (source: AdminBrokerProcessor.java).
+"""Locks of queues for ordered consumption (LOCK_BATCH_MQ, …; source: AdminBrokerProcessor.java).
 
 The reference gives a lock to whoever asks. Here only a member of the group gets one, since a lock that a
 stranger holds stops the group for a minute: 26 where there is no such group, 206 where the client is no
@@ -13,46 +13,41 @@ two members consume it side by side.
 
 from __future__ import annotations
 
-from mqframe.broker.part import Part, Periodic
-from mqframe.core.bodies import LockAnswerBody, LockBody, QueueBody
-from mqframe.core.client_registry import ClientRegistry
+from mqframe.broker.tables.shared import Registry
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.bodies import LockAnswerBody, LockBody, QueueBody
+from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.errors import Refusal
-from mqframe.core.group_table import GroupTable
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.queue_locks import QueueLocks
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.net.peer import Peer
+from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.hooks.interfaces import BrokerService, Periodic
 
 EXPIRE_SECONDS = 10.0
 
 
-class LockProcessor(Part):
-    """Gives members the locks of their queues."""
+class QueueLockProcessor(BrokerService):
+    """Locks queues for the members of groups that consume in order."""
 
-    def __init__(self, locks: QueueLocks, groups: GroupTable, clients: ClientRegistry[Peer]) -> None:
+    def __init__(self, locks: QueueLocks, registry: Registry) -> None:
         self._locks = locks
-        self._groups = groups
-        self._clients = clients
-
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {41: self._lock, 42: self._unlock}
+        self._groups, self._clients = registry.groups, registry.clients
 
     def periodic(self) -> list[Periodic]:
         """Forgets locks whose lease has ended."""
         return [Periodic(EXPIRE_SECONDS, self._locks.expire, "queue locks")]
 
-    def _lock(self, call: Call) -> Reply:
-        body = decode(memoryview(call.frame.body), LockBody)
+    @serves(LockBatchMq)
+    def lock(self, fields: LockBatchMq, call: Call) -> LockAnswerBody:
+        body = call.body(LockBody)
         if not body.only_this_broker:
             self._check_member(body.consumer_group, body.client_id)
         queues = [item.queue for item in body.mq_set]
         held = self._locks.lock(body.consumer_group, queues, body.client_id)
-        return Reply(body=dumps(LockAnswerBody(lock_ok_mq_set=[QueueBody.of(queue) for queue in held])))
+        return LockAnswerBody(lock_ok_mq_set=[QueueBody.of(queue) for queue in held])
 
-    def _unlock(self, call: Call) -> Reply:
-        body = decode(memoryview(call.frame.body), LockBody)
+    @serves(UnlockBatchMq)
+    def unlock(self, fields: UnlockBatchMq, call: Call) -> Reply:
+        body = call.body(LockBody)
         self._locks.unlock(body.consumer_group, [item.queue for item in body.mq_set], body.client_id)
         return Reply()
 

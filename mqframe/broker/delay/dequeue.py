@@ -6,22 +6,18 @@ import asyncio
 from array import array
 from typing import Final
 
-from mqframe.broker.release import Release
-from mqframe.core import properties as p
-from mqframe.core.clock import Clock
-from mqframe.core.timer_layout import Unit
-from mqframe.core.timer_metrics import TimerMetrics
-from mqframe.core.timer_rules import delete_key, delivered_properties
-from mqframe.core.topics import TIMER_TOPIC
-from mqframe.store.message_store import MessageStore
-from mqframe.store.timer.timer_store import TimerStore
+from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.core.delay.timer_layout import Unit
+from mqframe.core.delay.timer_rules import delete_key, delivered_properties
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.store.timer.wheel import Slot
 
 _SLICE_UNITS: Final = 1024
 _SLICE_MESSAGES: Final = 64
 
 
-class SlotDelivery:
+class TimerDequeue:
     """Delivers `slot`: oldest message first, without those that are recalled in the same slot.
 
     Of what waits in the slot only positions in the timer log are held, 8 bytes a message. `deliver` can be
@@ -29,27 +25,14 @@ class SlotDelivery:
     """
 
     __slots__ = (
-        "_at", "_clock", "_listed", "_metrics", "_positions", "_recalled", "_recalls", "_release", "_store",
-        "_timer", "slot",
+        "_at", "_clock", "_listed", "_metrics", "_positions", "_recalled", "_redelivery", "_store", "_timer",
+        "slot",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        slot: Slot,
-        timer: TimerStore,
-        store: MessageStore,
-        metrics: TimerMetrics,
-        release: Release,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, slot: Slot, parts: TimerParts) -> None:
         self.slot = slot
-        self._timer = timer
-        self._store = store
-        self._metrics = metrics
-        self._release = release
-        self._clock = clock
+        self._timer, self._store, self._metrics, self._redelivery, self._clock = parts
         self._positions = array("q")
-        self._recalls = array("q")
         self._recalled: set[str] = set()
         self._listed = False
         self._at = 0
@@ -66,7 +49,7 @@ class SlotDelivery:
             records = await self._store.records_at([(unit.log_offset, unit.size) for unit in units])
             for unit, record in zip(units, records, strict=True):
                 if record is not None:
-                    self._release_one(unit, record)
+                    self._redeliver(unit, record)
                 self._at += 1  # so that a message is not stored again when a later one is refused
             self._at = end
             await asyncio.sleep(0)
@@ -79,20 +62,20 @@ class SlotDelivery:
             if (len(positions) + len(recalls)) % _SLICE_UNITS == 0:
                 await asyncio.sleep(0)
         positions.reverse()
-        self._positions, self._recalls = positions, recalls
+        self._positions = positions
         for start in range(0, len(recalls), _SLICE_MESSAGES):
             units = self._timer.units(recalls[start : start + _SLICE_MESSAGES])
             for unit, record in zip(
                 units, await self._store.records_at([(u.log_offset, u.size) for u in units]), strict=True
             ):
-                message = None if record is None else self._release.read(record, unit.log_offset)
+                message = None if record is None else self._redelivery.read(record, unit.log_offset)
                 key = None if message is None else message.properties.get(p.TIMER_DELETE_KEY)
                 if key is not None:
                     self._recalled.add(key)
             await asyncio.sleep(0)
 
-    def _release_one(self, unit: Unit, record: bytes | bytearray | memoryview) -> None:
-        message = self._release.read(record, unit.log_offset)
+    def _redeliver(self, unit: Unit, record: bytes | bytearray | memoryview) -> None:
+        message = self._redelivery.read(record, unit.log_offset)
         if message is None:
             return
         properties = message.properties
@@ -102,6 +85,6 @@ class SlotDelivery:
         more = delivered_properties(
             properties, enqueue_ms=unit.write_time, now=self._clock.now_ms(), rolls=unit.rolls
         )
-        self._release.put(message, more, (TIMER_TOPIC, 0) if unit.rolls else None)
+        self._redelivery.put(message, more, (TIMER_TOPIC, 0) if unit.rolls else None)
         if topic:
             self._metrics.add(topic, -1)

@@ -4,42 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.broker.release import Release
-from mqframe.core import properties as p
-from mqframe.core.frame import Body
-from mqframe.core.java_hash import java_hash
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.timer_metrics import TimerMetrics
-from mqframe.core.timer_rules import NEVER_ENQUEUED, delivered_properties, whole_number
-from mqframe.core.topics import TIMER_TOPIC
+from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.core.delay.timer_rules import NEVER_ENQUEUED, delivered_properties, whole_number
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.core.wire.frame import Body
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock
-from mqframe.store.message_store import MessageStore
-from mqframe.store.timer.timer_store import TimerStore
 
 log = get_logger("broker")
 _SLICE_MESSAGES: Final = 64
 """Taken in before other work of the loop gets its turn: about 2 ms."""
 
 
-class TimerIntake:
+class TimerEnqueue:
     """Follows the timer topic. What is due already does not go into the wheel, but where it belongs."""
 
-    __slots__ = ("_clock", "_metrics", "_release", "_store", "_timer")
+    __slots__ = ("_clock", "_metrics", "_redelivery", "_store", "_timer", "parts")
 
-    def __init__(
-        self,
-        store: MessageStore,
-        timer: TimerStore,
-        metrics: TimerMetrics,
-        release: Release,
-        clock: LoopClock,
-    ) -> None:
-        self._store = store
-        self._timer = timer
-        self._metrics = metrics
-        self._release = release
-        self._clock = clock
+    def __init__(self, parts: TimerParts) -> None:
+        self.parts = parts
+        self._timer, self._store, self._metrics, self._redelivery, self._clock = parts
 
     @property
     def behind(self) -> int:
@@ -68,27 +54,27 @@ class TimerIntake:
             timer.taken_in(offset, physical)
 
     def _take(self, record: Body, physical: int, size: int) -> None:
-        message = self._release.read(record, physical)
+        message = self._redelivery.read(record, physical)
         if message is None:
             return
         properties = message.properties
-        out = whole_number(properties.get(p.TIMER_OUT_MS, ""))
+        deliver_ms = whole_number(properties.get(p.TIMER_OUT_MS, ""))
         topic = properties.get(p.REAL_TOPIC)
-        if out is None or topic is None:
+        if deliver_ms is None or topic is None:
             log.error("a message of the timer topic says neither when nor where; left out", offset=physical)
             return
         recalls = p.TIMER_DELETE_KEY in properties
-        if out < self._timer.write_time:
+        if deliver_ms < self._timer.write_time:
             self._deliver_now(message, recalls)
             return
-        self._timer.add(out, physical, size, java_hash(topic), recalls=recalls)
+        self._timer.add(deliver_ms, physical, size, java_hash(topic), recalls=recalls)
         self._metrics.add(topic, -1 if recalls else 1)
 
     def _deliver_now(self, message: ReceivedMessage, recalls: bool) -> None:
         if recalls:
             return  # what it takes back is delivered already
         now = self._clock.now_ms()
-        self._release.put(
+        self._redelivery.put(
             message,
             delivered_properties(message.properties, enqueue_ms=NEVER_ENQUEUED, now=now, rolls=False),
         )

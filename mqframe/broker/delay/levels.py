@@ -6,20 +6,21 @@ Nothing is polled: the head of each level is known, and one alarm waits for the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from mqframe.broker.alarm import Alarm
-from mqframe.broker.part import Part
-from mqframe.broker.release import Release
-from mqframe.core.delay_schedule import DelayOffsets, LevelSchedule
+from mqframe.broker.due_task import DueTask
+from mqframe.broker.sending.redelivery import Redelivery
+from mqframe.broker.service import BrokerPart
+from mqframe.core.delay.schedule import DelayOffsets, LevelSchedule
 from mqframe.core.errors import Refusal
-from mqframe.core.loosejson import dumps
-from mqframe.core.topics import SCHEDULE_TOPIC
+from mqframe.core.messages.names import SCHEDULE_TOPIC
+from mqframe.core.requests.admin import GetAllDelayOffset
+from mqframe.core.requests.serving import Answer, Call, serves
+from mqframe.hooks.interfaces import OnArrival
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply
 from mqframe.net.clock import LoopClock
-from mqframe.store.message_store import MessageStore
+from mqframe.store.reading.reads import StoreReads
 
 log = get_logger("broker")
 _SLICE_MESSAGES: Final = 64
@@ -29,7 +30,7 @@ _SETTLE_MS: Final = 1000
 """How soon to look whether the disk has what was delivered."""
 
 
-class DelayDelivery(Part):
+class LevelDelivery(BrokerPart):
     """Moves due messages from the delay topic to where they belong.
 
     `levels`: the delays of levels 1, 2, … in ms. A message is delivered at least once: a broker that is
@@ -38,24 +39,20 @@ class DelayDelivery(Part):
 
     def __init__(
         self,
-        store: MessageStore,
-        release: Release,
+        store: StoreReads,
+        redelivery: Redelivery,
         offsets: DelayOffsets,
         levels: tuple[int, ...],
         clock: LoopClock,
     ) -> None:
         self._store = store
-        self._release = release
+        self._redelivery = redelivery
         self._offsets = offsets
         self._delays = levels
         self._clock = clock
         self._levels: list[LevelSchedule] = []
-        self._alarm = Alarm(clock, self._deliver_due, "delay levels")
+        self._alarm = DueTask(clock, self._deliver_due, "delay levels")
         self._refused = False
-
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {45: self._saved_offsets}
 
     async def start(self) -> None:
         """Take up each level where it was left."""
@@ -75,9 +72,12 @@ class DelayDelivery(Part):
         """Let go of the timer."""
         self._alarm.cancel()
 
-    def arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
-        """Delayed messages wait from now on."""
-        if topic == SCHEDULE_TOPIC and queue_id < len(self._levels):
+    def arrivals(self) -> Mapping[str, OnArrival]:
+        """Delayed messages."""
+        return {SCHEDULE_TOPIC: self._arrived}
+
+    def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        if queue_id < len(self._levels):
             self._levels[queue_id].arrived(max_offset, list(codes))
             self._ring()
 
@@ -103,7 +103,7 @@ class DelayDelivery(Part):
         return min([wait for level in self._levels if (wait := level.wait(now)) is not None], default=None)
 
     async def _deliver_due(self) -> int | None:
-        """Deliver until nothing is due; gives the wait before the next round, ms."""
+        """Deliver until nothing is due; returns the wait before the next round, ms."""
         self._offsets.settle(self._store.flushed_offset)
         busy = True
         while busy:
@@ -139,13 +139,14 @@ class DelayDelivery(Part):
         records = await self._store.records_at([(physical, size) for physical, size, _ in due])
         try:
             for (physical, _, _), record in zip(due, records, strict=True):
-                message = None if record is None else self._release.read(record, physical)
+                message = None if record is None else self._redelivery.read(record, physical)
                 if message is not None:
-                    self._release.put(message)
+                    self._redelivery.put(message)
                 level.move(level.position + 1)
         finally:
             self._offsets.delivered(queue_id + 1, level.position, self._store.max_offset)
         return True
 
-    def _saved_offsets(self, call: Call) -> Reply:
-        return Reply(body=dumps(self._offsets.dump()))
+    @serves(GetAllDelayOffset)
+    def saved_offsets(self, fields: GetAllDelayOffset, call: Call) -> Answer:
+        return self._offsets.dump()

@@ -1,19 +1,12 @@
-"""Takes messages back that wait for a given time: 370 (source: RecallMessageProcessor.java)."""
+"""Recall of messages that wait for a given time (RECALL_MESSAGE; source: RecallMessageProcessor.java)."""
 
 from __future__ import annotations
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.inlet import Inlet
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part
-from mqframe.core import properties as p
-from mqframe.core.clock import Clock
+from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import PERM_WRITE, ResponseCode
-from mqframe.core.errors import Refusal
-from mqframe.core.host import encode_host
-from mqframe.core.requests.fields import decode_fields
-from mqframe.core.requests.messages import RecallMessage
-from mqframe.core.timer_rules import (
+from mqframe.core.delay.timer_rules import (
     RECALL_BODY,
     RECALL_TAG,
     RecallHandle,
@@ -21,45 +14,32 @@ from mqframe.core.timer_rules import (
     delete_key,
     whole_number,
 )
-from mqframe.core.topic_table import TopicTable
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.store.message_store import MessageStore
+from mqframe.core.errors import Refusal
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.requests.messages import RecallMessage
+from mqframe.core.requests.serving import Call, Reply, serves
 
 
-class RecallProcessor(Part):
+class RecallProcessor(Processor):
     """Puts a message into the timer that takes another one of its slot back.
 
     It is not known whether that one is still there: a recall that comes too late changes nothing.
     """
 
-    def __init__(
-        self,
-        store: MessageStore,
-        inlet: Inlet,
-        topics: TopicTable,
-        identity: Identity,
-        live: LiveSettings,
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._inlet = inlet
-        self._topics = topics
-        self._identity = identity
-        self._live = live
-        self._clock = clock
-        self._waits_for_disk = store.settings.flush == "SYNC_FLUSH"
+    def __init__(self, shared: Shared, writer: InternalWriter) -> None:
+        super().__init__(shared)
+        self._writer = writer
+        self._when_confirmed = shared.store.when_confirmed
+        self._waits_for_disk = self._store.settings.flush == "SYNC_FLUSH"
 
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {370: self._recall}
-
-    def _recall(self, call: Call) -> Reply | None:
-        request = decode_fields(call.frame.ext, RecallMessage)
+    @serves(RecallMessage)
+    def recall(self, fields: RecallMessage, call: Call) -> Reply | None:
         region = {p.MSG_REGION: self._live.current.region}
         try:
-            handle = self._checked(request)
+            handle = self._checked(fields)
             now = self._clock.now_ms()
-            stored = self._inlet.put(
+            stored = self._writer.put(
                 handle.topic,
                 0,
                 RECALL_BODY,
@@ -69,7 +49,7 @@ class RecallProcessor(Part):
                     p.UNIQUE_KEY: handle.message_id,
                     p.TIMER_DELIVER_MS: handle.time,
                     p.BORN_TIMESTAMP: str(now),
-                    p.PRODUCER_GROUP: request.producer_group or "",
+                    p.PRODUCER_GROUP: fields.producer_group or "",
                 },
                 born_timestamp=now,
                 born_host=encode_host(call.peer.address),
@@ -79,7 +59,7 @@ class RecallProcessor(Part):
         answer = Reply(ext=region | {"msgId": handle.message_id})
         if not self._waits_for_disk:
             return answer
-        self._store.when_confirmed(stored.end_offset, lambda _: call.reply(answer))
+        self._when_confirmed(stored.end_offset, lambda _: call.reply(answer))
         return None
 
     def _checked(self, request: RecallMessage) -> RecallHandle:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from mqframe.broker.alarm import LONGEST_WAIT_MS, Alarm
-from mqframe.broker.part import Part, Periodic
-from mqframe.broker.release import Release
-from mqframe.broker.timer_intake import TimerIntake
-from mqframe.broker.timer_slot import SlotDelivery
+from mqframe.broker.delay.dequeue import TimerDequeue
+from mqframe.broker.delay.enqueue import TimerEnqueue
+from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.broker.due_task import LONGEST_WAIT_MS, DueTask
+from mqframe.broker.sending.redelivery import Redelivery
+from mqframe.broker.service import BrokerPart
+from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.errors import Refusal
-from mqframe.core.loosejson import dumps
-from mqframe.core.timer_metrics import TimerMetrics
-from mqframe.core.topics import TIMER_TOPIC
+from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.core.requests.admin import GetTimerCheckPoint, GetTimerMetrics
+from mqframe.core.requests.serving import Answer, Call, Reply, serves
+from mqframe.hooks.interfaces import OnArrival, Periodic
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply
 from mqframe.net.clock import LoopClock
-from mqframe.store.message_store import MessageStore
+from mqframe.store.reading.reads import StoreReads
 from mqframe.store.timer.timer_store import TimerStore
 
 log = get_logger("broker")
@@ -29,7 +31,7 @@ _RETRY_MS: Final = 500
 _CLEAN_SECONDS: Final = 30.0
 
 
-class Timers(Part):
+class TimerService(BrokerPart):
     """Runs the timer of one store.
 
     A message is delivered when its slot has ended: not early, and at most one precision after its time. What
@@ -38,26 +40,22 @@ class Timers(Part):
     """
 
     def __init__(
-        self, store: MessageStore, release: Release, metrics: TimerMetrics, clock: LoopClock
+        self, store: StoreReads, redelivery: Redelivery, metrics: TimerMetrics, clock: LoopClock
     ) -> None:
         self._store = store
-        self._release = release
+        self._redelivery = redelivery
         self._metrics = metrics
         self._clock = clock
         self._settings = store.settings
         self._timer: TimerStore | None = None
-        self._intake: TimerIntake | None = None
-        self._slot: SlotDelivery | None = None
-        self._alarm = Alarm(clock, self._round, "timer")
-        self._flush_alarm = Alarm(clock, self._flush, "timer flush")
+        self._intake: TimerEnqueue | None = None
+        self._slot: TimerDequeue | None = None
+        self._alarm = DueTask(clock, self._round, "timer")
+        self._flush_alarm = DueTask(clock, self._flush, "timer flush")
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="mqframe-timer")
         self._saved = b""
         self._refused = False
         self._caught_up = False
-
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {60: self._show_checkpoint, 61: self._show_metrics}
 
     def periodic(self) -> list[Periodic]:
         """Removing log files that nobody needs."""
@@ -73,7 +71,8 @@ class Timers(Part):
             log_file_bytes=settings.timer_log_file_bytes,
             now=self._clock.now_ms(),
         )
-        self._intake = TimerIntake(self._store, timer, self._metrics, self._release, self._clock)
+        parts = TimerParts(timer, self._store, self._metrics, self._redelivery, self._clock)
+        self._intake = TimerEnqueue(parts)
         self._intake.correct()
         self._saved = timer.checkpoint.encode()
         slot = timer.next_slot(timer.move_write_time(self._clock.now_ms()))
@@ -102,10 +101,12 @@ class Timers(Part):
             self._timer.close()
             self._timer = None
 
-    def arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
-        """Messages for the wheel are there."""
-        if topic == TIMER_TOPIC:
-            self._alarm.ring_in(_GATHER_MS)
+    def arrivals(self) -> Mapping[str, OnArrival]:
+        """Messages for the wheel."""
+        return {TIMER_TOPIC: self._arrived}
+
+    def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        self._alarm.ring_in(_GATHER_MS)
 
     def counters(self) -> dict[str, str]:
         """How far the timer is behind (s and messages) and how much waits, as operators' tools want it."""
@@ -131,7 +132,7 @@ class Timers(Part):
         return min(now if slot is None else slot.time, now if stored is None else stored - 1)
 
     async def _round(self) -> int | None:
-        """Take in what is new, deliver what is due; gives the wait before the next round, ms."""
+        """Take in what is new, deliver what is due; returns the wait before the next round, ms."""
         timer, intake = self._timer, self._intake
         if timer is None or intake is None:
             return None
@@ -148,7 +149,7 @@ class Timers(Part):
         self._refused = False
         return self._wait(timer)
 
-    async def _take_and_deliver(self, timer: TimerStore, intake: TimerIntake) -> None:
+    async def _take_and_deliver(self, timer: TimerStore, intake: TimerEnqueue) -> None:
         while True:
             # First what is new: it may recall what is about to be delivered.
             end = self._store.queue_max(TIMER_TOPIC, 0)
@@ -162,7 +163,7 @@ class Timers(Part):
                     timer.skip_to(now_slot)
                     self._caught_up = True
                     return
-                self._slot = SlotDelivery(slot, timer, self._store, self._metrics, self._release, self._clock)
+                self._slot = TimerDequeue(slot, intake.parts)
             await self._slot.deliver()
             timer.delivered(self._slot.slot)
             self._slot = None
@@ -201,8 +202,10 @@ class Timers(Part):
 
     # Shown to others
 
-    def _show_checkpoint(self, call: Call) -> Reply:
+    @serves(GetTimerCheckPoint)
+    def show_checkpoint(self, fields: GetTimerCheckPoint, call: Call) -> Reply:
         return Reply(body=b"" if self._timer is None else self._timer.checkpoint.encode())
 
-    def _show_metrics(self, call: Call) -> Reply:
-        return Reply(body=dumps(self._metrics.dump()))
+    @serves(GetTimerMetrics)
+    def show_metrics(self, fields: GetTimerMetrics, call: Call) -> Answer:
+        return self._metrics.dump()

@@ -1,7 +1,7 @@
-"""What becomes of popped messages: 200051, 200151 and 200053.
+"""Acknowledgements of popped messages, and changes of their invisible time (ACK_MESSAGE, …).
 
-Who acknowledges too late, or twice, is told so (208): the message comes again, or came again already, and
-nothing that is out changes. The reference answers success there (sources: AckMessageProcessor.java,
+Who acknowledges too late, or twice, is refused (208): the message comes again, or came again already, and
+nothing that is in flight changes. Apache RocketMQ answers success there (sources: AckMessageProcessor.java,
 ChangeInvisibleTimeProcessor.java).
 """
 
@@ -10,89 +10,78 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
-from mqframe.broker.part import Part
-from mqframe.broker.pop_keeper import PopKeeper
-from mqframe.broker.pop_order import OrderKeeper
-from mqframe.broker.statistics import ACKNOWLEDGED, Statistics
-from mqframe.core.clock import Clock
+from mqframe.broker.popping.admission import ReceiptAdmission
+from mqframe.broker.popping.check_points import CheckPointService
+from mqframe.broker.popping.ordered import OrderedPops
+from mqframe.broker.popping.processor import PopProcessor
+from mqframe.broker.tables.shared import Conditions
+from mqframe.broker.tables.statistics import ACKNOWLEDGED
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.loosejson import decode
-from mqframe.core.pop_bodies import BatchAck, BatchAckBody
-from mqframe.core.pop_check_point import CheckPoint, Key
-from mqframe.core.pop_handle import ORDER_REVIVE_QUEUE, HandleError, ReceiptHandle, real_topic
+from mqframe.core.popping.bodies import BatchAck, BatchAckBody
+from mqframe.core.popping.check_point import CheckPoint, GroupQueue, Key
+from mqframe.core.popping.receipt_handle import ORDER_REVIVE_QUEUE, HandleError, real_topic
 from mqframe.core.requests.pop import (
     AckMessage,
     BatchAckMessage,
     ChangeInvisibleTime,
     ChangeInvisibleTimeAnswer,
 )
-from mqframe.core.topic_table import TopicTable
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.store.message_store import MessageStore
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.hooks.interfaces import BrokerService
 
 _UNCHANGED = "not set any response code"
 
 
-class AckProcessor(Part):
-    """Takes acknowledgements, and wishes to hide a message for longer or shorter."""
+class AckProcessor(BrokerService):
+    """Serves acknowledgements, and hides messages for longer or shorter than they were popped for."""
 
     def __init__(
         self,
-        keeper: PopKeeper,
-        order: OrderKeeper,
-        topics: TopicTable,
-        store: MessageStore,
-        statistics: Statistics,
-        clock: Clock,
-        broker_name: str,
+        receipts: ReceiptAdmission,
+        check_points: CheckPointService,
+        order: OrderedPops,
+        pops: PopProcessor,
+        conditions: Conditions,
     ) -> None:
-        self._keeper = keeper
+        self._receipts = receipts
+        self._check_points = check_points
         self._order = order
-        self._topics = topics
-        self._store = store
-        self._statistics = statistics
-        self._clock = clock
-        self._broker_name = broker_name
+        self._pops = pops
+        self._statistics = conditions.statistics
+        self._clock = conditions.clock
 
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {
-            AckMessage.CODE: self._acknowledge,
-            BatchAckMessage.CODE: self._acknowledge_batch,
-            ChangeInvisibleTime.CODE: self._change,
-        }
-
-    def _acknowledge(self, call: Call) -> Reply:
-        fields = call.fields(AckMessage)
-        handle = self._check(fields, last=1)
+    @serves(AckMessage)
+    def acknowledge(self, fields: AckMessage, call: Call) -> Reply:
+        handle = self._receipts.admit(fields, last=1)
         topic, group, queue_id, offset = fields.topic, fields.consumer_group, fields.queue_id, fields.offset
         if handle.revive_queue == ORDER_REVIVE_QUEUE:
-            self._order.acknowledge((topic, group, queue_id), offset, handle.pop_time)
-        elif not self._keeper.acknowledge(
+            self._acknowledge_ordered((topic, group, queue_id), offset, handle.pop_time)
+        elif not self._check_points.acknowledge(
             Key(topic, group, queue_id, handle.start_offset, handle.pop_time), [offset],
             handle.invisible_time, handle.revive_queue,
         ):  # fmt: skip
-            raise self._not_out(handle, topic, offset)
+            raise self._receipts.not_in_flight(handle, topic, offset)
         self._statistics.add(ACKNOWLEDGED, topic, group)
         return Reply()
 
-    def _acknowledge_batch(self, call: Call) -> Reply:
-        body = decode(memoryview(call.frame.body), BatchAckBody)
+    @serves(BatchAckMessage)
+    def acknowledge_batch(self, fields: BatchAckMessage, call: Call) -> Reply:
+        body = call.body(BatchAckBody)
         if not body.acks:
             raise Refusal(ResponseCode.NO_MESSAGE, "the batch names no message")
-        if body.broker_name and body.broker_name != self._broker_name:
-            raise self._not_ours(body.broker_name)
+        if body.broker_name and body.broker_name != self._receipts.broker_name:
+            raise self._receipts.not_ours(body.broker_name)
         done = sum([self._acknowledge_one(ack) for ack in body.acks])
         if not done:
             raise Refusal(
                 ResponseCode.NO_MESSAGE,
-                "none of these messages is out: they were acknowledged before, or their time is over",
+                "none of these messages is in flight: they were acknowledged before, or their time is over",
             )
         return Reply()
 
     def _acknowledge_one(self, ack: BatchAck) -> int:
-        """Acknowledge the messages of one pop; gives how many were out."""
+        """Acknowledge the messages of one pop; returns how many were in flight."""
         group = ack.consumer_group
         try:
             topic = real_topic(ack.topic, group, ack.retry)
@@ -103,21 +92,26 @@ class AckProcessor(Part):
             done = 0
             for offset in offsets:
                 try:
-                    self._order.acknowledge((topic, group, ack.queue_id), offset, ack.pop_time)
+                    self._acknowledge_ordered((topic, group, ack.queue_id), offset, ack.pop_time)
                     done += 1
                 except Refusal as refusal:
                     if refusal.code != ResponseCode.NO_MESSAGE:
                         raise
         else:
             key = Key(topic, group, ack.queue_id, ack.start_offset, ack.pop_time)
-            done = self._keeper.acknowledge(key, offsets, ack.invisible_time, ack.revive_queue_id)
+            done = self._check_points.acknowledge(key, offsets, ack.invisible_time, ack.revive_queue_id)
         if done:
             self._statistics.add(ACKNOWLEDGED, topic, group, done)
         return done
 
-    def _change(self, call: Call) -> Reply | Awaitable[Reply]:
-        fields = call.fields(ChangeInvisibleTime)
-        handle = self._check(fields, last=0)
+    def _acknowledge_ordered(self, queue: GroupQueue, offset: int, pop_time: int) -> None:
+        if self._order.acknowledge(queue, offset, pop_time):
+            topic, group, queue_id = queue
+            self._pops.wake(topic, group, queue_id)
+
+    @serves(ChangeInvisibleTime)
+    def change(self, fields: ChangeInvisibleTime, call: Call) -> Reply | Awaitable[Reply]:
+        handle = self._receipts.admit(fields, last=0)
         if fields.invisible_time <= 0:
             raise Refusal(
                 ResponseCode.INVALID_PARAMETER,
@@ -127,20 +121,23 @@ class AckProcessor(Part):
         now = self._clock.now_ms()
         if handle.ordered:
             until = now + fields.invisible_time
-            if not self._order.hide_anew((topic, group, queue_id), offset, handle.pop_time, until):
-                raise self._not_out(handle, topic, offset)
+            if not self._order.change_invisible_time(
+                (topic, group, queue_id), offset, handle.pop_time, until
+            ):
+                raise self._receipts.not_in_flight(handle, topic, offset)
+            self._pops.blocked_for(fields.invisible_time)
             return _changed(handle.pop_time, until - handle.pop_time, handle.revive_queue)
-        while Key(topic, group, queue_id, offset, now) in self._keeper.ledger:
+        while Key(topic, group, queue_id, offset, now) in self._check_points.table:
             now += 1  # popped, or hidden anew, within this millisecond; handles must differ
         anew = CheckPoint(
             Key(topic, group, queue_id, offset, now), fields.invisible_time, (offset,), handle.revive_queue
         )
         durable: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         key = Key(topic, group, queue_id, handle.start_offset, handle.pop_time)
-        if not self._keeper.hide_anew(
+        if not self._check_points.change_invisible_time(
             key, handle.visible_at, offset, anew, lambda done: _settle(durable, done)
         ):
-            raise self._not_out(handle, topic, offset)
+            raise self._receipts.not_in_flight(handle, topic, offset)
         if not durable.done():
             return self._changed_when(durable, anew)
         if not durable.result():
@@ -151,51 +148,6 @@ class AckProcessor(Part):
         if not await durable:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "the change could not be written to the disk in time")
         return _changed(anew.key.pop_time, anew.invisible_ms, anew.revive_queue)
-
-    def _check(self, fields: AckMessage | ChangeInvisibleTime, last: int) -> ReceiptHandle:
-        """The handle in `fields`. `last`: how far behind the queue's last message an offset may be.
-
-        Raises `Refusal`: 17 for an unknown topic, 13 for a queue that it does not have and for a handle that
-        is none of this broker's, 208 for an offset outside of the queue.
-        """
-        topic = self._topics.find(fields.topic)
-        if topic is None:
-            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {fields.topic} does not exist on this broker")
-        if not 0 <= fields.queue_id < topic.read_queue_nums:
-            raise Refusal(
-                ResponseCode.MESSAGE_ILLEGAL,
-                f"queue id {fields.queue_id} of topic {fields.topic} does not exist: "
-                f"it has {topic.read_queue_nums} read queues",
-            )
-        low = self._store.queue_min(fields.topic, fields.queue_id)
-        high = self._store.queue_max(fields.topic, fields.queue_id)
-        if not low <= fields.offset < high + last:
-            raise Refusal(
-                ResponseCode.NO_MESSAGE,
-                f"offset {fields.offset} is not one of {fields.topic}/{fields.queue_id}, "
-                f"which holds {low} to {high - 1}",
-            )
-        try:
-            handle = ReceiptHandle.parse(fields.extra_info)
-        except HandleError as problem:
-            raise Refusal(ResponseCode.MESSAGE_ILLEGAL, str(problem)) from None
-        if handle.broker_name != self._broker_name:
-            raise self._not_ours(handle.broker_name)
-        return handle
-
-    def _not_ours(self, broker_name: str) -> Refusal:
-        return Refusal(
-            ResponseCode.MESSAGE_ILLEGAL,
-            f"the receipt handle is of broker {broker_name}; this is {self._broker_name}",
-        )
-
-    def _not_out(self, handle: ReceiptHandle, topic: str, offset: int) -> Refusal:
-        what = f"message {offset} of {topic}/{handle.queue_id}, popped at {handle.pop_time},"
-        if self._clock.now_ms() >= handle.visible_at:
-            why = f"was hidden until {handle.visible_at} only; it comes again"
-        else:
-            why = "is not out: it was acknowledged, or hidden anew under another handle, before"
-        return Refusal(ResponseCode.NO_MESSAGE, f"{what} {why}")
 
 
 def _changed(pop_time: int, invisible_ms: int, revive_queue: int) -> Reply:

@@ -1,4 +1,4 @@
-"""Queues assigned by the broker, and whether they are pulled or popped: 400 to 402.
+"""Queues assigned by the broker, and whether they are pulled or popped (QUERY_ASSIGNMENT, …).
 
 Source: QueryAssignmentProcessor.java.
 """
@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part
-from mqframe.broker.registration import Registration
-from mqframe.core.bodies import QueueBody, TopicRouteData
-from mqframe.core.client_registry import BROADCASTING, ClientRegistry
-from mqframe.core.clock import Clock
+from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.popping.strategies import Strategies
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.client_registry import BROADCASTING
+from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import BodyError, PluginError, Refusal, RouteError, SettingError
-from mqframe.core.group_table import GroupTable
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.message import MessageQueue
-from mqframe.core.pop_assignment import POP, PULL, RequestModes, share_out
-from mqframe.core.pop_bodies import (
+from mqframe.core.consuming.bodies import QueueBody
+from mqframe.core.errors import BodyError, Refusal, RouteError
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.popping.assignment import POP, PULL, RequestModes, share_out
+from mqframe.core.popping.bodies import (
     Assignment,
     AssignmentsBody,
     QueryAssignmentBody,
@@ -30,14 +30,9 @@ from mqframe.core.pop_bodies import (
 )
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.requests.pop import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
-from mqframe.core.route import TopicRoute
-from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import RETRY_PREFIX
-from mqframe.hooks.interfaces import AllocationStrategy
-from mqframe.hooks.manager import default_manager
+from mqframe.core.requests.serving import Answer, Call, Reply, serves
+from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.net.peer import Peer
 
 log = get_logger("broker")
 
@@ -46,50 +41,29 @@ ROUTE_SECONDS: Final = 30.0
 ROUTES_MAX: Final = 4096
 
 
-class AssignmentProcessor(Part):
+class AssignmentProcessor(Processor):
     """Tells members their queues, of all brokers that have the topic."""
 
     def __init__(
         self,
+        shared: Shared,
         modes: RequestModes,
-        topics: TopicTable,
-        groups: GroupTable,
-        clients: ClientRegistry[Peer],
-        registration: Registration,
-        identity: Identity,
-        live: LiveSettings,
-        clock: Clock,
+        registration: NameServerRegistration,
+        strategies: Strategies,
     ) -> None:
+        super().__init__(shared)
         self._modes = modes
-        self._topics = topics
-        self._groups = groups
-        self._clients = clients
         self._registration = registration
-        self._identity = identity
-        self._live = live
-        self._clock = clock
         self._routes: dict[str, tuple[float, tuple[MessageQueue, ...]]] = {}
-        self._strategies: dict[str, AllocationStrategy] | None = None
+        self._strategies = strategies
 
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {
-            QueryAssignment.CODE: self._assign,
-            SetMessageRequestMode.CODE: self._set_mode,
-            GetAllMessageRequestMode.CODE: self._all_modes,
-        }
-
-    def _set_mode(self, call: Call) -> Reply:
-        body = decode(memoryview(call.frame.body), RequestModeBody)
+    @serves(SetMessageRequestMode)
+    def set_mode(self, fields: SetMessageRequestMode, call: Call) -> Reply:
+        body = call.body(RequestModeBody)
         if body.topic.startswith(RETRY_PREFIX):
             raise Refusal(ResponseCode.NO_PERMISSION, f"retry topic {body.topic} is always pulled")
-        if body.topic not in self._topics:
-            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {body.topic} does not exist on this broker")
-        if self._groups.find_or_create(body.consumer_group, self._live.current.auto_create_groups) is None:
-            raise Refusal(
-                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
-                f"consumer group {body.consumer_group} does not exist",
-            )
+        self._topics.need(body.topic)
+        self._groups.need(body.consumer_group, self._live.current.auto_create_groups)
         if body.mode not in (PULL, POP):
             raise Refusal(
                 ResponseCode.INVALID_PARAMETER, f"mode {body.mode!r}: a topic is read by PULL or POP"
@@ -97,20 +71,22 @@ class AssignmentProcessor(Part):
         self._modes.put(body)
         return Reply()
 
-    def _all_modes(self, call: Call) -> Reply:
-        return Reply(body=dumps(self._modes.dump()))
+    @serves(GetAllMessageRequestMode)
+    def all_modes(self, fields: GetAllMessageRequestMode, call: Call) -> Answer:
+        return self._modes.dump()
 
-    async def _assign(self, call: Call) -> Reply:
-        body = decode(memoryview(call.frame.body), QueryAssignmentBody)
+    @serves(QueryAssignment)
+    async def assign(self, fields: QueryAssignment, call: Call) -> AssignmentsBody:
+        body = call.body(QueryAssignmentBody)
         settings = self._live.current
         mode = self._modes.find(
             body.topic, body.consumer_group, settings.request_mode, settings.pop_share_queues
         )
         queues = self._share(body, mode, await self._queues(body.topic))
         if queues is None:
-            return Reply(body=dumps(AssignmentsBody()))
+            return AssignmentsBody()
         assignments = [Assignment(QueueBody.of(queue), mode.mode) for queue in queues]
-        return Reply(body=dumps(AssignmentsBody(assignments)))
+        return AssignmentsBody(assignments)
 
     def _share(
         self, body: QueryAssignmentBody, mode: RequestModeBody, queues: tuple[MessageQueue, ...]
@@ -119,7 +95,7 @@ class AssignmentProcessor(Part):
         if not queues or body.message_model == BROADCASTING:
             return queues or None
         group = self._clients.consumers.get(body.consumer_group)
-        strategy = self._strategy(body.strategy_name)
+        strategy = self._strategies.find(body.strategy_name)
         if group is None or strategy is None:
             log.warning(
                 "no assignment",
@@ -157,17 +133,4 @@ class AssignmentProcessor(Part):
     def _own_queues(self, topic: str) -> tuple[MessageQueue, ...]:
         found = self._topics.find(topic)
         count = 0 if found is None else found.read_queue_nums
-        return tuple(MessageQueue(topic, self._identity.name, number) for number in range(count))
-
-    def _strategy(self, wire_name: str | None) -> AllocationStrategy | None:
-        """The installed strategy that RocketMQ knows under this name."""
-        if self._strategies is None:
-            manager = default_manager()
-            self._strategies = {}
-            for name in manager.names("allocation"):
-                try:
-                    strategy: AllocationStrategy = manager.create("allocation", name)
-                except (PluginError, SettingError):
-                    continue  # it needs options that only a client has
-                self._strategies[strategy.wire_name] = strategy
-        return self._strategies.get(wire_name or "")
+        return tuple(self._queue(topic, number) for number in range(count))

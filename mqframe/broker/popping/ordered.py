@@ -1,84 +1,67 @@
-"""Ordered pops: who is blocked, until when, and who is told (source: ConsumerOrderInfoLockManager.java)."""
+"""Ordered pops: which queues are blocked, and until when (source: ConsumerOrderInfoLockManager.java)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.broker.part import Part, Periodic
-from mqframe.broker.pop_waiting import WaitingPops
+from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.pop_handle import offset_count_text, queue_count_text, retry_mark
-from mqframe.core.pop_ledger import Lane
-from mqframe.core.pop_order import Commit, OrderTable
+from mqframe.core.popping.check_point import GroupQueue
+from mqframe.core.popping.order import Commit, OrderTable
+from mqframe.core.popping.receipt_handle import offset_count_text, queue_text, retry_mark
 from mqframe.core.requests.pop import PopMessage
-from mqframe.net.clock import LoopClock, Timer
-
-_CLEAN_SECONDS = 600.0
 
 
-class OrderKeeper(Part):
-    """Keeps `table`; when a block ends, the pops that wait for the queue are woken."""
+class OrderedPops:
+    """Keeps `table` and the offsets of its groups, and says for whom a queue is free again.
 
-    def __init__(
-        self, table: OrderTable, offsets: OffsetTable, waiting: WaitingPops, clock: LoopClock
-    ) -> None:
+    Blocks from before the broker stopped go on.
+    """
+
+    def __init__(self, table: OrderTable, offsets: OffsetTable, clock: Clock) -> None:
         self._table = table
         self._offsets = offsets
-        self._waiting = waiting
         self._clock = clock
-        self._timers: dict[Lane, Timer] = {}
+        self._ends: dict[GroupQueue, int] = {}
         self.blocks = table.blocks
-        self.exhausted = table.exhausted
 
-    def periodic(self) -> list[Periodic]:
-        """Forgets queues that nobody pops any more."""
-        return [Periodic(_CLEAN_SECONDS, self._table.clean, "ordered pops")]
+    def resume(self) -> None:
+        """`table` was loaded: its blocks end in time."""
+        for queue in self._table.queues():
+            self._watch(queue)
 
-    async def start(self) -> None:
-        """Blocks from before the broker stopped go on."""
-        for lane in self._table.lanes():
-            self._watch(lane)
-
-    async def stop(self) -> None:
-        """Set no timer any more."""
-        self.abandon()
-
-    def abandon(self) -> None:
-        """Set no timer any more."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-
-    def give(self, lane: Lane, fields: PopMessage, pop_time: int, offsets: Sequence[int]) -> list[str]:
-        """The queue was popped; gives the pieces of `PopAnswer.order_count_info`."""
-        counts = self._table.give(lane, fields.attempt_id, pop_time, fields.invisible_time, offsets)
-        self._watch(lane)
-        topic, _, queue_id = lane
+    def popped(
+        self, queue: GroupQueue, fields: PopMessage, pop_time: int, offsets: Sequence[int]
+    ) -> list[str]:
+        """The queue was popped; returns the pieces of `PopAnswer.order_count_info`."""
+        counts = self._table.popped(queue, fields.attempt_id, pop_time, fields.invisible_time, offsets)
+        self._watch(queue)
+        topic, _, queue_id = queue
         mark = retry_mark(topic)
         texts = [offset_count_text(mark, queue_id, offset, count) for offset, count in counts.items()]
         least = min(counts.values(), default=0) if len(counts) == len(offsets) else 0
-        return [*texts, queue_count_text(mark, queue_id, least)]
+        return [*texts, queue_text(mark, queue_id, least)]
 
-    def clear(self, lane: Lane) -> None:
+    def clear(self, queue: GroupQueue) -> None:
         """An operator set the group's offset."""
-        self._table.clear(lane)
-        self._watch(lane)
+        self._table.clear(queue)
+        self._watch(queue)
 
-    def acknowledge(self, lane: Lane, offset: int, pop_time: int) -> None:
-        """One message is done.
+    def acknowledge(self, queue: GroupQueue, offset: int, pop_time: int) -> bool:
+        """One message is done. Returns whether the queue is free now, so that who waits there can be served.
 
         Raises `Refusal`: 208 when it was done before or the queue was popped again since, 13 for a message
         that the pop did not take.
         """
-        topic, group, queue_id = lane
+        topic, group, queue_id = queue
         stored = self._offsets.query(group, topic, queue_id)
         if stored is not None and offset < stored:
             raise Refusal(
                 ResponseCode.NO_MESSAGE, f"message {offset} of {topic}/{queue_id} was acknowledged before"
             )
-        following = self._table.commit(lane, offset, pop_time)
+        following = self._table.commit(queue, offset, pop_time)
         if isinstance(following, Commit):
             unknown = following is Commit.UNKNOWN_OFFSET
             raise Refusal(
@@ -87,39 +70,43 @@ class OrderKeeper(Part):
             )
         if not self._offsets.reset_pending(group, topic, queue_id):
             self._offsets.commit(group, topic, queue_id, following)
-        self._watch(lane)
-        if self._table.free_at_ms(lane) is None:
-            self._waiting.wake(topic, group, queue_id)
+        return self._watch(queue)
 
-    def give_up(self, lane: Lane, offset: int) -> int:
-        """One message of the last pop went elsewhere; gives where the group stands now."""
-        topic, group, queue_id = lane
-        info = self._table.find(lane)
-        following = None if info is None else self._table.commit(lane, offset, info.pop_time)
+    def exhausted(self, queue: GroupQueue, attempts_max: int) -> list[int]:
+        """Messages of the last pop that failed more than `attempts_max` times: they become dead letters."""
+        return self._table.exhausted(queue, attempts_max)
+
+    def moved_to_dlq(self, queue: GroupQueue, offset: int) -> int:
+        """One message is a dead letter now. Returns where the next pop begins."""
+        topic, group, queue_id = queue
+        info = self._table.find(queue)
+        following = None if info is None else self._table.commit(queue, offset, info.pop_time)
         if isinstance(following, int):
             self._offsets.commit(group, topic, queue_id, following)
         return self._offsets.query(group, topic, queue_id) or 0
 
-    def hide_anew(self, lane: Lane, offset: int, pop_time: int, visible_at: int) -> bool:
+    def change_invisible_time(self, queue: GroupQueue, offset: int, pop_time: int, visible_at: int) -> bool:
         """One message is hidden until `visible_at` (ms); False when it is done, or visible already."""
-        if not self._table.hide_anew(lane, offset, pop_time, visible_at):
+        if not self._table.change_invisible_time(queue, offset, pop_time, visible_at):
             return False
-        self._watch(lane)
+        self._watch(queue)
         return True
 
-    def _watch(self, lane: Lane) -> None:
-        old = self._timers.pop(lane, None)
-        if old is not None:
-            old.cancel()
-        free_at = self._table.free_at_ms(lane)
-        if free_at is not None:
-            seconds = (free_at - self._clock.now_ms()) / 1000
-            self._timers[lane] = self._clock.call_later(seconds, lambda: self._free(lane))
+    def freed(self) -> tuple[Sequence[GroupQueue], int | None]:
+        """Queues whose block ended by itself, and when the next one may, ms; `None`: none is blocked."""
+        now = self._clock.now_ms()
+        freed = [queue for queue, end in tuple(self._ends.items()) if end <= now and self._watch(queue)]
+        return freed, min(self._ends.values(), default=None)
 
-    def _free(self, lane: Lane) -> None:
-        self._timers.pop(lane, None)
-        if self._table.free_at_ms(lane) is None:
-            topic, group, queue_id = lane
-            self._waiting.wake(topic, group, queue_id)
+    def clean(self) -> None:
+        """Forget queues that nobody pops any more."""
+        self._table.clean()
+
+    def _watch(self, queue: GroupQueue) -> bool:
+        """Remember until when a queue is blocked. Returns whether it is free."""
+        end = self._table.free_at_ms(queue)
+        if end is None:
+            self._ends.pop(queue, None)
         else:
-            self._watch(lane)
+            self._ends[queue] = end
+        return end is None

@@ -1,4 +1,4 @@
-"""Taking messages out of queues for a group whose progress the broker keeps.
+"""Reads of pops: messages from the queues of a group whose progress the broker keeps.
 
 Source: PopMessageProcessor.popMsgFromQueue.
 """
@@ -10,35 +10,27 @@ from collections.abc import Iterable, Sequence
 from random import randrange
 from typing import Final
 
-from mqframe.broker.filters import Wanted
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.pop_keeper import PopKeeper
-from mqframe.broker.pop_order import OrderKeeper
-from mqframe.broker.pop_revival import PopRevival
-from mqframe.broker.statistics import Statistics
-from mqframe.core.bodies import TopicConfig
-from mqframe.core.clock import Clock
-from mqframe.core.frame import Body
-from mqframe.core.group_table import GroupTable
-from mqframe.core.host import encode_host
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.pop_check_point import CheckPoint, Key
-from mqframe.core.pop_handle import (
+from mqframe.broker.consuming.filters import Filter
+from mqframe.broker.popping.check_points import CheckPointService
+from mqframe.broker.popping.ordered import OrderedPops
+from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.messages.properties import POP_CHECK_POINT, encode_properties
+from mqframe.core.popping.check_point import CheckPoint, GroupQueue, Key
+from mqframe.core.popping.receipt_handle import (
     ORDER_REVIVE_QUEUE,
     ReceiptHandle,
     message_offsets_text,
     pop_retry_topic,
+    queue_text,
     retry_mark,
-    start_offset_text,
 )
-from mqframe.core.properties import POP_CHECK_POINT, encode_properties
-from mqframe.core.record import decode_records, encode_record
 from mqframe.core.requests.pop import PopMessage
-from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import RETRY_PREFIX
+from mqframe.core.storage.record import copy_record, decode_records
+from mqframe.core.wire.frame import Body
 from mqframe.store.incoming import Found, GetStatus
-from mqframe.store.message_store import MessageStore
+from mqframe.store.reading.reads import StoreReads
 
 READS_MAX: Final = 8
 """Reads of one queue for one pop, while they pass messages that nobody wants."""
@@ -51,7 +43,7 @@ _OFFSET: Final = struct.Struct(">q")
 _QUEUE_OFFSET_AT: Final = 20
 
 
-class Taken:
+class PopBatch:
     """What one pop has so far.
 
     `rest`: messages that were left; `more`: whether some of them were not even looked at; `cold`: a queue
@@ -75,41 +67,26 @@ class Taken:
         self.cold: tuple[str, int, int] | None = None
 
 
-class Taker:
+class PopReader:
     """Reads queues for pops and enters check points for what it gives away."""
 
-    def __init__(
-        self,
-        store: MessageStore,
-        topics: TopicTable,
-        groups: GroupTable,
-        offsets: OffsetTable,
-        keeper: PopKeeper,
-        order: OrderKeeper,
-        revival: PopRevival,
-        live: LiveSettings,
-        statistics: Statistics,
-        clock: Clock,
-        broker_name: str,
-    ) -> None:
-        self._store = store
-        self._topics = topics
-        self._groups = groups
-        self._offsets = offsets
-        self._keeper = keeper
+    def __init__(self, shared: Shared, check_points: CheckPointService, order: OrderedPops) -> None:
+        store, registry, conditions = shared
+        self.store: StoreReads = store
+        self._store = self.store
+        self._topics, self._groups, self._offsets, _ = registry
+        self._check_points = check_points
+        self._table = check_points.table
         self._order = order
-        self._revival = revival
-        self._live = live
-        self._statistics = statistics
-        self._clock = clock
-        self._broker_name = broker_name
+        identity, self._live, self._clock, self._statistics = conditions
+        self._broker_name = identity.name
         self._pops = 0
-        self._locked: set[tuple[str, str, int]] = set()
+        self._locked: set[GroupQueue] = set()
 
-    def take(self, fields: PopMessage, topic: TopicConfig, wish: Wanted, first_queue: int = -1) -> Taken:
+    def read(self, fields: PopMessage, topic: TopicConfig, filter: Filter, first_queue: int = -1) -> PopBatch:
         """Everything that can be given now. `first_queue`: where to begin, -1: anywhere.
 
-        When the first thing to give has to be read from the disk, nothing is taken and `cold` is set.
+        When the first thing to give has to be read from the disk, nothing is batch and `cold` is set.
         """
         settings = self._live.current
         if fields.order:
@@ -117,146 +94,140 @@ class Taker:
         else:
             revive_queue = self._pops % 8
             self._pops += 1
-        taken = Taken(self._clock.now_ms(), revive_queue)
+        batch = PopBatch(self._clock.now_ms(), revive_queue)
         start = randrange(100) if first_queue < 0 else first_queue
-        retry = [] if fields.order else self._retry_topics(fields)
+        retry = [] if fields.order else self._retry_topics(fields.topic, fields.consumer_group)
         retry_first = bool(retry) and randrange(100) < settings.pop_retry_percent
         if retry_first:
-            self._take_topics(fields, retry, wish, taken, start)
+            self._read_topics(fields, retry, filter, batch, start)
         if fields.queue_id >= 0:
-            self._take_queue(fields, str(topic.topic_name), fields.queue_id, wish, taken)
+            self._read_queue(fields, str(topic.topic_name), fields.queue_id, filter, batch)
         else:
-            self._take_topics(fields, [topic], wish, taken, start)
+            self._read_topics(fields, [topic], filter, batch, start)
         if not retry_first:
-            self._take_topics(fields, retry, wish, taken, start)
-        return taken
+            self._read_topics(fields, retry, filter, batch, start)
+        return batch
 
-    async def take_cold(self, fields: PopMessage, wish: Wanted, taken: Taken) -> None:
-        """Read the queue in `taken.cold` in a thread, and take what is there."""
-        assert taken.cold is not None
-        topic, queue_id, offset = taken.cold
-        lane = (topic, fields.consumer_group, queue_id)
-        if lane in self._locked:
+    async def read_cold(self, fields: PopMessage, filter: Filter, batch: PopBatch) -> None:
+        """Read the queue in `batch.cold` in a thread, and take what is there."""
+        assert batch.cold is not None
+        topic, queue_id, offset = batch.cold
+        queue = (topic, fields.consumer_group, queue_id)
+        if queue in self._locked:
             return
-        self._locked.add(lane)
+        self._locked.add(queue)
         try:
             count, size = fields.max_msg_nums, self._live.current.cold_pull_bytes_max
             found = await self._store.get_cold(
-                topic, queue_id, offset, count, codes=wish.codes, records=wish.records, bytes_max=size
+                topic, queue_id, offset, count, codes=filter.codes, records=filter.records, bytes_max=size
             )
         finally:
-            self._locked.discard(lane)
-        self._give(fields, lane, offset, found, taken)
-        taken.rest += max(found.max_offset - found.next_offset, 0)
+            self._locked.discard(queue)
+        self._add(fields, queue, offset, found, batch)
+        batch.rest += max(found.max_offset - found.next_offset, 0)
 
     def position(self, group: str, topic: str, queue_id: int) -> int:
         """Where the group's next pop of a queue would begin, for one that only looks."""
         offset = self._offsets.query(group, topic, queue_id)
         if offset is None or offset < 0:
             offset = self._store.queue_min(topic, queue_id)
-        return max(offset, self._keeper.next_offset((topic, group, queue_id)))
+        return max(offset, self._table.next_offset((topic, group, queue_id)))
 
     def queues(self, fields_topic: TopicConfig, group: str, queue_id: int) -> list[tuple[str, int]]:
         """All queues that a pop of these looks into, those of retry topics last."""
         name = str(fields_topic.topic_name)
         ids: Iterable[int] = range(fields_topic.read_queue_nums) if queue_id < 0 else (queue_id,)
         found = [(name, each) for each in ids]
-        for v2 in (False, True):
-            retry = self._topics.find(pop_retry_topic(name, group, v2=v2))
-            if retry is not None:
-                found += [(str(retry.topic_name), each) for each in range(retry.read_queue_nums)]
+        for retry in self._retry_topics(name, group):
+            found += [(str(retry.topic_name), each) for each in range(retry.read_queue_nums)]
         return found
 
-    def _retry_topics(self, fields: PopMessage) -> list[TopicConfig]:
-        found = [
-            self._topics.find(pop_retry_topic(fields.topic, fields.consumer_group, v2=v2))
-            for v2 in (False, True)
-        ]
+    def _retry_topics(self, topic: str, group: str) -> list[TopicConfig]:
+        found = [self._topics.find(pop_retry_topic(topic, group, v2=v2)) for v2 in (False, True)]
         return [topic for topic in found if topic is not None]
 
-    def _take_topics(
-        self, fields: PopMessage, topics: Sequence[TopicConfig], wish: Wanted, taken: Taken, start: int
+    def _read_topics(
+        self, fields: PopMessage, topics: Sequence[TopicConfig], filter: Filter, batch: PopBatch, start: int
     ) -> None:
         for topic in topics:
             name, count = str(topic.topic_name), topic.read_queue_nums
             for at in range(count):
-                self._take_queue(fields, name, (start + at) % count, wish, taken)
-                if taken.cold is not None:
+                self._read_queue(fields, name, (start + at) % count, filter, batch)
+                if batch.cold is not None:
                     return
 
-    def _take_queue(self, fields: PopMessage, topic: str, queue_id: int, wish: Wanted, taken: Taken) -> None:
-        if taken.cold is not None:
+    def _read_queue(
+        self, fields: PopMessage, topic: str, queue_id: int, filter: Filter, batch: PopBatch
+    ) -> None:
+        if batch.cold is not None:
             return
         group = fields.consumer_group
-        lane = (topic, group, queue_id)
-        offset = self._begin(lane, fields.init_mode)
+        queue = (topic, group, queue_id)
+        offset = self._begin(queue, fields.init_mode)
         end = self._store.queue_max(topic, queue_id)
-        if offset > end and self._keeper.next_offset(lane) >= 0:
-            self._keeper.clear_lane(lane)  # what was popped was of a topic of this name before
-            offset = self._begin(lane, fields.init_mode)
+        if offset > end and self._table.next_offset(queue) >= 0:
+            self._table.clear_queue(queue)  # what was popped was of a topic of this name before
+            offset = self._begin(queue, fields.init_mode)
         if fields.order:
-            if self._order.blocks(lane, fields.attempt_id, fields.invisible_time):
+            if self._order.blocks(queue, fields.attempt_id, fields.invisible_time):
                 return  # what is blocked is not counted: the end of the block wakes whoever waits
-            offset = self._give_up(lane, offset)
+            config = self._groups.find(group)
+            if config is not None:
+                for exhausted in self._order.exhausted(queue, config.retry_max_times):
+                    self._check_points.move_to_dlq(topic, queue_id, exhausted, group)
+                    offset = self._order.moved_to_dlq(queue, exhausted)
         if offset == end:
             return
         settings = self._live.current
         if (
-            taken.count >= fields.max_msg_nums
-            or lane in self._locked
-            or self._keeper.ledger.out(topic, group, queue_id) >= settings.pop_out_max
+            batch.count >= fields.max_msg_nums
+            or queue in self._locked
+            or self._table.in_flight(topic, group, queue_id) >= settings.pop_out_max
         ):
-            taken.rest += max(end - offset, 0)
+            batch.rest += max(end - offset, 0)
             return
+        # Reads that find only what the filter drops go on, but not for ever: others wait for the loop.
         for _ in range(READS_MAX):
-            count = fields.max_msg_nums - taken.count
+            count = fields.max_msg_nums - batch.count
             found = self._store.get_now(
                 topic, queue_id, offset, count,
-                codes=wish.codes, records=wish.records, bytes_max=settings.pull_bytes_max,
+                codes=filter.codes, records=filter.records, bytes_max=settings.pull_bytes_max,
             )  # fmt: skip
             if found is None:
-                if taken.count:
-                    taken.rest += end - offset
+                # On the disk: what was found by now need not wait for it; with nothing yet, a thread reads.
+                if batch.count:
+                    batch.rest += end - offset
                 else:
-                    taken.cold = (topic, queue_id, offset)
+                    batch.cold = (topic, queue_id, offset)
                 return
             if found.status in _CORRECTED:
-                self._keeper.clear_lane(lane)
+                # The offset does not exist (any more): the group goes on at the nearest that does, and
+                # what it popped before holds it back no longer.
+                self._table.clear_queue(queue)
                 self._offsets.commit(group, topic, queue_id, found.next_offset)
                 offset = found.next_offset
                 continue
-            self._give(fields, lane, offset, found, taken)
+            self._add(fields, queue, offset, found, batch)
             offset = found.next_offset
             if found.count or offset >= found.max_offset:
                 break
         else:
-            taken.more = True
-        taken.rest += max(end - offset, 0)
+            batch.more = True
+        batch.rest += max(end - offset, 0)
 
-    def _give_up(self, lane: tuple[str, str, int], offset: int) -> int:
-        """Bury the messages of an ordered pop that failed too often; gives where the next one begins."""
-        topic, group, queue_id = lane
-        config = self._groups.find(group)
-        if config is None:
-            return offset
-        for tired in self._order.exhausted(lane, config.retry_max_times):
-            self._revival.bury(topic, queue_id, tired, group)
-            offset = self._order.give_up(lane, tired)
-        return offset
-
-    def _begin(self, lane: tuple[str, str, int], init_mode: int) -> int:
-        topic, group, queue_id = lane
+    def _begin(self, queue: GroupQueue, init_mode: int) -> int:
+        topic, group, queue_id = queue
         reset = self._offsets.take_reset(group, topic, queue_id)
         if reset is not None:
-            self._keeper.clear_lane(lane)
-            self._order.clear(lane)
+            self._table.clear_queue(queue)
+            self._order.clear(queue)
             self._offsets.commit(group, topic, queue_id, reset)
             return reset
         offset = self._offsets.query(group, topic, queue_id)
         if offset is None or offset < 0:
             offset = self._first_offset(topic, queue_id, init_mode)
             self._offsets.commit(group, topic, queue_id, offset)
-        return max(offset, self._keeper.next_offset(lane))
+        return max(offset, self._table.next_offset(queue))
 
     def _first_offset(self, topic: str, queue_id: int, init_mode: int) -> int:
         low = self._store.queue_min(topic, queue_id)
@@ -266,72 +237,58 @@ class Taker:
             return 0
         return max(self._store.queue_max(topic, queue_id) - 1, 0)
 
-    def _give(
-        self, fields: PopMessage, lane: tuple[str, str, int], start: int, found: Found, taken: Taken
-    ) -> None:
-        topic, group, queue_id = lane
+    def _add(self, fields: PopMessage, queue: GroupQueue, start: int, found: Found, batch: PopBatch) -> None:
+        topic, group, queue_id = queue
         offsets = _offsets(found, start)
         if fields.order:
             if offsets:
-                taken.counts += self._order.give(lane, fields, taken.pop_time, offsets)
+                batch.counts += self._order.popped(queue, fields, batch.pop_time, offsets)
                 self._offsets.commit(group, topic, queue_id, start)
             elif found.next_offset > start:
                 self._offsets.commit(group, topic, queue_id, found.next_offset)
         else:
-            key = Key(topic, group, queue_id, start, taken.pop_time)
-            if offsets and key in self._keeper.ledger:
+            key = Key(topic, group, queue_id, start, batch.pop_time)
+            if offsets and key in self._table:
                 return  # after a reset within the same millisecond
             if found.next_offset > start:
-                revive_queue = taken.revive_queue
-                self._keeper.add(
+                revive_queue = batch.revive_queue
+                self._check_points.add(
                     CheckPoint(key, fields.invisible_time, tuple(offsets), revive_queue, found.next_offset)
                 )
         self._offsets.pulled(group, topic, queue_id, found.next_offset)
         if not offsets:
             return
         mark = retry_mark(topic)
-        taken.count += len(offsets)
-        taken.starts.append(start_offset_text(mark, queue_id, start))
-        taken.offsets.append(message_offsets_text(mark, queue_id, offsets))
+        batch.count += len(offsets)
+        batch.starts.append(queue_text(mark, queue_id, start))
+        batch.offsets.append(message_offsets_text(mark, queue_id, offsets))
         if topic == fields.topic:
-            taken.parts += found.parts
+            batch.parts += found.parts
         else:
-            taken.parts += self._as_original(fields, found, start, taken, mark)
+            batch.parts += self._as_original(fields, found, start, batch, mark)
         self._statistics.got(group, topic, len(offsets), found.size_bytes)
 
     def _as_original(
-        self, fields: PopMessage, found: Found, start: int, taken: Taken, mark: str
+        self, fields: PopMessage, found: Found, start: int, batch: PopBatch, mark: str
     ) -> list[Body]:
         """Messages of a retry topic, as those of the topic that was asked for, with handles in them."""
         parts: list[Body] = []
         for part in found.parts:
             for message in decode_records(part):
                 handle = ReceiptHandle(
-                    start, taken.pop_time, fields.invisible_time, taken.revive_queue, mark,
+                    start, batch.pop_time, fields.invisible_time, batch.revive_queue, mark,
                     self._broker_name, message.queue_id, message.queue_offset,
                 )  # fmt: skip
                 properties = {**message.properties, POP_CHECK_POINT: handle.text}
-                parts.append(_encode(message, fields.topic, encode_properties(properties).encode()))
+                parts.append(
+                    copy_record(
+                        message,
+                        (fields.topic, message.queue_id, message.queue_offset),
+                        message.commit_log_offset,
+                        encode_properties(properties).encode(),
+                    )
+                )
         return parts
-
-
-def _encode(message: ReceivedMessage, topic: str, properties: bytes) -> bytes:
-    return encode_record(
-        topic=topic,
-        queue_id=message.queue_id,
-        queue_offset=message.queue_offset,
-        physical_offset=message.commit_log_offset,
-        body=message.stored_body,
-        properties=properties,
-        born_timestamp=message.born_timestamp,
-        born_host=encode_host(message.born_host),
-        store_timestamp=message.store_timestamp,
-        store_host=encode_host(message.store_host),
-        flag=message.flag,
-        sys_flag=message.sys_flag,
-        reconsume_times=message.reconsume_times,
-        prepared_transaction_offset=message.prepared_transaction_offset,
-    )
 
 
 def _offsets(found: Found, start: int) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""Messages whose time is over: stored again for their group, or given up.
+"""Revival of popped messages that were not acknowledged in time: stored again, or as dead letters.
 
 They go to the group's pop retry topic with one more attempt to their name, and beyond the group's maximum to
 its dead-letter topic, as failed messages that a consumer hands back do. Source: PopReviveService.java, which
@@ -12,25 +12,21 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from mqframe.broker.inlet import Inlet
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.send_back import ensure_dead_letter_topic
-from mqframe.broker.statistics import DEAD, Statistics
-from mqframe.core import properties as p
-from mqframe.core.bodies import SubscriptionGroupConfig
+from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.sending.send_back import ensure_dead_letter_topic
+from mqframe.broker.tables.shared import Shared
+from mqframe.broker.tables.statistics import DEAD
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
-from mqframe.core.group_table import GroupTable
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.pop_check_point import CheckPoint, Key
-from mqframe.core.pop_handle import FIRST_POP_TIME, normal_topic, pop_retry_topic
-from mqframe.core.record import RecordError, decode_record
-from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import RETRY_PREFIX
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.popping.check_point import CheckPoint, Key
+from mqframe.core.popping.receipt_handle import FIRST_POP_TIME, normal_topic, pop_retry_topic
+from mqframe.core.storage.record import RecordError, decode_record
 from mqframe.log import get_logger
 from mqframe.store.incoming import GetStatus
-from mqframe.store.message_store import MessageStore
 
 log = get_logger("broker")
 
@@ -38,40 +34,29 @@ TURN_CHECK_POINTS: Final = 64
 """Check points brought back before others get their turn of the loop."""
 
 
-class PopRevival:
+Revived = Callable[[CheckPoint, list[int]], object]
+"""Called with a check point and the messages of it that are stored again; the others are tried later."""
+
+
+class ReviveService:
     """Brings messages back, one check point after the other.
 
     `save_topics`: saves new topics before messages go there; otherwise a broker that is killed would not know
-    afterwards where to look. `done`: told of each check point which messages are stored again; those that
-    are not are to be tried again later.
+    afterwards where to look.
     """
 
-    def __init__(
-        self,
-        store: MessageStore,
-        inlet: Inlet,
-        topics: TopicTable,
-        groups: GroupTable,
-        offsets: OffsetTable,
-        live: LiveSettings,
-        statistics: Statistics,
-        save_topics: Callable[[], None],
-    ) -> None:
-        self._store = store
-        self._inlet = inlet
-        self._topics = topics
-        self._groups = groups
-        self._offsets = offsets
-        self._live = live
-        self._statistics = statistics
+    def __init__(self, shared: Shared, writer: InternalWriter, save_topics: Callable[[], None]) -> None:
+        self._store, registry, conditions = shared
+        self._writer = writer
+        self._topics, self._groups, self._offsets, _ = registry
+        _, self._live, _, self._statistics = conditions
         self._save_topics = save_topics
-        self._waiting: deque[CheckPoint] = deque()
+        self._waiting: deque[tuple[CheckPoint, Revived]] = deque()
         self._task: asyncio.Task[None] | None = None
-        self.done: Callable[[CheckPoint, list[int]], object] = _nobody
 
-    def take(self, points: list[CheckPoint]) -> None:
-        """Bring back what is out of these."""
-        self._waiting.extend(points)
+    def take(self, points: list[CheckPoint], done: Revived) -> None:
+        """Bring back what is in flight of these, and call `done` for each."""
+        self._waiting.extend((point, done) for point in points)
         if self._waiting and self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -92,25 +77,25 @@ class PopRevival:
         served = 0
         try:
             while self._waiting:
-                point = self._waiting.popleft()
+                point, done = self._waiting.popleft()
                 try:
-                    await self._revive(point)
+                    await self._revive(point, done)
                 except Exception:  # one pop's error must not keep the others' messages hidden
                     log.exception("messages could not be brought back", key=tuple(point.key))
-                    self.done(point, [])
+                    done(point, [])
                 served += 1
                 if served % TURN_CHECK_POINTS == 0:
                     await asyncio.sleep(0)
         finally:
             self._task = None
 
-    async def _revive(self, point: CheckPoint) -> None:
+    async def _revive(self, point: CheckPoint, done: Revived) -> None:
         offsets = list(point.begin_revival())
         key = point.key
         group = self._groups.find(key.group)
         if group is None or normal_topic(key.topic, key.group) not in self._topics:
             log.warning("nobody is left to bring messages back for", key=tuple(key))
-            self.done(point, offsets)
+            done(point, offsets)
             return
         end = 0
         stored: list[int] = []
@@ -122,13 +107,13 @@ class PopRevival:
                 stored.append(offset)
         except (Refusal, RecordError) as problem:
             log.warning("messages could not be brought back", key=tuple(key), problem=str(problem))
-        self._store.when_confirmed(end, lambda durable: self.done(point, stored if durable else []))
+        self._store.when_confirmed(end, lambda durable: done(point, stored if durable else []))
 
-    def bury(self, topic: str, queue_id: int, offset: int, group: str) -> None:
+    def move_to_dlq(self, topic: str, queue_id: int, offset: int, group: str) -> None:
         """Store one message as a dead letter. Raises `Refusal` when the store takes nothing."""
         found = self._store.get(topic, queue_id, offset, 1)
         if found.status is GetStatus.FOUND:
-            self._bury(topic, group, decode_record(bytes(found.parts[0])))
+            self._move_to_dlq(topic, group, decode_record(bytes(found.parts[0])))
 
     async def _message(self, key: Key, offset: int) -> ReceivedMessage | None:
         found = self._store.get_now(key.topic, key.queue_id, offset, 1)
@@ -147,13 +132,13 @@ class PopRevival:
         return decode_record(bytes(found.parts[0]))
 
     def _give_back(self, key: Key, group: SubscriptionGroupConfig, message: ReceivedMessage) -> int:
-        """Store one message for another try, or as a dead letter; gives the log offset behind it."""
+        """Store one message for another try, or as a dead letter; returns the log offset behind it."""
         if message.reconsume_times >= group.retry_max_times:
-            return self._bury(key.topic, key.group, message)
+            return self._move_to_dlq(key.topic, key.group, message)
         first = {FIRST_POP_TIME: str(key.pop_time)}
         return self._store_again(self._retry_topic(key.topic, key.group), message, first)
 
-    def _bury(self, topic: str, group: str, message: ReceivedMessage) -> int:
+    def _move_to_dlq(self, topic: str, group: str, message: ReceivedMessage) -> int:
         # What names the first copy, for operators who send dead letters back.
         origin = {
             p.RETRY_TOPIC: normal_topic(topic, group),
@@ -170,8 +155,8 @@ class PopRevival:
         return str(dead_letters.topic_name)
 
     def _store_again(self, topic: str, message: ReceivedMessage, more: dict[str, str]) -> int:
-        """Store one message in queue 0 of `topic`; gives the log offset behind it."""
-        stored = self._inlet.put(
+        """Store one message in queue 0 of `topic`; returns the log offset behind it."""
+        stored = self._writer.put(
             topic,
             0,
             message.stored_body,
@@ -193,7 +178,3 @@ class PopRevival:
             if self._offsets.query(group, topic, 0) is None:
                 self._offsets.commit(group, topic, 0, 0)
         return topic
-
-
-def _nobody(point: CheckPoint, offsets: list[int]) -> None:
-    """Stands in until the keeper is there."""

@@ -1,8 +1,8 @@
-"""The journal of pops: topic rmq_sys_REVIVE_LOG_<cluster>, in the reference's form.
+"""The revive log: topic rmq_sys_REVIVE_LOG_<cluster>, in the form of Apache RocketMQ.
 
-A check point that stays out is written here, and so is what becomes of its messages, so that a broker that
-starts again knows what it had given away. The reference lets its timer deliver these records when they are
-due; here they are written at once and read only after a start, so nothing comes early or late. What memory
+A check point that stays in flight is written here, and so is what becomes of its messages, so that a broker
+that starts again knows what it had given away. There the timer delivers these records when they are due;
+here they are written at once and read only after a start, so nothing comes early or late. What memory
 has no room for goes the reference's way, and so whatever appears in the topic is read and heeded, be it from
 a store that another broker kept.
 
@@ -21,20 +21,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from mqframe.broker.inlet import Inlet
-from mqframe.core import properties as p
-from mqframe.core.clock import Clock
+from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.tables.shared import Shared
 from mqframe.core.errors import BodyError, GiveUpError, Refusal
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.pop_bodies import AckBody, CheckPointBody
-from mqframe.core.pop_check_point import CheckPoint, Kept, key_of
-from mqframe.core.pop_ledger import PopLedger
-from mqframe.core.record import RecordError, decode_records
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.popping.bodies import AckBody, CheckPointBody
+from mqframe.core.popping.check_point import CheckPoint, Kept, key_of
+from mqframe.core.popping.check_point_table import CheckPointTable
+from mqframe.core.storage.record import RecordError, decode_records
+from mqframe.core.storage.stored import Stored
+from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.log import get_logger
-from mqframe.store.incoming import GetStatus, Stored
-from mqframe.store.message_store import MessageStore
+from mqframe.store.incoming import GetStatus
 
 log = get_logger("broker")
 
@@ -50,26 +49,17 @@ FOREIGN_GRACE_MS: Final = 3_000
 _READ_MESSAGES: Final = 256
 
 
-class PopJournal:
-    """Writes and reads the journal of one broker; `ledger` is brought up to date by what is read."""
+class ReviveLog:
+    """Writes and reads the revive log of one broker; `table` is brought up to date by what is read."""
 
-    def __init__(
-        self,
-        store: MessageStore,
-        inlet: Inlet,
-        offsets: OffsetTable,
-        ledger: PopLedger,
-        clock: Clock,
-        cluster: str,
-        broker_name: str,
-    ) -> None:
-        self.topic = f"rmq_sys_REVIVE_LOG_{cluster}"
-        self._store = store
-        self._inlet = inlet
-        self._offsets = offsets
-        self._ledger = ledger
-        self._clock = clock
-        self._broker_name = broker_name
+    def __init__(self, shared: Shared, writer: InternalWriter, table: CheckPointTable) -> None:
+        self._store, registry, conditions = shared
+        self.topic = f"rmq_sys_REVIVE_LOG_{conditions.identity.cluster}"
+        self.table = table
+        self._writer = writer
+        self._offsets = registry.offsets
+        self._clock = conditions.clock
+        self._broker_name = conditions.identity.name
         self._read_to = [0] * QUEUES
         # Check points by the place of their newest record; those that are gone are dropped from the left.
         self._needed: list[deque[tuple[int, CheckPoint]]] = [deque() for _ in range(QUEUES)]
@@ -77,21 +67,21 @@ class PopJournal:
         self._unconfirmed: list[deque[int]] = [deque() for _ in range(QUEUES)]
 
     def load(self) -> None:
-        """Read everything that may still be needed. What is due already is in the ledger at once."""
+        """Read everything that may still be needed. What is due already is in the table at once."""
         for queue_id in range(QUEUES):
             last = self._offsets.query(REVIVE_GROUP, self.topic, queue_id)
             self._read_to[queue_id] = 0 if last is None else max(last + 1, 0)
             self._read(queue_id, self._store.queue_max(self.topic, queue_id), grace_ms=0)
-        if len(self._ledger):
-            log.info("messages that were popped before are still out", check_points=len(self._ledger))
+        if len(self.table):
+            log.info("messages that were popped before are still in flight", check_points=len(self.table))
 
     def arrived(self, queue_id: int, end: int) -> None:
-        """The journal's queue ends at `end` now: read what this broker did not write itself."""
+        """The revive log's queue ends at `end` now: read what this broker did not write itself."""
         if 0 <= queue_id < QUEUES and end > self._read_to[queue_id]:
             self._read(queue_id, end, grace_ms=FOREIGN_GRACE_MS)
 
     def write(self, point: CheckPoint, then: Callable[[bool], object]) -> None:
-        """Write a check point down; `then` is told, now or later, whether it is durable.
+        """Write a check point down; `then` is called, now or later, with whether it is durable.
 
         Raises `Refusal` when the store takes nothing.
         """
@@ -135,7 +125,7 @@ class PopJournal:
         self._put_acknowledgement(point, point.take_unwritten(), timed=True)
 
     def write_acknowledgements(self, point: CheckPoint) -> None:
-        """Write down which messages of a check point in the journal are done since the last time.
+        """Write down which messages of a check point in the revive log are done since the last time.
 
         Raises `Refusal` when the store takes nothing.
         """
@@ -152,27 +142,34 @@ class PopJournal:
         def confirmed(durable: bool) -> None:
             if not durable:
                 point.written = before
-            self._ledger.written(point)
+            self.table.written(point)
 
         self._store.when_confirmed(stored.end_offset, confirmed)
 
     def commit(self) -> None:
-        """Move the journal's own offsets past what nobody needs; write again what holds them back.
+        """Move the revive log's own offsets past what nobody needs; write again what holds them back.
 
         Raises `Refusal` when the store takes nothing.
         """
         for queue_id in range(QUEUES):
             needed = self._needed[queue_id]
-            # A check point that is being written is needed once it is durable.
+            # A check point that is being written is needed once it is durable: the offset may not pass it
+            # before, for after a crash its record might be read by nobody, though it got to the disk.
             end, unconfirmed = self._read_to[queue_id], self._unconfirmed[queue_id]
             if unconfirmed:
                 end = min(end, unconfirmed[0])
-            while needed and (needed[0][1].gone or needed[0][1].journal_offset != needed[0][0]):
+            # Records of check points that are done, or were written anew further behind, are needed no more.
+            while needed and (needed[0][1].gone or needed[0][1].revive_offset != needed[0][0]):
                 needed.popleft()
+            # One check point that stays open for hours would hold the offset back, and the next start would
+            # read all that was written since. It is cheaper to write the few that are open once more. Twice
+            # as many records as are needed may lie between, or the copies themselves would soon be too far
+            # behind, and be copied again and again.
             if needed and end - needed[0][0] > BEHIND_MAX:
                 needed = deque(each for each in needed if not each[1].gone)
                 self._needed[queue_id] = needed
                 self._write_again(needed, end - BEHIND_MAX - 2 * len(needed))
+            # The stored offset names the last record that is done with, as RocketMQ's readers of it expect.
             last = (needed[0][0] if needed else end) - 1
             if last >= 0 and self._offsets.query(REVIVE_GROUP, self.topic, queue_id) != last:
                 self._offsets.commit(REVIVE_GROUP, self.topic, queue_id, last)
@@ -180,14 +177,14 @@ class PopJournal:
     def _write_again(self, needed: deque[tuple[int, CheckPoint]], before: int) -> None:
         for _ in range(len(needed)):
             offset, point = needed[0]
-            if offset >= before or point.kept is not Kept.JOURNAL:
+            if offset >= before or point.kept is not Kept.LOGGED:
                 return
             self.write(point, partial(self._written_again, point))
-            if point.journal_offset != offset:
+            if point.revive_offset != offset:
                 needed.popleft()
 
     def _written_again(self, point: CheckPoint, durable: bool) -> None:
-        self._ledger.written(point)
+        self.table.written(point)
 
     def _put_acknowledgement(self, point: CheckPoint, offsets: list[int], *, timed: bool = False) -> Stored:
         tag = BATCH_ACK if len(offsets) > 1 else ACK
@@ -213,7 +210,7 @@ class PopJournal:
             p.UNIQUE_KEY: f"{name}@{tag}" if tag == BATCH_ACK else f"{name}@{self._broker_name}@{tag}",
         }
         born = self._clock.now_ms()
-        stored = self._inlet.put(
+        stored = self._writer.put(
             self.topic, queue_id, body, properties, born_timestamp=born, heed_delay=timed
         )
         # Own records need not be read; a foreign one in between shows as a gap, and then all are.
@@ -228,7 +225,7 @@ class PopJournal:
         await over
 
     def when_read(self, then: Callable[[bool], object]) -> None:
-        """Call `then`, now or later, once all that is stored by now is durable and, of the journal, read.
+        """Call `then`, now or later, once all that is stored by now is durable and, of the revive log, read.
 
         It gets False when the store's patience was over before.
         """
@@ -250,7 +247,7 @@ class PopJournal:
                         for message in decode_records(part):
                             self._take(message, queue_id, grace_ms)
                 except RecordError as problem:
-                    log.error("pop journal cannot be read", queue=queue_id, at=at, problem=str(problem))
+                    log.error("revive log cannot be read", queue=queue_id, at=at, problem=str(problem))
             if found.next_offset <= at:
                 break
             at = found.next_offset
@@ -266,7 +263,7 @@ class PopJournal:
                 self._take_acknowledgement(decode(message.body, AckBody))
         except (BodyError, GiveUpError) as problem:
             log.error(
-                "a record of the pop journal is not one",
+                "a record of the revive log is not one",
                 queue=queue_id,
                 offset=message.queue_offset,
                 problem=str(problem),
@@ -276,22 +273,22 @@ class PopJournal:
         point = CheckPoint.restored(body, queue_id, offset)
         if point is None:
             return
-        known = self._ledger.find(point.key)
+        known = self.table.find(point.key)
         if known is None:
             point.revive_at += grace_ms
-            self._ledger.restore(point)
-            known = self._ledger.find(point.key)
-        elif known.journal_offset < offset:
-            self._ledger.restore(point)
+            self.table.restore(point)
+            known = self.table.find(point.key)
+        elif known.revive_offset < offset:
+            self.table.restore(point)
         if known is not None:
-            self._needed[queue_id].append((known.journal_offset, known))
+            self._needed[queue_id].append((known.revive_offset, known))
 
     def _take_acknowledgement(self, body: AckBody) -> None:
         key = key_of(body)
-        point = None if key is None else self._ledger.find(key)
+        point = None if key is None else self.table.find(key)
         if point is None:
             return  # all of it was done before
         offsets = body.offsets or [body.offset]
-        self._ledger.finish(point, offsets)
+        self.table.finish(point, offsets)
         point.take_unwritten()
-        self._ledger.written(point)
+        self.table.written(point)

@@ -1,4 +1,4 @@
-"""The way in for messages that the broker itself makes or moves on.
+"""Writes of the broker itself: messages that it makes or moves on.
 
 Failed ones that come back, due delayed ones, committed ones: all are stored through here, so that a delay
 that they carry is heeded wherever they come from (source: HookUtils.java, EscapeBridge.java).
@@ -6,28 +6,26 @@ that they carry is heeded wherever they come from (source: HookUtils.java, Escap
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from mqframe.broker.identity import Identity
-from mqframe.core import properties as p
-from mqframe.core.delay_rules import DelayRules
-from mqframe.core.frame import Body
-from mqframe.store.incoming import Incoming, Stored, StoredBatch
+from mqframe.broker.tables.identity import Identity
+from mqframe.core.delay.rules import DelayRules
+from mqframe.core.errors import MessageError, StoreUnavailable
+from mqframe.core.messages import properties as p
+from mqframe.core.requests.failures import refused
+from mqframe.core.storage.stored import Stored, StoredBatch
+from mqframe.core.wire.frame import Body
+from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 
 
-class Inlet:
-    """Stores messages outside of a send. `stored`: told after each, so that queues and index follow soon."""
+class InternalWriter:
+    """Stores messages outside of a send; queues and index follow in the next turn of the loop."""
 
-    __slots__ = ("_delays", "_identity", "_store", "_stored")
+    __slots__ = ("_delays", "_identity", "_store")
 
-    def __init__(
-        self, store: MessageStore, delays: DelayRules, identity: Identity, stored: Callable[[], None]
-    ) -> None:
+    def __init__(self, store: MessageStore, delays: DelayRules, identity: Identity) -> None:
         self._store = store
         self._delays = delays
         self._identity = identity
-        self._stored = stored
 
     def put(
         self,
@@ -53,24 +51,30 @@ class Inlet:
         delayed, 14 when the store takes nothing.
         """
         if heed_delay:
+            # For all that the broker moves on: the delay of a failed or a committed message begins here. What
+            # waited already must not wait again, though its properties still name the delay.
             topic, queue_id = self._delays.place(topic, queue_id, properties)
         host = self._identity.store_host
-        stored = self._store.put(
-            Incoming(
-                topic,
-                queue_id,
-                body,
-                p.encode_properties(properties),
-                born_timestamp,
-                host if born_host is None else born_host,
-                host,
-                flag,
-                sys_flag,
-                reconsume_times,
-                prepared_transaction_offset,
+        try:
+            stored = self._store.put(
+                Incoming(
+                    topic,
+                    queue_id,
+                    body,
+                    p.encode_properties(properties),
+                    born_timestamp,
+                    host if born_host is None else born_host,
+                    host,
+                    flag,
+                    sys_flag,
+                    reconsume_times,
+                    prepared_transaction_offset,
+                )
             )
-        )
-        self._stored()
+        except (MessageError, StoreUnavailable) as problem:
+            raise refused(problem) from None
+        # Behind a write of a task or a timer no request's turn ends that would dispatch it.
+        self._store.dispatch_soon()
         return stored
 
     def put_batch(
@@ -85,7 +89,7 @@ class Inlet:
         sys_flag: int,
         prepared_transaction_offset: int,
     ) -> StoredBatch:
-        """Store the messages of `batch` (mqframe.core.batch) in one queue, one behind the other.
+        """Store the messages of `batch` (mqframe.core.messages.batch) in one queue, one behind the other.
 
         `added_properties`, in text form, go behind those of each message. Raises as `put`, and `BodyError`
         for a malformed batch; nothing is stored then.
@@ -101,6 +105,16 @@ class Inlet:
             sys_flag=sys_flag,
             prepared_transaction_offset=prepared_transaction_offset,
         )
-        stored = self._store.put_batch(head, memoryview(batch), added_properties)
-        self._stored()
+        try:
+            stored = self._store.put_batch(head, memoryview(batch), added_properties)
+        except (MessageError, StoreUnavailable) as problem:
+            raise refused(problem) from None
+        self._store.dispatch_soon()
         return stored
+
+    def make_room(self, size: int) -> None:
+        """See that what is stored next, up to `size` bytes, lies in one file of the log. Raises as `put`."""
+        try:
+            self._store.make_room(size)
+        except (MessageError, StoreUnavailable) as problem:
+            raise refused(problem) from None

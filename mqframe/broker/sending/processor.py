@@ -1,34 +1,35 @@
-"""Sends: 10, 310, 320 and 21320 (wire.md §3.1, §8; source: SendMessageProcessor.java).
+"""Sends of producers: single messages, batches, half batches (wire.md §3.1, §8).
+
+Source: SendMessageProcessor.java.
 
 The way of an ordinary message is kept short: its properties are looked at for a few words, not split. A
-message in which one of these words occurs takes the long way through the rules of `send_rules`.
+message in which one of these words occurs takes the long way through the rules of services.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import randrange
 from typing import Final
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part
-from mqframe.broker.send_rules import Draft, Rule
-from mqframe.broker.send_targets import SendFields, SendTarget, SendTargets
-from mqframe.broker.statistics import Statistics
-from mqframe.core import properties as p
-from mqframe.core.clock import Clock
+from mqframe.broker.sending.rules import SendRules
+from mqframe.broker.sending.targets import SendTarget, SendTargets
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import BodyError, Refusal
-from mqframe.core.half_batch import check_half_batch
-from mqframe.core.host import encode_host
-from mqframe.core.ids import UniqueIds
-from mqframe.core.record import BLANK_BYTES
-from mqframe.core.requests.fields import decode_fields
+from mqframe.core.delay.options import names_delay
+from mqframe.core.errors import BodyError, MessageError, Refusal, StoreUnavailable
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.ids import UniqueIds
+from mqframe.core.requests.failures import refused
 from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.store.incoming import Incoming, Stored, StoredBatch
-from mqframe.store.message_store import MessageStore
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.record import BLANK_BYTES
+from mqframe.core.storage.stored import Stored, StoredBatch
+from mqframe.core.transactions.half_batch import check_half_batch
+from mqframe.hooks.interfaces import PendingRecord, StoredAt
+from mqframe.hooks.interfaces.send_rule import SendFields
+from mqframe.store.incoming import Incoming
 
 _KEY: Final = f"{p.UNIQUE_KEY}{p.NAME_END}"
 _KEY_INSIDE: Final = p.PAIR_END + _KEY
@@ -36,69 +37,35 @@ _NO_WAIT: Final = f"{p.WAIT}{p.NAME_END}false"
 _CLUSTER: Final = f"{p.CLUSTER}{p.NAME_END}"
 
 
-class SendProcessor(Part):
-    """Stores what producers send and says where it lies.
+class SendProcessor(Processor):
+    """Stores messages of producers and answers with their offsets and ids.
 
-    `rules`: applied to messages that are not ordinary; `waits_for_disk`: whether answers wait until the store
-    has confirmed the message.
+    `rules`: applied to messages that are not ordinary.
     """
 
-    def __init__(
-        self,
-        store: MessageStore,
-        targets: SendTargets,
-        identity: Identity,
-        live: LiveSettings,
-        clock: Clock,
-        statistics: Statistics,
-        unique_ids: UniqueIds,
-        rules: Sequence[Rule],
-        waits_for_disk: bool,
-    ) -> None:
-        self._store = store
+    def __init__(self, shared: Shared, targets: SendTargets, unique_ids: UniqueIds, rules: SendRules) -> None:
+        super().__init__(shared)
+        self._messages = shared.store
         self._targets = targets
-        self._identity = identity
-        self._live = live
-        self._clock = clock
-        self._statistics = statistics
         self._unique_ids = unique_ids
-        self._rules = tuple(rules)
-        self._waits_for_disk = waits_for_disk
-        settings = live.current
+        self._rules = rules
+        self._words = rules.words
+        self._waits_for_disk = self._store.settings.flush == "SYNC_FLUSH"
+        settings = self._live.current
         self._region = settings.region
         self._trace_on = str(settings.trace_on).lower()
-        self._own = {
-            p.MSG_REGION: self._region,
-            p.TRACE_ON: self._trace_on,
-            p.CLUSTER: settings.cluster,
-        }
+        self._marks = {p.MSG_REGION: self._region, p.TRACE_ON: self._trace_on}
+        self._own = {**self._marks, p.CLUSTER: settings.cluster}
         self._suffix = p.encode_properties(self._own)
         self._suffix_bytes = self._suffix.encode()
 
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {
-            10: self._send_first_form,
-            310: self._send_short_form,
-            320: self._send_batch_form,
-            SendHalfBatch.CODE: self._send_half_batch_form,
-        }
-
-    def _send_first_form(self, call: Call) -> Reply | None:
-        return self._send(call, decode_fields(call.frame.ext, SendMessage))
-
-    def _send_short_form(self, call: Call) -> Reply | None:
-        return self._send(call, decode_fields(call.frame.ext, SendMessageV2))
-
-    def _send_batch_form(self, call: Call) -> Reply | None:
-        return self._send(call, decode_fields(call.frame.ext, SendBatchMessage))
-
-    def _send_half_batch_form(self, call: Call) -> Reply | None:
-        fields = decode_fields(call.frame.ext, SendHalfBatch)
+    @serves(SendHalfBatch)
+    def send_half_batch(self, fields: SendHalfBatch, call: Call) -> Reply | None:
         fields.batch = True
-        return self._send(call, fields)
+        return self.send(fields, call)
 
-    def _send(self, call: Call, fields: SendFields) -> Reply | None:
+    @serves(SendMessage, SendMessageV2, SendBatchMessage)
+    def send(self, fields: SendFields, call: Call) -> Reply | None:
         late = self._clock.monotonic() - call.received
         if late * 1000 > self._live.current.send_wait_ms:
             raise Refusal(
@@ -115,26 +82,37 @@ class SendProcessor(Part):
             if fields.batch:
                 return self._store_batch(call, fields, target, queue_id)
             return self._store_one(call, fields, target, queue_id)
-        except Refusal as refusal:
-            return self._refused(refusal.code, refusal.remark)
+        except (Refusal, MessageError, StoreUnavailable) as problem:
+            refusal = refused(problem)
+            return Reply(refusal.code, ext=self._marks.copy(), remark=refusal.remark)
 
+    # Most messages concern no rule, and their properties are stored as the text that came: to take them
+    # apart would cost more than these searches. Whatever might concern one, be it by a word in a value
+    # only, or lacks the unique key, or brings what the broker itself sets, goes the long way.
     def _store_one(self, call: Call, fields: SendFields, target: SendTarget, queue_id: int) -> Reply | None:
         text = fields.properties or ""
-        topic = fields.topic
+        topic, meter = fields.topic, target.meter
+        record: PendingRecord | None
         if (
             target.is_retry
-            or "DEL" in text  # DELAY, TIMER_DELAY_…, TIMER_DELIVER_MS, TIMER_DEL_UNIQKEY
+            or ("DEL" in text and names_delay(text))
             or p.TRANSACTION_PREPARED in text
             or p.POP_CHECK_POINT in text
             or p.MSG_REGION in text
             or _CLUSTER in text
             or not (_KEY_INSIDE in text or text.startswith(_KEY))
+            or (self._words and any(word in text for word in self._words))
         ):
-            draft = self._draft(fields, target, queue_id, text)
-            target, topic, stored_in, sys_flag = draft.target, draft.topic, draft.queue_id, draft.sys_flag
-            text, more = p.encode_properties(draft.properties), draft.answer
+            record = self._pending(call, fields, target, queue_id, text)
+            earlier = self._rules.before(record, is_retry=target.is_retry)
+            text = p.encode_properties(record.properties)
+            if earlier is not None:
+                return self._answer_earlier(call, record, earlier, text)
+            topic, stored_in, sys_flag = record.topic, record.queue_id, record.sys_flag
+            if record.counted_as != fields.topic:
+                meter = self._statistics.topic(record.counted_as)
         else:
-            stored_in, sys_flag, more = queue_id, fields.sys_flag | target.sys_flag, None
+            record, stored_in, sys_flag = None, queue_id, fields.sys_flag | target.sys_flag
             if text[-1] != p.PAIR_END:
                 text += p.PAIR_END
             text += self._suffix
@@ -150,8 +128,7 @@ class SendProcessor(Part):
             sys_flag,
             fields.reconsume_times or 0,
         )
-        stored = self._store.put(incoming)
-        meter = target.meter
+        stored = self._messages.put(incoming)
         meter.total += 1
         meter.times += 1
         meter.size.total += stored.size
@@ -164,23 +141,25 @@ class SendProcessor(Part):
             p.MSG_REGION: self._region,
             p.TRACE_ON: self._trace_on,
         }
-        if more:
-            ext.update(more)
+        if record is not None:
+            self._rules.after(record, StoredAt(queue_id, stored))
+            ext.update(record.answer)
         if self._waits_for_disk and _NO_WAIT not in text:
             self._answer_when_confirmed(call, stored, ext)
             return None
         return Reply(ext=ext)
 
-    def _draft(self, fields: SendFields, target: SendTarget, queue_id: int, text: str) -> Draft:
+    def _pending(
+        self, call: Call, fields: SendFields, target: SendTarget, queue_id: int, text: str
+    ) -> PendingRecord:
         pairs = p.decode_properties(text)
         pairs.pop(p.POP_CHECK_POINT, None)
         if p.UNIQUE_KEY not in pairs:
             pairs[p.UNIQUE_KEY] = self._unique_ids.next()
         pairs.update(self._own)
-        draft = Draft(fields, target, queue_id, pairs)
-        for rule in self._rules:
-            rule(draft)
-        return draft
+        record = PendingRecord(fields, call.frame.body, queue_id, pairs)
+        record.sys_flag |= target.sys_flag
+        return record
 
     def _store_batch(self, call: Call, fields: SendFields, target: SendTarget, queue_id: int) -> Reply | None:
         topic = fields.topic
@@ -197,6 +176,14 @@ class SendProcessor(Part):
         text = fields.properties or ""
         if text and text[-1] != p.PAIR_END:
             text += p.PAIR_END
+        body, record = call.frame.body, None
+        # Taken apart only where a rule may want it: other batches are stored as they came.
+        if self._rules.want_batch(text, call.frame.body):
+            record = PendingRecord(fields, body, queue_id, p.decode_properties(text), is_batch=True)
+            earlier = self._rules.before(record)
+            if earlier is not None:
+                return self._answer_earlier(call, record, earlier, text)
+            body = record.body
         head = Incoming(
             topic,
             queue_id,
@@ -210,9 +197,7 @@ class SendProcessor(Part):
             fields.reconsume_times or 0,
         )
         try:
-            stored = self._store.put_batch(
-                head, memoryview(call.frame.body), text.encode() + self._suffix_bytes
-            )
+            stored = self._messages.put_batch(head, memoryview(body), text.encode() + self._suffix_bytes)
         except BodyError as problem:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, str(problem)) from None
         count = len(stored.offsets)
@@ -220,16 +205,37 @@ class SendProcessor(Part):
         target.meter.times += 1
         target.meter.size.total += stored.end_offset - stored.offsets[0]
         self._statistics.put.total += count
+        ext = self._fields(StoredAt(queue_id, stored), self._identity.offset_ids(stored.offsets), text)
+        if record is not None:
+            self._rules.after(record, StoredAt(queue_id, stored))
+            ext.update(record.answer)
+        return self._answer(call, stored, ext, text)
+
+    def _fields(self, result: StoredAt, message_ids: str, text: str) -> dict[str, str]:
         ext = {
-            "msgId": self._identity.offset_ids(stored.offsets),
-            "queueId": str(queue_id),
-            "queueOffset": str(stored.queue_offset),
+            "msgId": message_ids,
+            "queueId": str(result.queue_id),
+            "queueOffset": str(result.stored.queue_offset),
             p.MSG_REGION: self._region,
             p.TRACE_ON: self._trace_on,
         }
         unique_key = p.find_property(text, p.UNIQUE_KEY)
         if unique_key:
             ext["transactionId"] = unique_key
+        return ext
+
+    def _answer_earlier(self, call: Call, record: PendingRecord, result: StoredAt, text: str) -> Reply | None:
+        """Answer a send with what was stored before, as durably as if it were stored now."""
+        stored = result.stored
+        if isinstance(stored, StoredBatch):
+            message_ids = self._identity.offset_ids(stored.offsets)
+        else:
+            message_ids = self._identity.offset_id(stored.commit_log_offset)
+        return self._answer(call, stored, self._fields(result, message_ids, text) | record.answer, text)
+
+    def _answer(
+        self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str], text: str
+    ) -> Reply | None:
         if self._waits_for_disk and _NO_WAIT not in text:
             self._answer_when_confirmed(call, stored, ext)
             return None
@@ -239,10 +245,7 @@ class SendProcessor(Part):
         def answer(ok: bool) -> None:
             call.reply(Reply(ResponseCode.SUCCESS if ok else ResponseCode.FLUSH_DISK_TIMEOUT, ext=ext))
 
-        self._store.when_confirmed(stored.end_offset, answer)
-
-    def _refused(self, code: int, remark: str) -> Reply:
-        return Reply(code, ext={p.MSG_REGION: self._region, p.TRACE_ON: self._trace_on}, remark=remark)
+        self._messages.when_confirmed(stored.end_offset, answer)
 
 
 def _unique_key(text: str) -> str:

@@ -1,27 +1,27 @@
-"""Stores messages that have waited where they belong (messageTimeUp, TimerMessageStore.convert)."""
+"""Redelivery of delayed messages into their own queues (messageTimeUp, TimerMessageStore.convert)."""
 
 from __future__ import annotations
 
-from mqframe.broker.inlet import Inlet
+from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.core.codes import ResponseCode
-from mqframe.core.delay_schedule import real_place
+from mqframe.core.delay.schedule import real_place
 from mqframe.core.errors import Refusal
-from mqframe.core.frame import Body
-from mqframe.core.host import encode_host
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.record import RecordError, decode_record
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.storage.record import RecordError, decode_record
+from mqframe.core.wire.frame import Body
 from mqframe.log import get_logger
 
 log = get_logger("broker")
 
 
-class Release:
+class Redelivery:
     """Puts delayed messages into their queues, as they were sent: body, birth, flags and properties."""
 
-    __slots__ = ("_inlet",)
+    __slots__ = ("_writer",)
 
-    def __init__(self, inlet: Inlet) -> None:
-        self._inlet = inlet
+    def __init__(self, writer: InternalWriter) -> None:
+        self._writer = writer
 
     def read(self, record: Body, offset: int) -> ReceivedMessage | None:
         """The message in a record that lies at log `offset`; `None`, logged, when it is none."""
@@ -57,7 +57,7 @@ class Release:
                 self.put(message, None, place)
 
     def _store(self, message: ReceivedMessage, properties: dict[str, str], place: tuple[str, int]) -> None:
-        self._inlet.put(
+        self._writer.put(
             *place,
             message.stored_body,
             properties,

@@ -1,26 +1,25 @@
-"""Replies on their way to the clients that wait for them: 324, 325 (source: ReplyMessageProcessor.java)."""
+"""Replies of request-reply, pushed to the client that waits (source: ReplyMessageProcessor.java)."""
 
 from __future__ import annotations
 
 from random import randrange
 from typing import Final
 
-from mqframe.broker.identity import Identity
-from mqframe.broker.inlet import Inlet
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part
-from mqframe.broker.send_targets import SendFields, SendTargets
-from mqframe.core import properties as p
-from mqframe.core.client_registry import ClientRegistry
-from mqframe.core.clock import Clock
+from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.sending.targets import SendTargets
+from mqframe.broker.service import Processor
+from mqframe.broker.state import BrokerState
+from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal
-from mqframe.core.host import encode_host
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.addresses import encode_host
 from mqframe.core.requests.replies import PushReplyMessageToClient, SendReplyMessage, SendReplyMessageV2
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.stored import Stored
+from mqframe.hooks.interfaces.send_rule import SendFields
+from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.net.peer import Peer
-from mqframe.store.incoming import Stored
 
 log = get_logger("broker")
 
@@ -28,35 +27,18 @@ PUSH_SECONDS: Final = 10.0
 """Longest wait for the client to take its reply (Broker2Client.callClient)."""
 
 
-class ReplyProcessor(Part):
+class ReplyProcessor(Processor):
     """Hands replies to who waits, and stores them where `store_replies` says so."""
 
-    def __init__(
-        self,
-        targets: SendTargets,
-        clients: ClientRegistry[Peer],
-        inlet: Inlet,
-        identity: Identity,
-        live: LiveSettings,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, shared: Shared, targets: SendTargets, writer: InternalWriter) -> None:
+        super().__init__(shared)
         self._targets = targets
-        self._clients = clients
-        self._inlet = inlet
-        self._identity = identity
-        self._live = live
-        self._clock = clock
-        settings = live.current
+        self._writer = writer
+        settings = self._live.current
         self._marks = {p.MSG_REGION: settings.region, p.TRACE_ON: str(settings.trace_on).lower()}
 
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {
-            SendReplyMessage.CODE: lambda call: self._serve(call, call.fields(SendReplyMessage)),
-            SendReplyMessageV2.CODE: lambda call: self._serve(call, call.fields(SendReplyMessageV2)),
-        }
-
-    async def _serve(self, call: Call, fields: SendReplyMessage | SendReplyMessageV2) -> Reply:
+    @serves(SendReplyMessage, SendReplyMessageV2)
+    async def push_reply(self, fields: SendReplyMessage | SendReplyMessageV2, call: Call) -> Reply:
         try:
             return await self._hand_on(call, fields)
         except Refusal as refusal:
@@ -72,7 +54,7 @@ class ReplyProcessor(Part):
         problem = await self._push(call, fields, dict(pairs), body)
         stored = None
         if self._live.current.store_replies:
-            stored = self._store(call, fields, queue_id, pairs, body)
+            stored = self._keep(call, fields, queue_id, pairs, body)
         if problem:
             log.warning("reply was not delivered", reason=problem)
             raise Refusal(ResponseCode.SYSTEM_ERROR, problem)
@@ -85,7 +67,7 @@ class ReplyProcessor(Part):
         return Reply(ext=ext | self._marks)
 
     async def _push(self, call: Call, fields: SendFields, pairs: dict[str, str], body: bytes) -> str:
-        """Hand the reply to its client; gives what stood in the way, "" when the client has it."""
+        """Hand the reply to its client; returns what stood in the way, "" when the client has it."""
         client_id = pairs.get(p.REPLY_TO_CLIENT)
         if client_id is None:
             return f"the reply lacks the property {p.REPLY_TO_CLIENT}, which names who waits for it"
@@ -118,7 +100,7 @@ class ReplyProcessor(Part):
             return f"client {client_id} refused the reply: {answer.code} {answer.remark}"
         return ""
 
-    def _store(
+    def _keep(
         self,
         call: Call,
         fields: SendFields,
@@ -127,7 +109,7 @@ class ReplyProcessor(Part):
         body: bytes,
     ) -> Stored | None:
         try:
-            return self._inlet.put(
+            return self._writer.put(
                 fields.topic,
                 queue_id,
                 body,
@@ -142,3 +124,14 @@ class ReplyProcessor(Part):
         except Refusal as problem:  # who waits has its reply; that it is not kept, too, is no reason to fail
             log.warning("reply was not stored", topic=fields.topic, reason=problem.remark)
             return None
+
+
+def make_replies(state: BrokerState) -> ReplyProcessor:
+    """The broker service `request_reply`."""
+    return ReplyProcessor(state.shared, state.targets, state.writer)
+
+
+@hookimpl
+def register_broker_services() -> Factories:
+    """`request_reply`."""
+    return {"request_reply": make_replies}

@@ -1,77 +1,51 @@
-"""Failed messages come back: 36 (source: AbstractSendMessageProcessor.consumerSendMsgBack)."""
+"""Send-back of failed messages to retry or dead-letter topics (source: AbstractSendMessageProcessor.java)."""
 
 from __future__ import annotations
 
 from random import randrange
 from typing import Final
 
-from mqframe.broker.inlet import Inlet
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part
-from mqframe.broker.statistics import DEAD, SENT_BACK, Statistics
-from mqframe.core import properties as p
-from mqframe.core.bodies import SubscriptionGroupConfig, TopicConfig
-from mqframe.core.client_registry import ClientRegistry
+from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
+from mqframe.broker.tables.statistics import DEAD, SENT_BACK
+from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import PERM_WRITE, ResponseCode
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
-from mqframe.core.group_table import GroupTable
-from mqframe.core.host import encode_host
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.record import decode_record
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import dead_letter_topic, retry_topic
 from mqframe.core.requests.messages import ConsumerSendMsgBack
-from mqframe.core.retry_rules import (
-    MemberLimits,
-    copied_properties,
-    limit_in_request,
-    retry_schedule,
-    verdict,
-)
-from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import dead_letter_topic, retry_topic
-from mqframe.net.call import Call, Handler, Reply
-from mqframe.net.peer import Peer
-from mqframe.store.incoming import Stored
-from mqframe.store.message_store import MessageStore
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.retry.backoff import retry_schedule
+from mqframe.core.retry.policy import MemberLimits, copied_properties, limit_in_request, verdict
+from mqframe.core.storage.record import decode_record
+from mqframe.core.storage.stored import Stored
 
 DEAD_LETTER_QUEUES: Final = 1
 """Queues of a dead-letter topic."""
 _UNIT_SUBSCRIPTION: Final = 2  # TopicSysFlag.java
 
 
-class SendBackProcessor(Part):
+class SendBackProcessor(Processor):
     """Stores failed messages anew: to come again later, or as dead letters. `levels`: the broker's, ms.
 
     The answer waits until the copy is as durable as the broker is configured, because the consumer commits
     the first copy right after it.
     """
 
-    def __init__(
-        self,
-        store: MessageStore,
-        inlet: Inlet,
-        topics: TopicTable,
-        groups: GroupTable,
-        clients: ClientRegistry[Peer],
-        live: LiveSettings,
-        statistics: Statistics,
-        levels: tuple[int, ...],
-    ) -> None:
-        self._store = store
-        self._inlet = inlet
-        self._topics = topics
-        self._groups = groups
-        self._clients = clients
-        self._live = live
-        self._statistics = statistics
+    def __init__(self, shared: Shared, writer: InternalWriter, levels: tuple[int, ...]) -> None:
+        super().__init__(shared)
+        self._writer = writer
+        self._when_confirmed = shared.store.when_confirmed
         self._levels = levels
         self._limits = MemberLimits()
 
-    def handlers(self) -> dict[int, Handler]:
-        """The code served here."""
-        return {ConsumerSendMsgBack.CODE: self._take_back}
-
-    def _take_back(self, call: Call) -> Reply | None:
-        fields = call.fields(ConsumerSendMsgBack)
+    @serves(ConsumerSendMsgBack)
+    def take_back(self, fields: ConsumerSendMsgBack, call: Call) -> Reply | None:
         group = self._group(fields.group)
         if group.retry_queue_nums <= 0:
             return Reply()  # such a group wants nothing again
@@ -87,7 +61,7 @@ class SendBackProcessor(Part):
         if what.dead:
             topic = ensure_dead_letter_topic(self._topics, group.group_name)
         properties = copied_properties(message.properties, message.topic, message.offset_message_id, what)
-        stored = self._inlet.put(
+        stored = self._writer.put(
             str(topic.topic_name),
             0 if what.dead else randrange(group.retry_queue_nums),
             message.stored_body,
@@ -97,6 +71,7 @@ class SendBackProcessor(Part):
             flag=message.flag,
             sys_flag=message.sys_flag,
             reconsume_times=message.reconsume_times + 1,
+            # A dead letter is stored at once, whatever delay its properties still name.
             heed_delay=not what.dead,
         )
         if what.dead:
@@ -107,9 +82,7 @@ class SendBackProcessor(Part):
 
     def _group(self, name: str) -> SubscriptionGroupConfig:
         live = self._live.current
-        group = self._groups.find_or_create(name, live.auto_create_groups)
-        if group is None:
-            raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {name} does not exist")
+        group = self._groups.need(name, live.auto_create_groups)
         if not live.permission & PERM_WRITE:
             raise Refusal(ResponseCode.NO_PERMISSION, "this broker may not be written to at the moment")
         return group
@@ -147,7 +120,7 @@ class SendBackProcessor(Part):
             late = "the copy was not on disk in time; it may come twice"
             call.reply(Reply() if ok else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, remark=late))
 
-        self._store.when_confirmed(stored.end_offset, answer)
+        self._when_confirmed(stored.end_offset, answer)
         return None
 
 

@@ -1,18 +1,15 @@
-"""Where messages may go: the checks of a topic, done once and remembered until the topics change."""
+"""Topics that may be sent to: checked once, and cached until the topics change."""
 
 from __future__ import annotations
 
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.statistics import PutCount, Statistics
-from mqframe.core.bodies import TopicConfig
+from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.tables.statistics import PutCount, Statistics
+from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import ResponseCode, SysFlag, permission_text
 from mqframe.core.errors import MessageError, Refusal
-from mqframe.core.requests.messages import SendFieldsV2, SendMessage
-from mqframe.core.requests.replies import SendReplyMessage
-from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
-
-SendFields = SendMessage | SendFieldsV2 | SendReplyMessage
+from mqframe.core.messages.names import FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
+from mqframe.hooks.interfaces.send_rule import SendFields
 
 
 class SendTarget:

@@ -5,40 +5,26 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
 
-from mqframe.core.bodies import Body
-from mqframe.core.loosejson import decode, dumps
+import attrs
+
+from mqframe.core.wire.bodies import Body
+from mqframe.core.wire.loose_json import decode, dumps
+from mqframe.hooks.interfaces.broker_service import Table
 from mqframe.log import get_logger
-from mqframe.store.config_file import ConfigFile
+from mqframe.store.files.config_file import ConfigFile
 
 log = get_logger("broker")
 
 
-class Table(Protocol):
-    """What is saved. `changes` grows with every change; `load` takes over what `dump` gave."""
-
-    changes: int
-
-    def dump(self) -> Any:
-        """Everything, as a body."""
-        ...
-
-    def load(self, table: Any, /) -> None:
-        """Take over what was saved."""
-        ...
-
-
+@attrs.define
 class _Kept:
     """A table with its file; `saved` is what `changes` was when it was saved last."""
 
-    __slots__ = ("file", "kind", "saved", "table")
-
-    def __init__(self, file: ConfigFile, kind: type[Body], table: Table, saved: int) -> None:
-        self.file = file
-        self.kind = kind
-        self.table = table
-        self.saved = saved
+    file: ConfigFile
+    kind: type[Body]
+    table: Table
+    saved: int
 
 
 class ConfigKeeper:
@@ -60,6 +46,11 @@ class ConfigKeeper:
         # What is kept at once is written at the first start, so that the file is there for tools.
         kept = _Kept(ConfigFile(self._directory / name), kind, table, -1 if at_once else 0)
         (self._at_once if at_once else self._in_time).append(kept)
+
+    @property
+    def names(self) -> set[str]:
+        """The files that tables are kept in."""
+        return {kept.file.path.name for kept in self._at_once + self._in_time}
 
     def load(self) -> None:
         """Take over what was saved by this broker or by another one of this kind."""

@@ -1,4 +1,4 @@
-"""Who this broker is, as its answers, its records and the name servers say it."""
+"""Identity of the broker: name, cluster, and the address in routes, records and message ids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import SettingError
-from mqframe.core.host import encode_host
+from mqframe.core.messages.addresses import encode_host
 
 
 class Identity:

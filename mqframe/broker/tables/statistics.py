@@ -1,4 +1,4 @@
-"""What the broker counts: messages in and out, by topic and by group.
+"""Statistics of the broker: messages in and out, by topic and by group.
 
 The names of the counts are those of BrokerStatsManager.java; so are their keys: a topic, "topic@group", or
 the name of the cluster.
@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from mqframe.core.broker_info import BrokerStatsData, StatsItem
 from mqframe.core.clock import Clock
-from mqframe.core.meter import Meter
-from mqframe.core.sampled import Sampled, Snapshot
+from mqframe.core.cluster.broker_info import BrokerStatsData, StatsItem
+from mqframe.core.measuring.meter import Meter
+from mqframe.core.measuring.sampled import Sampled, Snapshot
 
 WINDOWS_SECONDS: Final = (10.0, 60.0, 600.0)
 """Stretches that a broker's rates are given for."""
@@ -119,7 +119,7 @@ class Statistics:
         return self._rate(self.gets.get((group, topic)))
 
     def rates(self, meter: Meter) -> str:
-        """Three rates as the reference writes them: over 10 s, 1 min and 10 min."""
+        """Three rates as Apache RocketMQ writes them: over 10 s, 1 min and 10 min."""
         now = self._clock.monotonic()
         return " ".join(f"{meter.per_second(now, seconds):.2f}" for seconds in WINDOWS_SECONDS)
 

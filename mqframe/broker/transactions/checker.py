@@ -1,24 +1,23 @@
-"""Asking the producers of a group how a transaction ended: 39 (source: Broker2Client.java)."""
+"""Checks of open transactions: asks producers of the group for the outcome (source: Broker2Client.java)."""
 
 from __future__ import annotations
 
-from mqframe.broker.identity import Identity
-from mqframe.core import properties as p
-from mqframe.core.client_registry import ClientRegistry
+from mqframe.broker.tables.identity import Identity
+from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.errors import ConnectionLost, TooMuchInFlight
-from mqframe.core.host import encode_host
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.record import encode_record
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import HALF_TOPIC
 from mqframe.core.requests.messages import CheckTransactionState
-from mqframe.core.topics import HALF_TOPIC
-from mqframe.core.transaction_rules import real_place
-from mqframe.net.peer import Peer
-from mqframe.store.incoming import Stored
+from mqframe.core.requests.peer import Peer
+from mqframe.core.storage.record import copy_record
+from mqframe.core.storage.stored import Stored
+from mqframe.core.transactions.rules import real_place
 
 _TRIES_MAX = 3
 
 
-class CheckBacks:
+class TransactionChecker:
     """Sends check-backs to the members of producer groups in turn."""
 
     def __init__(self, clients: ClientRegistry[Peer], identity: Identity) -> None:
@@ -29,7 +28,7 @@ class CheckBacks:
     def ask(self, half: ReceivedMessage, stored: Stored, properties: dict[str, str]) -> bool:
         """Ask a producer about `half`, whose newest copy with `properties` is `stored`.
 
-        Gives whether somebody was asked: no member of its group is connected, or none can take more.
+        Returns whether somebody was asked: no member of its group is connected, or none can take more.
         """
         members = tuple(self._clients.producers.get(properties.get(p.PRODUCER_GROUP, ""), ()))
         if not members:
@@ -57,18 +56,5 @@ class CheckBacks:
     def _record(self, half: ReceivedMessage, stored: Stored, properties: dict[str, str]) -> bytes:
         # As the half is, but with the place that its message is for.
         topic, queue_id = real_place(properties) or (half.topic, half.queue_id)
-        return encode_record(
-            topic=topic,
-            queue_id=queue_id,
-            queue_offset=stored.queue_offset,
-            physical_offset=stored.commit_log_offset,
-            body=half.stored_body,
-            properties=p.encode_properties(properties).encode(),
-            born_timestamp=half.born_timestamp,
-            born_host=encode_host(half.born_host),
-            store_timestamp=half.store_timestamp,
-            store_host=encode_host(half.store_host),
-            flag=half.flag,
-            sys_flag=half.sys_flag,
-            reconsume_times=half.reconsume_times,
-        )
+        text = p.encode_properties(properties).encode()
+        return copy_record(half, (topic, queue_id, stored.queue_offset), stored.commit_log_offset, text)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mqframe.broker.inlet import Inlet
-from mqframe.core import properties as p
+from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.errors import BodyError, Refusal
-from mqframe.core.half_batch import OP_RECORD_BYTES_MAX, added_properties, batch_from, stored_bytes
-from mqframe.core.host import encode_host
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.transaction_rules import final_properties, real_place
-from mqframe.store.incoming import Stored
-from mqframe.store.message_store import MessageStore
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.storage.stored import Stored
+from mqframe.core.transactions.half_batch import (
+    OP_RECORD_BYTES_MAX,
+    added_properties,
+    batch_from,
+    stored_bytes,
+)
+from mqframe.core.transactions.rules import final_properties, real_place
+from mqframe.store.reading.reads import StoreReads
 
 
 class Delivered(NamedTuple):
@@ -26,11 +31,11 @@ class Delivered(NamedTuple):
 
 
 class HalfDelivery:
-    """Stores messages of halves in `store`, through `inlet`."""
+    """Stores messages of halves in `store`, through `writer`."""
 
-    def __init__(self, store: MessageStore, inlet: Inlet) -> None:
+    def __init__(self, store: StoreReads, writer: InternalWriter) -> None:
         self._store = store
-        self._inlet = inlet
+        self._writer = writer
 
     def deliver(self, half: ReceivedMessage, done: int = 0) -> Delivered:
         """Store the messages of `half`, all or none, but for the first `done`, which are stored already.
@@ -44,7 +49,7 @@ class HalfDelivery:
             return self._deliver_batch(half, done, topic, queue_id, sys_flag)
         if done:
             return Delivered(topic, 0, 0, 0)
-        self._store.make_room(half.store_size + OP_RECORD_BYTES_MAX)
+        self._writer.make_room(half.store_size + OP_RECORD_BYTES_MAX)
         stored = self.put(topic, queue_id, half, final_properties(half), sys_flag, half.commit_log_offset)
         return Delivered(topic, 1, stored.size, stored.end_offset)
 
@@ -58,7 +63,7 @@ class HalfDelivery:
         prepared_offset: int = 0,
     ) -> Stored:
         """Store `half` itself with other properties. Raises `Refusal`."""
-        return self._inlet.put(
+        return self._writer.put(
             topic,
             queue_id,
             half.stored_body,
@@ -81,8 +86,8 @@ class HalfDelivery:
                 return Delivered(topic, 0, 0, 0)
             added = added_properties(half.properties)
             count = int(half.properties[p.HALF_BATCH]) - done
-            self._store.make_room(stored_bytes(batch, count, topic, len(added)))
-            stored = self._inlet.put_batch(
+            self._writer.make_room(stored_bytes(batch, count, topic, len(added)))
+            stored = self._writer.put_batch(
                 topic,
                 queue_id,
                 batch,

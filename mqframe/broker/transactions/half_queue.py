@@ -9,18 +9,19 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from mqframe.broker.half_delivery import Delivered, HalfDelivery
-from mqframe.broker.inlet import Inlet
-from mqframe.core import properties as p
+from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.transactions.half_delivery import Delivered, HalfDelivery
 from mqframe.core.clock import Clock
+from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
-from mqframe.core.frame import Body
-from mqframe.core.half_batch import stands_for
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.offset_table import OffsetTable
-from mqframe.core.record import decode_record, decode_records
-from mqframe.core.topics import HALF_TOPIC, OP_HALF_TOPIC
-from mqframe.core.transaction_rules import (
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
+from mqframe.core.storage.record import decode_record, decode_records
+from mqframe.core.storage.stored import Stored
+from mqframe.core.transactions.half_batch import stands_for
+from mqframe.core.transactions.half_table import HalfTable
+from mqframe.core.transactions.rules import (
     CHECK_GROUP,
     REMOVE_TAG,
     copy_properties,
@@ -28,9 +29,9 @@ from mqframe.core.transaction_rules import (
     parse_op,
     root_of,
 )
-from mqframe.core.transaction_table import HalfTable
+from mqframe.core.wire.frame import Body
 from mqframe.log import get_logger
-from mqframe.store.incoming import GetStatus, Stored
+from mqframe.store.incoming import GetStatus
 from mqframe.store.message_store import MessageStore
 
 log = get_logger("broker")
@@ -44,14 +45,18 @@ _OP_PROPERTIES: Final = {p.WAIT: "true", p.TAGS: REMOVE_TAG}
 class HalfQueue:
     """Queue 0 of both topics. `table`: which halves are open."""
 
-    def __init__(self, store: MessageStore, offsets: OffsetTable, inlet: Inlet, clock: Clock) -> None:
+    def __init__(
+        self, store: MessageStore, offsets: OffsetTable, writer: InternalWriter, clock: Clock
+    ) -> None:
+        self.keep_ms = store.settings.keep_hours * 3_600_000
+        """Age beyond which nobody is asked for an end any more."""
         self._store = store
         self._offsets = offsets
-        self._inlet = inlet
+        self._writer = writer
         self._clock = clock
         self._last_end = 0
         self._kept = (-1, -1)
-        self._delivery = HalfDelivery(store, inlet)
+        self._delivery = HalfDelivery(store, writer)
         self._cut_off: dict[int, int] = {}
         self.table = HalfTable()
 
@@ -146,7 +151,7 @@ class HalfQueue:
     # Writing
 
     def commit(self, half: ReceivedMessage) -> Delivered:
-        """Store the messages that `half` stands for, then end its transaction; gives what was stored.
+        """Store the messages that `half` stands for, then end its transaction; returns what was stored.
 
         Raises `Refusal` when they cannot be stored; it stays open then.
         """
@@ -163,7 +168,7 @@ class HalfQueue:
             return
         now = self._clock.now_ms()
         try:
-            stored = self._inlet.put(
+            stored = self._writer.put(
                 OP_HALF_TOPIC, 0, op_body(offset), dict(_OP_PROPERTIES), born_timestamp=now
             )
         except Refusal as refusal:
@@ -174,7 +179,7 @@ class HalfQueue:
         self._last_end = stored.end_offset
 
     def put_back(self, half: ReceivedMessage, times: int | None = None) -> tuple[Stored, dict[str, str]]:
-        """Store `half` again at the end of its queue; gives where, and with which properties.
+        """Store `half` again at the end of its queue; returns where, and with which properties.
 
         `times`: how often it was asked for from now on. Raises `Refusal`; nothing changed then.
         """

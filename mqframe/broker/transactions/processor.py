@@ -1,4 +1,4 @@
-"""Transactions: half messages, their ends (37), the checks of those that stay open, and 323.
+"""Transactions: half messages, their ends, and the checks of those that stay open (END_TRANSACTION, …).
 
 Sources: EndTransactionProcessor.java, TransactionalMessageServiceImpl.java, AdminBrokerProcessor.java.
 """
@@ -9,37 +9,31 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from mqframe.broker.check_backs import CheckBacks
-from mqframe.broker.half_queue import HalfQueue
-from mqframe.broker.live_settings import LiveSettings
-from mqframe.broker.part import Part, Periodic
-from mqframe.broker.send_rules import Draft
-from mqframe.broker.send_targets import SendTarget, SendTargets
-from mqframe.broker.statistics import Statistics
-from mqframe.core import properties as p
-from mqframe.core.clock import Clock
-from mqframe.core.codes import ResponseCode, SysFlag
+from mqframe.broker.tables.shared import Conditions
+from mqframe.broker.transactions.checker import TransactionChecker
+from mqframe.broker.transactions.half_queue import HalfQueue
+from mqframe.core.cluster.topic_table import TopicTable
+from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.ids import parse_offset_id
-from mqframe.core.message import ReceivedMessage
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.ids import parse_offset_id
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
-from mqframe.core.requests.messages import EndTransaction, SendHalfBatch
-from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
-from mqframe.core.transaction_outcome import TransactionOutcome
-from mqframe.core.transaction_rules import (
+from mqframe.core.requests.messages import EndTransaction
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.transactions.rules import (
     CheckLimits,
     Step,
     check_end,
     ended_already,
-    hold,
-    is_half,
     next_step,
     root_of,
     times_checked,
 )
+from mqframe.hooks.interfaces import BrokerService, Periodic
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Handler, Reply
 
 log = get_logger("broker")
 
@@ -48,62 +42,25 @@ BEHIND_MAX: Final = 1 << 16
 offsets, and with them what a restart has to read."""
 
 
-class HoldHalfMessages:
-    """A message whose producer has yet to decide is stored where no consumer looks."""
-
-    __slots__ = ("_half", "_live", "_targets", "_topics")
-
-    def __init__(self, topics: TopicTable, targets: SendTargets, live: LiveSettings) -> None:
-        self._topics = topics
-        self._targets = targets
-        self._live = live
-        self._half: SendTarget | None = None
-
-    def __call__(self, draft: Draft) -> None:
-        """Redirect `draft` if it is a half. Raises `Refusal` 16 where the settings reject transactions."""
-        if not is_half(draft.properties, draft.fields.reconsume_times or 0):
-            return
-        if self._live.current.reject_transactions:
-            raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
-        if self._half is None:
-            self._half = self._targets.of(self._topics.ensure(HALF_TOPIC, 1))
-        if not isinstance(draft.fields, SendHalfBatch):
-            draft.properties.pop(p.HALF_BATCH, None)  # its body was not looked into
-        hold(draft.properties, draft.topic, draft.queue_id)
-        draft.target = self._half
-        draft.topic, draft.queue_id = HALF_TOPIC, 0
-        draft.sys_flag &= ~SysFlag.TRANSACTION_MASK
-
-
-class TransactionProcessor(Part):
+class TransactionProcessor(BrokerService):
     """Ends transactions, and asks for the ends that do not come.
 
-    `keep_ms`: age beyond which nobody is asked any more; `is_master`: whether this broker takes ends.
+    `is_master`: whether this broker takes ends.
     """
 
     def __init__(
         self,
         halves: HalfQueue,
-        check_backs: CheckBacks,
+        checker: TransactionChecker,
         topics: TopicTable,
-        live: LiveSettings,
-        clock: Clock,
-        statistics: Statistics,
-        keep_ms: int,
+        conditions: Conditions,
         is_master: Callable[[], bool] = lambda: True,
     ) -> None:
         self._halves = halves
-        self._check_backs = check_backs
+        self._checker = checker
         self._topics = topics
-        self._live = live
-        self._clock = clock
-        self._statistics = statistics
-        self._keep_ms = keep_ms
+        _, self._live, self._clock, self._statistics = conditions
         self._is_master = is_master
-
-    def handlers(self) -> dict[int, Handler]:
-        """The codes served here."""
-        return {37: self._end, 323: self._resume}
 
     def periodic(self) -> list[Periodic]:
         """Asks for what stays open."""
@@ -120,8 +77,8 @@ class TransactionProcessor(Part):
 
     # Ends
 
-    def _end(self, call: Call) -> Reply | None:
-        fields = call.fields(EndTransaction)
+    @serves(EndTransaction)
+    def end(self, fields: EndTransaction, call: Call) -> Reply | None:
         try:
             self._finish(fields, call.peer.address)
         except Refusal as refusal:
@@ -164,7 +121,7 @@ class TransactionProcessor(Part):
     async def check(self) -> None:
         """Go once through the open halves that are in the queue now, with turns for the loop in between."""
         halves, settings = self._halves, self._live.current
-        limits = CheckLimits(settings.transaction_timeout_ms, settings.transaction_check_max, self._keep_ms)
+        limits = CheckLimits(settings.transaction_timeout_ms, settings.transaction_check_max, halves.keep_ms)
         end, at = halves.end, halves.table.half_cursor
         asked, silent = 0, 0
         try:
@@ -199,7 +156,7 @@ class TransactionProcessor(Part):
     def _ask(self, half: ReceivedMessage) -> bool:
         times = times_checked(half.properties) + 1
         stored, properties = self._halves.put_back(half, times)
-        return self._check_backs.ask(half, stored, properties)
+        return self._checker.ask(half, stored, properties)
 
     def _discard(self, half: ReceivedMessage) -> None:
         self._topics.ensure(CHECK_MAX_TIME_TOPIC, 1)
@@ -214,9 +171,10 @@ class TransactionProcessor(Part):
 
     # 323
 
-    def _resume(self, call: Call) -> Reply:
+    @serves(ResumeCheckHalfMessage)
+    def resume(self, fields: ResumeCheckHalfMessage, call: Call) -> Reply:
         """Check a half again from the beginning: one that is open, or one that was discarded."""
-        message_id = call.fields(ResumeCheckHalfMessage).msg_id
+        message_id = fields.msg_id
         _, offset = parse_offset_id(message_id)
         half = self._halves.at(offset)
         if half is None or half.topic not in (HALF_TOPIC, CHECK_MAX_TIME_TOPIC):

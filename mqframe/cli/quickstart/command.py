@@ -6,22 +6,35 @@ import signal
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import attrs
 import typer
 
-from mqframe.cli.commands import FAILED
+from mqframe.cli.commands import FAILED, plugin_manager
 from mqframe.cli.output import Json, write_json
-from mqframe.cli.quickstart import spark_job
 from mqframe.cli.quickstart.events import Source, open_source
 from mqframe.cli.quickstart.report import Report, show_report
 from mqframe.cli.quickstart.summary import differences, missing
-from mqframe.cli.quickstart.system import EmbeddedSystem
 from mqframe.cli.quickstart.watch import Watch
+from mqframe.core.errors import PluginError
+from mqframe.hooks.interfaces import TopicSummary
+from mqframe.hooks.manager import PluginManager
+from mqframe.testing.server_process import ServerProcess
 
 QUEUES: Final = 8
+
+
+@attrs.frozen
+class Choice:
+    """The plugins of one run: the allocation strategy by name, and what computes the summary."""
+
+    plugins: PluginManager
+    allocate: str
+    summary_name: str
+    summary: TopicSummary
 
 
 def quickstart(
@@ -36,27 +49,27 @@ def quickstart(
     allocate: Annotated[
         str, typer.Option(help="Allocation strategy of the two consumers.")
     ] = "averagely_by_circle",
+    summary: Annotated[
+        str, typer.Option(help="Plugin that computes counts and means.  [default: the installed one]")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Run the whole system on this machine, on real data, and check what comes out.
 
     Starts a name server and a broker, sends every row of the input as a message, consumes them with two
-    members of one group, lets Spark compute counts and means over the topic, and compares everything with
-    the same computed straight from the input. Exit code 0 only if all agrees.
+    members of one group, lets Spark (or another plugin) compute counts and means over the topic, and
+    compares everything with the same computed straight from the input. Exit code 0 only if all agrees.
     """
-    from mqframe.hooks.manager import default_manager
-
     # As Ctrl-C does, SIGTERM ends the server and removes its data on the way out.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    spark_job.need_spark()
-    default_manager().create("allocation", allocate)
+    chosen = choose(plugin_manager(), allocate, summary)
     source = open_source(input_, tag_column, key_column, sharding_column, value_column)
     with (
         tempfile.TemporaryDirectory(prefix="mqframe-quickstart-") as directory,
         Watch(quiet=json) as watch,
-        EmbeddedSystem(Path(directory)) as system,
+        ServerProcess(Path(directory)) as system,
     ):
-        report = run(source, system, allocate, watch)
+        report = run(source, system, chosen, watch)
     if json:
         write_json(attrs.asdict(report))
     else:
@@ -65,7 +78,22 @@ def quickstart(
         raise typer.Exit(FAILED)
 
 
-def run(source: Source, system: EmbeddedSystem, allocate: str, watch: Watch) -> Report:
+def choose(plugins: PluginManager, allocate: str, summary: str = "") -> Choice:
+    """What `run` uses of `plugins`. Raises `PluginError` when it is not there."""
+    plugins.create("allocation", allocate)
+    problem = PluginError(
+        "quickstart compares with what a plugin computes; install it with: "
+        + " or ".join(plugins.install_lines("topic_summary"))
+    )
+    for name in [summary] if summary else plugins.names("topic_summary"):
+        try:
+            return Choice(plugins, allocate, name, plugins.create("topic_summary", name))
+        except PluginError as failure:  # of a broken one that nobody named the next takes the place
+            problem = failure
+    raise problem
+
+
+def run(source: Source, system: ServerProcess, chosen: Choice, watch: Watch) -> Report:
     """Send, consume and aggregate `source` through `system`; what does not agree is in `problems`."""
     from mqframe import Admin
     from mqframe.cli.quickstart.traffic import Consumers, publish
@@ -74,17 +102,18 @@ def run(source: Source, system: EmbeddedSystem, allocate: str, watch: Watch) -> 
     with Admin(nameserver=system.nameserver) as admin:
         admin.create_topic(source.topic, queues=QUEUES)
     watch.say(f"name server {system.nameserver}, broker {system.broker}, topic {source.topic}")
-    with Consumers(system.nameserver, source.topic, allocate, watch.consumed) as consumers:
+    strategy = partial(chosen.plugins.create, "allocation", chosen.allocate)
+    with Consumers(system.nameserver, source.topic, strategy, watch.consumed) as consumers:
         sent = publish(system.nameserver, source.topic, source.events(), watch.sent)
         watch.total(len(sent.ids))
         consumers.wait_for(set(sent.ids))
     watch.spark_begins()
     spark_started = time.perf_counter()
-    found = spark_job.summarize(system.nameserver, source.topic, source.columns.value)
+    found = chosen.summary.summarize(system.nameserver, source.topic, source.columns.value)
     spark_seconds = time.perf_counter() - spark_started
     watch.spark_ends()
-    expected = sent.expected.groups
-    problems = [f"spark, {line}" for line in differences(expected, found)]
+    expected = sent.expected
+    problems = [f"{chosen.summary_name}, {line}" for line in differences(expected, found)]
     lost = missing(sent.ids, consumers.seen)
     strange = len(consumers.seen) - (len(set(sent.ids)) - len(lost))
     if lost:
@@ -99,7 +128,7 @@ def run(source: Source, system: EmbeddedSystem, allocate: str, watch: Watch) -> 
         topic=source.topic,
         tag_column=source.columns.tag,
         value_column=source.columns.value,
-        allocate=allocate,
+        allocate=chosen.allocate,
         sent=len(sent.ids),
         sent_seconds=sent.seconds,
         consumed=len(consumers.seen),

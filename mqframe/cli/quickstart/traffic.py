@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
@@ -13,8 +13,9 @@ import attrs
 
 from mqframe import ConsumeResult, ConsumerSettings, Message, Producer, PushConsumer, ReceivedMessage
 from mqframe.cli.quickstart.events import Event
-from mqframe.cli.quickstart.summary import Summary
+from mqframe.cli.quickstart.summary import add
 from mqframe.core.errors import CallTimeout
+from mqframe.hooks.interfaces import TagSummary
 
 GROUP: Final = "quickstart"
 REPORT_EVERY: Final = 1000
@@ -30,7 +31,7 @@ class Sent:
     """What was sent. `ids` are the unique keys of the messages in the order of the input."""
 
     ids: list[str] = attrs.field(factory=list)
-    expected: Summary = attrs.field(factory=Summary)
+    expected: defaultdict[str, TagSummary] = attrs.field(factory=lambda: defaultdict(TagSummary))
     seconds: float = 0.0
 
 
@@ -43,7 +44,7 @@ def publish(nameserver: str, topic: str, events: Iterable[Event], progress: Prog
         for number, event in enumerate(events, 1):
             message = Message(topic, event.body, tag=event.tag, keys=[event.key])
             waiting.append(producer.submit(message, sharding_key=event.sharding_key))
-            sent.expected.add(event.tag, event.value)
+            add(sent.expected, event.tag, event.value)
             if len(waiting) >= WAITING_MAX:
                 sent.ids.append(waiting.popleft().result().message_id)
             if number % REPORT_EVERY == 0:
@@ -69,7 +70,9 @@ class Member:
 class Consumers:
     """Two members of one group that read `topic` from its start. A context manager."""
 
-    def __init__(self, nameserver: str, topic: str, allocate: str, progress: Progress) -> None:
+    def __init__(
+        self, nameserver: str, topic: str, strategy: Callable[[], object], progress: Progress
+    ) -> None:
         self.members = [Member("consumer-1"), Member("consumer-2")]
         self.seen: set[str] = set()
         self.tags: dict[str, int] = {}
@@ -79,7 +82,7 @@ class Consumers:
         self._progress = progress
         self._changed = threading.Condition()
         self._running = ExitStack()
-        self._consumers = [self._consumer(member, nameserver, topic, allocate) for member in self.members]
+        self._consumers = [self._consumer(member, nameserver, topic, strategy()) for member in self.members]
 
     def __enter__(self) -> Consumers:
         for consumer in self._consumers:
@@ -93,15 +96,17 @@ class Consumers:
         """Return once all of `ids` came. Raises `CallTimeout` when nothing new comes for 30 s."""
         with self._changed:
             while len(self.seen) < len(ids) or not ids <= self.seen:
-                before = len(self.seen)
-                self._changed.wait(SILENCE_SECONDS_MAX)
-                if len(self.seen) == before:
+                if not self._changed.wait_for(self._grown_beyond(len(self.seen)), SILENCE_SECONDS_MAX):
                     raise CallTimeout(
                         f"{len(ids - self.seen)} of {len(ids)} messages did not come to a consumer, "
                         f"and nothing new came for {SILENCE_SECONDS_MAX:g} s"
                     )
 
-    def _consumer(self, member: Member, nameserver: str, topic: str, allocate: str) -> PushConsumer:
+    def _grown_beyond(self, before: int) -> Callable[[], bool]:
+        """Whether there is anything new: repeated messages wake who waits, too."""
+        return lambda: len(self.seen) > before
+
+    def _consumer(self, member: Member, nameserver: str, topic: str, allocate: object) -> PushConsumer:
         consumer = PushConsumer(
             group=GROUP,
             nameserver=nameserver,

@@ -1,26 +1,38 @@
-"""What all parts of the administration share: whom to ask."""
+"""Calls of the administration to masters, brokers of a queue, and name servers."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Container, Iterable
 from typing import TypeVar
 
-from mqframe.client.instance import ClientInstance
-from mqframe.core import loosejson
-from mqframe.core.bodies import ClusterInfo
-from mqframe.core.errors import FixError
-from mqframe.core.frame import Frame
-from mqframe.core.message import MessageQueue
-from mqframe.core.requests.fields import Request
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.core.cluster.route import MASTER_ID
+from mqframe.core.cluster.route_bodies import ClusterInfo
+from mqframe.core.errors import AnswerError, FixError
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.requests.fields import Header, Request, decode_fields
 from mqframe.core.requests.nameserver import GetBrokerClusterInfo
-from mqframe.core.route import MASTER_ID
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.frame import Frame
 
 T = TypeVar("T")
+A = TypeVar("A", bound=Header)
 
 
 def body_of(answer: Frame, kind: type[T]) -> T:
     """The JSON body of `answer`. Raises `BodyError`."""
-    return loosejson.decode(bytes(answer.body), kind)
+    return loose_json.decode(bytes(answer.body), kind)
+
+
+async def unless(codes: Container[int], call: Awaitable[Frame]) -> Frame | None:
+    """The answer to `call`, `None` when it is a refusal with one of `codes`."""
+    try:
+        return await call
+    except AnswerError as problem:
+        if problem.code not in codes:
+            raise
+        return None
 
 
 class AdminCalls:
@@ -52,6 +64,30 @@ class AdminCalls:
             raise FixError(f"no master of {broker or cluster or 'any broker'} is registered")
         return found
 
+    async def call_broker(self, broker: str, request: Request, body: bytes = b"") -> Frame:
+        """The answer of the master of the broker named `broker` to any request, those of plugins included.
+
+        Raises `FixError` when no such broker is registered, `AnswerError` when it refused.
+        """
+        address = (await self.masters(broker=broker))[broker]
+        return await self._instance.call(address, request, body)
+
+    async def _ask(self, address: str, request: Request, kind: type[T], timeout: float | None = None) -> T:
+        """The JSON body of the answer of `address`."""
+        return body_of(await self._instance.call(address, request, timeout=timeout), kind)
+
+    async def _ask_masters(self, request: Request, kind: type[T]) -> list[T]:
+        """The JSON bodies of the answers of all masters, or the first error."""
+        return [body_of(answer, kind) for answer in await self._call_masters(request)]
+
+    async def _ask_topic(
+        self, topic: str, request: Request, kind: type[T], timeout: float | None = None
+    ) -> dict[str, T]:
+        """The JSON bodies of the answers of all masters that have `topic`, by broker name, or an error."""
+        masters = await self._topic_masters(topic)
+        asked = [self._ask(address, request, kind, timeout) for address in masters.values()]
+        return dict(zip(masters, await asyncio.gather(*asked), strict=True))
+
     async def _topic_masters(self, topic: str) -> dict[str, str]:
         route = await self._instance.route(topic, refresh=True)
         return {
@@ -65,10 +101,19 @@ class AdminCalls:
             raise FixError(f"{queue}: no broker of that name holds the topic")
         return address
 
-    async def _call_all(self, addresses: list[str], request: Request, body: bytes = b"") -> list[Frame]:
+    async def _ask_queue(self, queue: MessageQueue, request: Request, kind: type[A]) -> A:
+        """The fields that a broker of `queue` answers."""
+        answer = await self._instance.call(await self._queue_address(queue), request)
+        return decode_fields(answer.ext, kind)
+
+    async def _call_all(self, addresses: Iterable[str], request: Request, body: bytes = b"") -> list[Frame]:
         """All answers, or the first error."""
         return await asyncio.gather(*[self._instance.call(a, request, body) for a in addresses])
 
-    async def _tell_nameservers(self, request: Request) -> None:
-        """Name servers do not know each other: each is told."""
-        await self._call_all(list(self._instance.routes.nameservers), request)
+    async def _call_masters(self, request: Request) -> list[Frame]:
+        """The answers of all masters, or the first error."""
+        return await self._call_all((await self.masters()).values(), request)
+
+    async def _call_nameservers(self, request: Request) -> list[Frame]:
+        """The answers of each name server: they do not know each other."""
+        return await self._call_all(self._instance.routes.nameservers, request)

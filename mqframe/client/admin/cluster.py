@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mqframe.client.admin_calls import AdminCalls, body_of
-from mqframe.core.bodies import KVTable
+from mqframe.client.admin.calls import AdminCalls, body_of, unless
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError, FixError
+from mqframe.core.errors import FixError
 from mqframe.core.requests import decode_fields
 from mqframe.core.requests.admin import GetBrokerConfig, GetBrokerRuntimeInfo, UpdateBrokerConfig
 from mqframe.core.requests.nameserver import (
@@ -21,6 +20,9 @@ from mqframe.core.requests.nameserver import (
     WipeAnswer,
     WipeWritePermOfBroker,
 )
+from mqframe.core.wire.bodies import KVTable
+
+_MISSING = (ResponseCode.QUERY_NOT_FOUND,)
 
 
 class ClusterAdmin(AdminCalls):
@@ -28,7 +30,7 @@ class ClusterAdmin(AdminCalls):
 
     async def broker_runtime(self, address: str) -> dict[str, str]:
         """Counters and rates of the broker at `address`."""
-        return body_of(await self._instance.call(address, GetBrokerRuntimeInfo()), KVTable).table
+        return (await self._ask(address, GetBrokerRuntimeInfo(), KVTable)).table
 
     async def broker_config(self, address: str) -> dict[str, str]:
         """Settings of the broker at `address`."""
@@ -41,47 +43,31 @@ class ClusterAdmin(AdminCalls):
 
     async def put_kv(self, namespace: str, key: str, value: str) -> None:
         """Store a value in all name servers."""
-        await self._tell_nameservers(PutKvConfig(namespace, key, value))
+        await self._call_nameservers(PutKvConfig(namespace, key, value))
 
     async def get_kv(self, namespace: str, key: str) -> str | None:
         """A value that a name server holds, or `None`."""
-        try:
-            answer = await self._instance.call_nameserver(GetKvConfig(namespace, key))
-        except AnswerError as problem:
-            if problem.code != ResponseCode.QUERY_NOT_FOUND:
-                raise
-            return None
-        return decode_fields(answer.ext, KvAnswer).value
+        answer = await unless(_MISSING, self._instance.call_nameserver(GetKvConfig(namespace, key)))
+        return None if answer is None else decode_fields(answer.ext, KvAnswer).value
 
     async def delete_kv(self, namespace: str, key: str) -> None:
         """Remove a value from all name servers."""
-        await self._tell_nameservers(DeleteKvConfig(namespace, key))
+        await self._call_nameservers(DeleteKvConfig(namespace, key))
 
     async def list_kv(self, namespace: str) -> dict[str, str]:
         """All values of a namespace; empty when there are none."""
-        try:
-            answer = await self._instance.call_nameserver(GetKvlistByNamespace(namespace))
-        except AnswerError as problem:
-            if problem.code != ResponseCode.QUERY_NOT_FOUND:
-                raise
-            return {}
-        return body_of(answer, KVTable).table
+        answer = await unless(_MISSING, self._instance.call_nameserver(GetKvlistByNamespace(namespace)))
+        return {} if answer is None else body_of(answer, KVTable).table
 
     async def wipe_write_permission(self, broker: str) -> int:
-        """Have producers leave `broker`; tells how many of its topics changed, at the last name server."""
-        count = 0
-        for address in self._instance.routes.nameservers:
-            answer = await self._instance.call(address, WipeWritePermOfBroker(broker))
-            count = decode_fields(answer.ext, WipeAnswer).wipe_topic_count
-        return count
+        """Have producers leave `broker`; returns how many of its topics changed, at the last name server."""
+        answers = await self._call_nameservers(WipeWritePermOfBroker(broker))
+        return decode_fields(answers[-1].ext, WipeAnswer).wipe_topic_count
 
     async def add_write_permission(self, broker: str) -> int:
-        """Let producers use `broker` again; tells how many of its topics changed, at the last name server."""
-        count = 0
-        for address in self._instance.routes.nameservers:
-            answer = await self._instance.call(address, AddWritePermOfBroker(broker))
-            count = decode_fields(answer.ext, AddAnswer).add_topic_count
-        return count
+        """Let producers use `broker` again; returns the count as `wipe_write_permission`."""
+        answers = await self._call_nameservers(AddWritePermOfBroker(broker))
+        return decode_fields(answers[-1].ext, AddAnswer).add_topic_count
 
 
 def _to_lines(values: Mapping[str, str]) -> str:

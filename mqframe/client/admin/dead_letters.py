@@ -7,12 +7,21 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
 import attrs
+from msgspec.structs import replace
 
-from mqframe.client.admin_messages import MessageAdmin
-from mqframe.client.admin_topics import TopicAdmin
-from mqframe.client.pull import AsyncPuller
-from mqframe.core.codes import PERM_READ, ResponseCode, SysFlag
-from mqframe.core.dead_letter_rules import (
+from mqframe.client.admin.messages import MessageAdmin
+from mqframe.client.admin.topics import TopicAdmin, topic_request
+from mqframe.client.connection.route_cache import is_unknown_topic
+from mqframe.client.consuming.puller.puller import AsyncPuller
+from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.codes import PERM_READ, SysFlag
+from mqframe.core.errors import AnswerError, FixError, MqframeError, RouteError
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage, SendResult
+from mqframe.core.messages.names import DEFAULT_TOPIC, DLQ_PREFIX, check_group, dead_letter_topic, retry_topic
+from mqframe.core.messages.properties import SHARDING_KEY, encode_properties
+from mqframe.core.requests.messages import SendMessageV2
+from mqframe.core.retry.dead_letters import (
     END_OF_TIME,
     DeadLetter,
     DeadLetterFilter,
@@ -23,14 +32,7 @@ from mqframe.core.dead_letter_rules import (
     target,
     was_sent_again,
 )
-from mqframe.core.errors import AnswerError, FixError, MqframeError, RouteError
-from mqframe.core.java_hash import java_hash
-from mqframe.core.message import MessageQueue, ReceivedMessage, SendResult
-from mqframe.core.properties import SHARDING_KEY, encode_properties
-from mqframe.core.requests.admin import UpdateAndCreateTopic
-from mqframe.core.requests.messages import SendMessageV2
-from mqframe.core.send_answer import read_send_answer
-from mqframe.core.topics import DEFAULT_TOPIC, DLQ_PREFIX, check_group, dead_letter_topic, retry_topic
+from mqframe.core.sending.answer import read_send_answer
 
 PRODUCER_GROUP: Final = "mqframe-dead-letters"
 READ_AT_ONCE_MAX: Final = 32
@@ -99,7 +101,7 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
         try:
             found = await self.message_by_unique_key(topic, message_id)
         except RouteError as problem:
-            if not _no_such_topic(problem):
+            if not is_unknown_topic(problem):
                 raise
             return None
         if found is None:
@@ -135,42 +137,30 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
         return done
 
     async def _set_readable(self, group: str, readable: int) -> list[str]:
-        check_group(group)
-        topic = dead_letter_topic(group)
-        try:
-            configs = await self.topic_config(topic)
-        except RouteError as problem:
-            if not _no_such_topic(problem):
-                raise
-            return []
-        masters = await self._topic_masters(topic)
+        topic, configs = await self._dead_letter_configs(group)
+        masters = await self._topic_masters(topic) if configs else {}
         changed = []
         for broker, config in configs.items():
             perm = config.perm & ~PERM_READ | readable
             if perm != config.perm:
-                request = UpdateAndCreateTopic(
-                    topic,
-                    config.read_queue_nums,
-                    config.write_queue_nums,
-                    perm,
-                    default_topic=DEFAULT_TOPIC,
-                    topic_filter_type=config.topic_filter_type,
-                    topic_sys_flag=config.topic_sys_flag,
-                    order=config.order,
-                )
+                request = topic_request(replace(config, topic_name=topic, perm=perm))
                 await self._instance.call(masters[broker], request)
                 changed.append(broker)
         return sorted(changed)
 
-    async def _dead_letter_queues(self, group: str) -> list[MessageQueue]:
+    async def _dead_letter_configs(self, group: str) -> tuple[str, dict[str, TopicConfig]]:
+        """The dead letter topic of `group`, and its configuration by broker; none when it does not exist."""
         check_group(group)
         topic = dead_letter_topic(group)
         try:
-            configs = await self.topic_config(topic)
+            return topic, await self.topic_config(topic)
         except RouteError as problem:
-            if not _no_such_topic(problem):
+            if not is_unknown_topic(problem):
                 raise
-            return []
+            return topic, {}
+
+    async def _dead_letter_queues(self, group: str) -> list[MessageQueue]:
+        topic, configs = await self._dead_letter_configs(group)
         closed = [broker for broker, config in configs.items() if not config.perm & PERM_READ]
         if closed:
             raise FixError(
@@ -218,7 +208,7 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
             try:
                 copies = await self._copies(topic, letter.unique_key)
             except RouteError as problem:
-                if not _no_such_topic(problem):
+                if not is_unknown_topic(problem):
                     raise
                 continue
             if was_sent_again(letter, copies):
@@ -268,8 +258,3 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
                 f"group {letter.group} consumes in order, so its broker made the copy a dead letter again "
                 f'({result.offset_message_id}); send to the original topic: to="topic", or --to topic'
             )
-
-
-def _no_such_topic(problem: RouteError) -> bool:
-    cause = problem.__cause__
-    return isinstance(cause, AnswerError) and cause.code == ResponseCode.TOPIC_NOT_EXIST

@@ -1,21 +1,20 @@
-"""Administration of consumer groups, their members and their progress."""
+"""Administration of consumer groups: configuration, members, progress, and whether they pull or pop."""
 
 from __future__ import annotations
 
-from mqframe.client.admin_calls import AdminCalls, body_of
-from mqframe.core import loosejson
-from mqframe.core.bodies import (
-    ConsumerConnection,
-    ConsumeStats,
-    OffsetWrapper,
-    ProducerConnection,
-    SubscriptionGroupConfig,
-    SubscriptionGroupTable,
-)
+from itertools import chain
+from operator import itemgetter
+
+from mqframe.client.admin.calls import AdminCalls, body_of, unless
+from mqframe.core.cluster.client_bodies import ConsumerConnection, ProducerConnection
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError
-from mqframe.core.message import MessageQueue
-from mqframe.core.requests import decode_fields
+from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
+from mqframe.core.errors import FixError
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import check_group, check_topic
+from mqframe.core.popping.assignment import POP, PULL
+from mqframe.core.popping.bodies import RequestModeBody, RequestModeTable
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     GetAllSubscriptionGroupConfig,
@@ -32,7 +31,10 @@ from mqframe.core.requests.consumers import (
     SearchOffsetByTimestamp,
     TimestampAnswer,
 )
-from mqframe.core.topics import check_group
+from mqframe.core.requests.fields import Request
+from mqframe.core.requests.pop import GetAllMessageRequestMode, SetMessageRequestMode
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.frame import Frame
 
 _NOBODY = (
     ResponseCode.CONSUMER_NOT_ONLINE,
@@ -51,21 +53,18 @@ class GroupAdmin(AdminCalls):
         config = SubscriptionGroupConfig(group) if isinstance(group, str) else group
         check_group(config.group_name)
         masters = await self.masters(cluster=cluster, broker=broker)
-        body = loosejson.dumps(config)
-        await self._call_all(list(masters.values()), UpdateAndCreateSubscriptionGroup(), body)
+        body = loose_json.dumps(config)
+        await self._call_all(masters.values(), UpdateAndCreateSubscriptionGroup(), body)
 
     async def delete_group(self, group: str, *, clean_offsets: bool = False) -> None:
         """Delete a consumer group on all masters; its progress too with `clean_offsets`."""
-        request = DeleteSubscriptionGroup(group, clean_offsets)
-        await self._call_all(list((await self.masters()).values()), request)
+        await self._call_masters(DeleteSubscriptionGroup(group, clean_offsets))
 
     async def group_configs(self) -> dict[str, SubscriptionGroupConfig]:
         """The configuration of all consumer groups by name, sorted."""
-        configs: dict[str, SubscriptionGroupConfig] = {}
-        masters = await self.masters()
-        for answer in await self._call_all(list(masters.values()), GetAllSubscriptionGroupConfig()):
-            configs |= body_of(answer, SubscriptionGroupTable).subscription_group_table
-        return dict(sorted(configs.items()))
+        found = await self._ask_masters(GetAllSubscriptionGroupConfig(), SubscriptionGroupTable)
+        configs = chain.from_iterable(each.subscription_group_table.items() for each in found)
+        return dict(sorted(configs, key=itemgetter(0)))
 
     async def list_groups(self) -> list[str]:
         """Names of all consumer groups, sorted."""
@@ -73,35 +72,27 @@ class GroupAdmin(AdminCalls):
 
     async def consumer_connections(self, group: str) -> ConsumerConnection:
         """Members of a consumer group and their subscriptions; no members when nobody is online."""
-        for address in (await self.masters()).values():
-            try:
-                return body_of(
-                    await self._instance.call(address, GetConsumerConnectionList(group)), ConsumerConnection
-                )
-            except AnswerError as problem:
-                if problem.code not in _NOBODY:
-                    raise
-        return ConsumerConnection()
+        answer = await self._first_online(GetConsumerConnectionList(group))
+        return ConsumerConnection() if answer is None else body_of(answer, ConsumerConnection)
 
     async def producer_connections(self, group: str) -> ProducerConnection:
         """Members of a producer group; none when nobody is online."""
+        answer = await self._first_online(GetProducerConnectionList(group))
+        return ProducerConnection() if answer is None else body_of(answer, ProducerConnection)
+
+    async def _first_online(self, request: Request) -> Frame | None:
+        """The answer of the first master that has members online; `None` when none has."""
         for address in (await self.masters()).values():
-            try:
-                return body_of(
-                    await self._instance.call(address, GetProducerConnectionList(group)), ProducerConnection
-                )
-            except AnswerError as problem:
-                if problem.code not in _NOBODY:
-                    raise
-        return ProducerConnection()
+            answer = await unless(_NOBODY, self._instance.call(address, request))
+            if answer is not None:
+                return answer
+        return None
 
     async def consume_stats(self, group: str, topic: str | None = None) -> dict[MessageQueue, OffsetWrapper]:
         """How far `group` is in each queue, of all its topics or of `topic`; the lag is broker - consumer."""
-        stats: dict[MessageQueue, OffsetWrapper] = {}
-        masters = await self.masters()
-        for answer in await self._call_all(list(masters.values()), GetConsumeStats(group, topic or "")):
-            stats.update(body_of(answer, ConsumeStats).offset_table)
-        return dict(sorted(stats.items()))
+        found = await self._ask_masters(GetConsumeStats(group, topic or ""), ConsumeStats)
+        stats = chain.from_iterable(each.offset_table.items() for each in found)
+        return dict(sorted(stats, key=itemgetter(0)))
 
     async def lag(self, group: str, topic: str | None = None) -> int:
         """How many messages `group` has still to consume."""
@@ -110,32 +101,44 @@ class GroupAdmin(AdminCalls):
 
     async def min_offset(self, queue: MessageQueue) -> int:
         """The oldest offset of `queue` that can still be read."""
-        answer = await self._instance.call(
-            await self._queue_address(queue),
-            GetMinOffset(queue.topic, queue.queue_id, bname=queue.broker_name),
-        )
-        return decode_fields(answer.ext, OffsetAnswer).offset
+        request = GetMinOffset(queue.topic, queue.queue_id, bname=queue.broker_name)
+        return (await self._ask_queue(queue, request, OffsetAnswer)).offset
 
     async def max_offset(self, queue: MessageQueue) -> int:
         """The offset that the next message of `queue` will get."""
-        answer = await self._instance.call(
-            await self._queue_address(queue),
-            GetMaxOffset(queue.topic, queue.queue_id, bname=queue.broker_name),
-        )
-        return decode_fields(answer.ext, OffsetAnswer).offset
+        request = GetMaxOffset(queue.topic, queue.queue_id, bname=queue.broker_name)
+        return (await self._ask_queue(queue, request, OffsetAnswer)).offset
 
     async def search_offset(self, queue: MessageQueue, timestamp_ms: int, *, upper: bool = False) -> int:
         """The offset of the first (`upper`: last) message of `queue` stored at a time, or next to it."""
         request = SearchOffsetByTimestamp(
             queue.topic, queue.queue_id, timestamp_ms, "UPPER" if upper else "LOWER", queue.broker_name
         )
-        answer = await self._instance.call(await self._queue_address(queue), request)
-        return decode_fields(answer.ext, OffsetAnswer).offset
+        return (await self._ask_queue(queue, request, OffsetAnswer)).offset
 
     async def earliest_store_time(self, queue: MessageQueue) -> int:
         """When the oldest message of `queue` was stored, ms."""
-        answer = await self._instance.call(
-            await self._queue_address(queue),
-            GetEarliestMsgStoretime(queue.topic, queue.queue_id, bname=queue.broker_name),
-        )
-        return decode_fields(answer.ext, TimestampAnswer).timestamp
+        request = GetEarliestMsgStoretime(queue.topic, queue.queue_id, bname=queue.broker_name)
+        return (await self._ask_queue(queue, request, TimestampAnswer)).timestamp
+
+    async def set_request_mode(self, group: str, topic: str, mode: str, *, share: int = 0) -> None:
+        """Let members of `group` read `topic` by PULL or POP from their next rebalance on.
+
+        `share`: how many further members each shares its popped queues with; 0: with all. Sent to all
+        masters that have the topic. Raises `FixError` for another mode, a topic that no broker has, or a
+        group that one does not know.
+        """
+        check_group(group)
+        check_topic(topic)
+        if mode not in (PULL, POP):
+            raise FixError(f"mode {mode!r}: a topic is read by {PULL} or {POP}")
+        body = loose_json.dumps(RequestModeBody(topic, group, mode, share))
+        await self._call_all((await self._topic_masters(topic)).values(), SetMessageRequestMode(), body)
+
+    async def request_modes(self, group: str | None = None) -> list[RequestModeBody]:
+        """All modes that were set, or those of `group`, by topic and group; PULL where nothing was set."""
+        found: dict[tuple[str, str], RequestModeBody] = {}
+        for each in await self._ask_masters(GetAllMessageRequestMode(), RequestModeTable):
+            for topic, groups in each.message_request_mode_map.items():
+                found |= {(topic, name): mode for name, mode in groups.items() if group in (None, name)}
+        return [mode for _, mode in sorted(found.items())]

@@ -1,18 +1,20 @@
-"""Looking into consumers, brokers' statistics, and the traces of messages."""
+"""Administration of members: what they do and hold; statistics of brokers, traces of messages."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from mqframe.client.admin_calls import body_of
-from mqframe.client.admin_groups import GroupAdmin
-from mqframe.client.admin_messages import MessageAdmin
-from mqframe.core.broker_info import BrokerStatsData, ConsumeStatsList, GroupForbidden
+from mqframe.client.admin.calls import body_of, unless
+from mqframe.client.admin.groups import GroupAdmin
+from mqframe.client.admin.messages import MessageAdmin
+from mqframe.core.cluster.broker_info import BrokerStatsData, ConsumeStatsList, GroupForbidden
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consumer_info import ConsumerRunningInfo, ConsumerStatus, DirectResult
+from mqframe.core.consuming.running_info import ConsumerRunningInfo, ConsumerStatus, DirectResult
 from mqframe.core.errors import AnswerError, FixError, MqframeError
-from mqframe.core.ids import parse_offset_id
-from mqframe.core.message import MessageQueue
+from mqframe.core.measuring.trace import TraceKind, TraceRecord, decode_records
+from mqframe.core.messages.ids import parse_offset_id
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.core.requests.insight import (
     ConsumeMessageDirectly,
     GetBrokerConsumeStats,
@@ -21,8 +23,6 @@ from mqframe.core.requests.insight import (
     UpdateAndGetGroupForbidden,
     ViewBrokerStatsData,
 )
-from mqframe.core.topics import TRACE_TOPIC
-from mqframe.core.trace import TraceKind, TraceRecord, decode_records
 
 _ORDER: Final = {kind: number for number, kind in enumerate(TraceKind)}
 RELAY_SECONDS: Final = 12.0
@@ -41,8 +41,7 @@ class MemberAdmin(GroupAdmin, MessageAdmin):
         problem: MqframeError = FixError(f"no broker could be asked for {client_id}")
         for address in (await self.masters()).values():
             try:
-                answer = await self._instance.call(address, request, timeout=RELAY_SECONDS)
-                return body_of(answer, ConsumerRunningInfo)
+                return await self._ask(address, request, ConsumerRunningInfo, RELAY_SECONDS)
             except AnswerError as refused:
                 problem = refused  # it may be known to another broker
         raise problem
@@ -53,9 +52,8 @@ class MemberAdmin(GroupAdmin, MessageAdmin):
         """The offsets that members have in memory, by client id; of all, or of one."""
         request = InvokeBrokerToGetConsumerStatus(topic, group, client_id)
         found: dict[str, dict[MessageQueue, int]] = {}
-        for address in (await self._topic_masters(topic)).values():
-            answer = await self._instance.call(address, request, timeout=RELAY_SECONDS)
-            for client, offsets in body_of(answer, ConsumerStatus).consumer_table.items():
+        for each in (await self._ask_topic(topic, request, ConsumerStatus, RELAY_SECONDS)).values():
+            for client, offsets in each.consumer_table.items():
                 found.setdefault(client, {}).update(offsets)
         return {client: dict(sorted(offsets.items())) for client, offsets in sorted(found.items())}
 
@@ -74,33 +72,26 @@ class MemberAdmin(GroupAdmin, MessageAdmin):
                 raise FixError(f"nobody of consumer group {group} is online to consume a message")
             client_id = members[0].client_id
         request = ConsumeMessageDirectly(group, client_id, offset_message_id)
-        return body_of(await self._instance.call(address, request, timeout=RELAY_SECONDS), DirectResult)
+        return await self._ask(address, request, DirectResult, RELAY_SECONDS)
 
     async def broker_statistic(self, address: str, name: str, key: str) -> BrokerStatsData | None:
         """One count of the broker at `address` over a minute, an hour, a day; `None` when there is none.
 
         `name`: such as TOPIC_PUT_NUMS or GROUP_GET_NUMS; `key`: a topic, or "topic@group".
         """
-        try:
-            return body_of(
-                await self._instance.call(address, ViewBrokerStatsData(name, key)), BrokerStatsData
-            )
-        except AnswerError as problem:
-            if problem.code != ResponseCode.SYSTEM_ERROR:
-                raise
-            return None
+        asked = self._instance.call(address, ViewBrokerStatsData(name, key))
+        answer = await unless((ResponseCode.SYSTEM_ERROR,), asked)
+        return None if answer is None else body_of(answer, BrokerStatsData)
 
     async def broker_progress(self, address: str, *, ordered_only: bool = False) -> ConsumeStatsList:
         """How far all groups of the broker at `address` are, topic by topic."""
-        answer = await self._instance.call(address, GetBrokerConsumeStats(ordered_only))
-        return body_of(answer, ConsumeStatsList)
+        return await self._ask(address, GetBrokerConsumeStats(ordered_only), ConsumeStatsList)
 
     async def group_readable(self, group: str, topic: str, readable: bool | None = None) -> bool:
         """Whether `group` may read `topic` on all its brokers; set first when `readable` is given."""
         request = UpdateAndGetGroupForbidden(group, topic, readable)
-        masters = list((await self._topic_masters(topic)).values())
-        answers = await self._call_all(masters, request)
-        return all(body_of(answer, GroupForbidden).readable for answer in answers)
+        answers = await self._ask_topic(topic, request, GroupForbidden)
+        return all(each.readable for each in answers.values())
 
     async def message_trace(
         self, message_id: str, *, trace_topic: str = TRACE_TOPIC, max_count: int = 64

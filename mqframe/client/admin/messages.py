@@ -1,19 +1,18 @@
-"""Looking messages up."""
+"""Administration of messages: by id, by key; half messages that are to be checked again."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from mqframe.client.admin_calls import AdminCalls
+from mqframe.client.admin.calls import AdminCalls, unless
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError
-from mqframe.core.ids import parse_offset_id
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.record import decode_record, decode_records
+from mqframe.core.messages.ids import parse_offset_id
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
+from mqframe.core.retry.dead_letters import END_OF_TIME
+from mqframe.core.storage.record import decode_record, decode_records
 
-_END_OF_TIME: Final = 2**63 - 1
 _UNIQUE_KEY_MESSAGES_MAX: Final = 32
 
 
@@ -34,11 +33,11 @@ class MessageAdmin(AdminCalls):
 
         Of several copies, such as retries make, the newest.
         """
-        found = await self._query(topic, unique_key, _UNIQUE_KEY_MESSAGES_MAX, 0, _END_OF_TIME, unique=True)
+        found = await self._query(topic, unique_key, _UNIQUE_KEY_MESSAGES_MAX, 0, END_OF_TIME, unique=True)
         return found[0] if found else None
 
     async def query_messages(
-        self, topic: str, key: str, *, max_count: int = 64, begin_ms: int = 0, end_ms: int = _END_OF_TIME
+        self, topic: str, key: str, *, max_count: int = 64, begin_ms: int = 0, end_ms: int = END_OF_TIME
     ) -> list[ReceivedMessage]:
         """Messages of `topic` with `key`, stored between two times (ms), newest first, of all brokers."""
         found = await self._query(topic, key, max_count, begin_ms, end_ms, unique=False)
@@ -59,16 +58,11 @@ class MessageAdmin(AdminCalls):
         request = QueryMessage(topic, key, max_count, begin_ms, end_ms, "true" if unique else "false")
         found: list[ReceivedMessage] = []
         for name, address in (await self._topic_masters(topic)).items():
-            try:
-                answer = await self._instance.call(address, request)
-            except AnswerError as problem:
-                if problem.code != ResponseCode.QUERY_NOT_FOUND:
-                    raise
-                continue
+            answer = await unless((ResponseCode.QUERY_NOT_FOUND,), self._instance.call(address, request))
             # The index knows hashes only: what merely has the same hash is left out.
             found += [
                 message
-                for message in decode_records(bytes(answer.body), name)
+                for message in decode_records(b"" if answer is None else bytes(answer.body), name)
                 if (message.message_id == key if unique else key in message.keys)
             ]
         return sorted(found, key=lambda message: message.store_timestamp, reverse=True)

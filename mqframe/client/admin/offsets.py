@@ -1,16 +1,17 @@
-"""Moving groups: resets, clones, corrections; and what queues hold, entry by entry."""
+"""Administration of consumer offsets: resets, clones, corrections; and the entries of consume queues."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
-from mqframe.client.admin_calls import AdminCalls, body_of
-from mqframe.core.bodies import ConsumeStats, OffsetTableBody
-from mqframe.core.broker_info import ConsumeTimeSpans, CorrectionOffsets, QueueEntries, QueueTimeSpan
+from mqframe.client.admin.calls import AdminCalls
+from mqframe.core.cluster.broker_info import ConsumeTimeSpans, CorrectionOffsets, QueueEntries, QueueTimeSpan
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody
+from mqframe.core.consuming.offset_rules import reset_target
 from mqframe.core.errors import AnswerError, FixError
-from mqframe.core.message import MessageQueue
-from mqframe.core.offset_rules import reset_target
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests import decode_fields
 from mqframe.core.requests.admin import GetConsumeStats, InvokeBrokerToResetOffset
 from mqframe.core.requests.consumers import OffsetAnswer, SearchOffsetByTimestamp, UpdateConsumerOffset
@@ -34,7 +35,7 @@ class OffsetAdmin(AdminCalls):
         """Set the offsets of `group` to the first messages stored at or after a time; -1: to the end.
 
         Members that run go on from there at once; a group that is offline will. Without `force` an offset is
-        only moved back. Gives the new offsets.
+        only moved back. Returns the new offsets.
         """
         request = InvokeBrokerToResetOffset(topic, group, timestamp_ms, force, -1)
         return await self._reset(await self._topic_masters(topic), request)
@@ -59,8 +60,8 @@ class OffsetAdmin(AdminCalls):
     ) -> None:
         """Give the group `target` the offsets of `source`, of all its topics or of `topic`.
 
-        `offline`: also of topics that the members of `source` do not want any more. Raises `AnswerError` when
-        no broker has offsets of `source`.
+        `offline`: also of topics that the members of `source` do not subscribe any more. Raises `AnswerError`
+        when no broker has offsets of `source`.
         """
         request = CloneGroupOffset(source, target, topic, offline)
         masters = await self._topic_masters(topic) if topic else await self.masters()
@@ -85,26 +86,23 @@ class OffsetAdmin(AdminCalls):
         """
         request = QueryCorrectionOffset(compared, topic, ",".join(without))
         found: dict[MessageQueue, int] = {}
-        for name, address in (await self._topic_masters(topic)).items():
-            answer = body_of(await self._instance.call(address, request), CorrectionOffsets)
-            for queue_id, offset in answer.correction_offsets.items():
+        for name, each in (await self._ask_topic(topic, request, CorrectionOffsets)).items():
+            for queue_id, offset in each.correction_offsets.items():
                 found[MessageQueue(topic, name, queue_id)] = offset
         return dict(sorted(found.items()))
 
     async def consume_time_spans(self, group: str, topic: str) -> list[QueueTimeSpan]:
         """For each queue: when its oldest, its newest and the last consumed message were stored."""
-        found: list[QueueTimeSpan] = []
-        for address in (await self._topic_masters(topic)).values():
-            answer = await self._instance.call(address, QueryConsumeTimeSpan(topic, group))
-            found += body_of(answer, ConsumeTimeSpans).consume_time_span_set
-        return sorted(found, key=lambda each: each.message_queue.queue)
+        found = await self._ask_topic(topic, QueryConsumeTimeSpan(topic, group), ConsumeTimeSpans)
+        spans = chain.from_iterable(each.consume_time_span_set for each in found.values())
+        return sorted(spans, key=lambda each: each.message_queue.queue)
 
     async def queue_entries(
         self, queue: MessageQueue, index: int, count: int = 32, *, group: str | None = None
     ) -> QueueEntries:
-        """Up to `count` entries of `queue` from `index` on, as stored, and what `group` wants of it."""
+        """Up to `count` entries of `queue` from `index` on, as stored, and which `group` would get."""
         request = QueryConsumeQueue(queue.topic, queue.queue_id, index, count, group)
-        return body_of(await self._instance.call(await self._queue_address(queue), request), QueueEntries)
+        return await self._ask(await self._queue_address(queue), request, QueueEntries)
 
     async def _reset(
         self, masters: dict[str, str], request: InvokeBrokerToResetOffset
@@ -112,8 +110,7 @@ class OffsetAdmin(AdminCalls):
         offsets: dict[MessageQueue, int] = {}
         for name, address in masters.items():
             try:
-                answer = await self._instance.call(address, request)
-                table = body_of(answer, OffsetTableBody).offset_table
+                table = (await self._ask(address, request, OffsetTableBody)).offset_table
             except AnswerError as problem:
                 if problem.code != ResponseCode.CONSUMER_NOT_ONLINE:
                     raise
@@ -123,22 +120,20 @@ class OffsetAdmin(AdminCalls):
                 offsets[MessageQueue(queue.topic, queue.broker_name or name, queue.queue_id)] = offset
         return dict(sorted(offsets.items()))
 
-    async def _store_offsets(
-        self, address: str, wanted: InvokeBrokerToResetOffset
-    ) -> dict[MessageQueue, int]:
-        """What a broker that only tells members leaves to the operator when none is there."""
-        answer = await self._instance.call(address, GetConsumeStats(wanted.group, wanted.topic))
+    async def _store_offsets(self, address: str, reset: InvokeBrokerToResetOffset) -> dict[MessageQueue, int]:
+        """What a broker that only notifies members leaves to the operator when none is there."""
+        known = await self._ask(address, GetConsumeStats(reset.group, reset.topic), ConsumeStats)
         table: dict[MessageQueue, int] = {}
-        for queue, stats in body_of(answer, ConsumeStats).offset_table.items():
-            if wanted.queue_id not in (None, -1, queue.queue_id):
+        for queue, stats in known.offset_table.items():
+            if reset.queue_id not in (None, -1, queue.queue_id):
                 continue
             offset = stats.broker_offset
-            if wanted.offset is not None:
-                offset = wanted.offset
-            elif wanted.timestamp >= 0:
-                search = SearchOffsetByTimestamp(queue.topic, queue.queue_id, wanted.timestamp)
+            if reset.offset is not None:
+                offset = reset.offset
+            elif reset.timestamp >= 0:
+                search = SearchOffsetByTimestamp(queue.topic, queue.queue_id, reset.timestamp)
                 offset = decode_fields((await self._instance.call(address, search)).ext, OffsetAnswer).offset
-            table[queue] = reset_target(stats.consumer_offset, offset, force=wanted.is_force)
-            request = UpdateConsumerOffset(wanted.group, queue.topic, queue.queue_id, table[queue])
+            table[queue] = reset_target(stats.consumer_offset, offset, force=reset.is_force)
+            request = UpdateConsumerOffset(reset.group, queue.topic, queue.queue_id, table[queue])
             await self._instance.call(address, request)
         return table

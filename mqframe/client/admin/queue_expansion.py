@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import attrs
+from msgspec.structs import replace
 
-from mqframe.client.admin_groups import GroupAdmin
-from mqframe.client.admin_topics import TopicAdmin
-from mqframe.core.bodies import TopicConfig
+from mqframe.client.admin.groups import GroupAdmin
+from mqframe.client.admin.topics import TopicAdmin, topic_request
+from mqframe.core.cluster.order_config import parse_order
+from mqframe.core.cluster.queue_expansion import QueueExpansion
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import FixError
-from mqframe.core.message import MessageQueue
-from mqframe.core.order_config import parse_order
-from mqframe.core.requests.admin import UpdateAndCreateTopic
-from mqframe.core.topic_growth import TopicGrowth
+from mqframe.core.messages.message import MessageQueue
 
 
-class GrowthAdmin(TopicAdmin, GroupAdmin):
-    """Growth in three steps, with a wait after each of the first two. Each may be repeated."""
+class QueueExpansionAdmin(TopicAdmin, GroupAdmin):
+    """Expansion in three steps, with a wait after each of the first two. Each may be repeated."""
 
-    async def begin_growth(self, topic: str, queues: int) -> TopicGrowth:
+    async def begin_queue_expansion(self, topic: str, queues: int) -> QueueExpansion:
         """Give `topic` `queues` queues on each of its brokers that producers see, and consumers not yet.
 
         The fixed queue list of the topic, where an operator made one, grows along. Producers know of it with
@@ -45,53 +45,53 @@ class GrowthAdmin(TopicAdmin, GroupAdmin):
             await self._resize(name, config, config.read_queue_nums, queues)
         if made:
             await self.set_order_config(topic, dict.fromkeys(made, queues))
-        return TopicGrowth(topic, queues, before)
+        return QueueExpansion(topic, queues, before)
 
-    async def mark_growth(self, growth: TopicGrowth) -> TopicGrowth:
+    async def mark_queue_expansion(self, expansion: QueueExpansion) -> QueueExpansion:
         """Note where the old queues end. To be called when all producers know the new queues."""
-        stats = await self.topic_stats(growth.topic)
-        return attrs.evolve(growth, ends={queue: stats[queue].max_offset for queue in growth.old_queues})
+        stats = await self.topic_stats(expansion.topic)
+        return attrs.evolve(
+            expansion, ends={queue: stats[queue].max_offset for queue in expansion.old_queues}
+        )
 
-    async def growth_left(self, growth: TopicGrowth, groups: Sequence[str] | None = None) -> dict[str, int]:
+    async def queue_expansion_left(
+        self, expansion: QueueExpansion, groups: Sequence[str] | None = None
+    ) -> dict[str, int]:
         """Messages in the old queues that each group has yet to consume; `groups`: all of the topic."""
-        return growth.left(await self._reached(growth, groups))
+        return expansion.left(await self._reached(expansion, groups))
 
-    async def finish_growth(
-        self, growth: TopicGrowth, groups: Sequence[str] | None = None, *, force: bool = False
+    async def finish_queue_expansion(
+        self, expansion: QueueExpansion, groups: Sequence[str] | None = None, *, force: bool = False
     ) -> None:
         """Let consumers see the new queues. Raises `FixError` while the old ones have not drained, unless
         `force`."""
         if not force:
-            if growth.ends is None:
-                raise FixError(f"topic {growth.topic}: mark the ends of the old queues first (mark_growth)")
+            if expansion.ends is None:
+                raise FixError(
+                    f"topic {expansion.topic}: mark the ends of the old queues first (mark_queue_expansion)"
+                )
             left = {
-                group: count for group, count in (await self.growth_left(growth, groups)).items() if count
+                group: count
+                for group, count in (await self.queue_expansion_left(expansion, groups)).items()
+                if count
             }
             if left:
-                raise FixError(f"topic {growth.topic}: old queues have not drained, messages left: {left}")
-        for name, config in (await self.topic_config(growth.topic)).items():
-            await self._resize(name, config, growth.queues, growth.queues)
+                raise FixError(f"topic {expansion.topic}: old queues have not drained, messages left: {left}")
+        for name, config in (await self.topic_config(expansion.topic)).items():
+            await self._resize(name, config, expansion.queues, expansion.queues)
 
     async def _reached(
-        self, growth: TopicGrowth, groups: Sequence[str] | None
+        self, expansion: QueueExpansion, groups: Sequence[str] | None
     ) -> dict[str, dict[MessageQueue, int]]:
-        names = await self.groups_of_topic(growth.topic) if groups is None else groups
+        names = await self.groups_of_topic(expansion.topic) if groups is None else groups
         reached = {}
         for group in names:
-            stats = await self.consume_stats(group, growth.topic)
+            stats = await self.consume_stats(group, expansion.topic)
             reached[group] = {queue: each.consumer_offset for queue, each in stats.items()}
         return reached
 
     async def _resize(self, broker: str, config: TopicConfig, read: int, write: int) -> None:
         if (config.read_queue_nums, config.write_queue_nums) == (read, write):
             return
-        request = UpdateAndCreateTopic(
-            str(config.topic_name),
-            read,
-            write,
-            config.perm,
-            topic_filter_type=config.topic_filter_type,
-            topic_sys_flag=config.topic_sys_flag,
-            order=config.order,
-        )
-        await self._call_all(list((await self.masters(broker=broker)).values()), request)
+        request = topic_request(replace(config, read_queue_nums=read, write_queue_nums=write))
+        await self._call_all((await self.masters(broker=broker)).values(), request)

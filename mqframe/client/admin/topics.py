@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
+from operator import itemgetter
 
-from mqframe.client.admin_calls import AdminCalls, body_of
-from mqframe.core.bodies import (
-    GroupList,
-    TopicConfig,
-    TopicList,
-    TopicOffset,
-    TopicRouteData,
-    TopicStatsTable,
-)
+from mqframe.client.admin.calls import AdminCalls, body_of, unless
+from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE, order_text, parse_order
+from mqframe.core.cluster.route_bodies import TopicList, TopicRouteData
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
-from mqframe.core.errors import AnswerError, MessageError
-from mqframe.core.message import MessageQueue
-from mqframe.core.order_config import ORDER_TOPIC_NAMESPACE, order_text, parse_order
+from mqframe.core.consuming.bodies import TopicOffset, TopicStatsTable
+from mqframe.core.consuming.group_config import GroupList
+from mqframe.core.errors import MessageError
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import DEFAULT_TOPIC, check_topic
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
     GetTopicConfig,
@@ -34,7 +33,22 @@ from mqframe.core.requests.nameserver import (
     KvAnswer,
     PutKvConfig,
 )
-from mqframe.core.topics import DEFAULT_TOPIC, check_topic
+
+_NO_TOPIC = (ResponseCode.TOPIC_NOT_EXIST, ResponseCode.QUERY_NOT_FOUND)
+
+
+def topic_request(config: TopicConfig) -> UpdateAndCreateTopic:
+    """The request that has a broker change a topic to `config`; attributes stay as they are."""
+    return UpdateAndCreateTopic(
+        str(config.topic_name),
+        config.read_queue_nums,
+        config.write_queue_nums,
+        config.perm,
+        default_topic=DEFAULT_TOPIC,
+        topic_filter_type=config.topic_filter_type,
+        topic_sys_flag=config.topic_sys_flag,
+        order=config.order,
+    )
 
 
 class TopicAdmin(AdminCalls):
@@ -74,46 +88,40 @@ class TopicAdmin(AdminCalls):
             attributes=",".join(f"+{key}={value}" for key, value in (attributes or {}).items()) or None,
         )
         masters = await self.masters(cluster=cluster, broker=broker)
-        await self._call_all(list(masters.values()), request)
+        await self._call_all(masters.values(), request)
         if order:
             made = await self.order_config(topic)
             await self.set_order_config(topic, made | dict.fromkeys(masters, request.write_queue_nums))
 
     async def order_config(self, topic: str) -> dict[str, int]:
         """The fixed queue list of an ordered topic that operators made: queues by broker name, or nothing."""
-        try:
-            answer = await self._instance.call_nameserver(GetKvConfig(ORDER_TOPIC_NAMESPACE, topic))
-        except AnswerError as problem:
-            if problem.code != ResponseCode.QUERY_NOT_FOUND:
-                raise
-            return {}
-        return parse_order(topic, decode_fields(answer.ext, KvAnswer).value or "")
+        asked = self._instance.call_nameserver(GetKvConfig(ORDER_TOPIC_NAMESPACE, topic))
+        answer = await unless((ResponseCode.QUERY_NOT_FOUND,), asked)
+        return {} if answer is None else parse_order(topic, decode_fields(answer.ext, KvAnswer).value or "")
 
     async def set_order_config(self, topic: str, queues: Mapping[str, int]) -> None:
         """Give `topic` another fixed queue list in all name servers; without `queues` it has none."""
         if queues:
-            await self._tell_nameservers(PutKvConfig(ORDER_TOPIC_NAMESPACE, topic, order_text(queues)))
+            await self._call_nameservers(PutKvConfig(ORDER_TOPIC_NAMESPACE, topic, order_text(queues)))
         else:
-            await self._tell_nameservers(DeleteKvConfig(ORDER_TOPIC_NAMESPACE, topic))
+            await self._call_nameservers(DeleteKvConfig(ORDER_TOPIC_NAMESPACE, topic))
 
     async def delete_topic(self, topic: str, *, cluster: str | None = None) -> None:
         """Delete `topic` and its messages on all masters, or those of `cluster`, and from name servers."""
         masters = await self.masters(cluster=cluster)
-        await self._call_all(list(masters.values()), DeleteTopicInBroker(topic))
-        await self._tell_nameservers(DeleteTopicInNamesrv(topic, cluster))
+        await self._call_all(masters.values(), DeleteTopicInBroker(topic))
+        await self._call_nameservers(DeleteTopicInNamesrv(topic, cluster))
         if cluster is None:
             await self.set_order_config(topic, {})
 
     async def list_topics(self) -> list[str]:
-        """All topics that brokers told of, sorted."""
+        """All topics that brokers registered, sorted."""
         answer = await self._instance.call_nameserver(GetAllTopicList())
         return sorted(body_of(answer, TopicList).topic_list)
 
     async def topic_config(self, topic: str) -> dict[str, TopicConfig]:
         """The configuration of `topic` by broker name. Raises `RouteError` when nobody has it."""
-        masters = await self._topic_masters(topic)
-        answers = await self._call_all(list(masters.values()), GetTopicConfig(topic))
-        return {name: body_of(answer, TopicConfig) for name, answer in zip(masters, answers, strict=True)}
+        return await self._ask_topic(topic, GetTopicConfig(topic), TopicConfig)
 
     async def topic_route(self, topic: str) -> TopicRouteData:
         """Brokers and queues of `topic`. Raises `AnswerError` (17) when it does not exist."""
@@ -121,21 +129,15 @@ class TopicAdmin(AdminCalls):
 
     async def topic_stats(self, topic: str) -> dict[MessageQueue, TopicOffset]:
         """Offsets of each queue of `topic`, and when something was stored there last."""
-        masters = await self._topic_masters(topic)
-        stats: dict[MessageQueue, TopicOffset] = {}
-        for answer in await self._call_all(list(masters.values()), GetTopicStatsInfo(topic)):
-            stats.update(body_of(answer, TopicStatsTable).offset_table)
-        return dict(sorted(stats.items()))
+        found = await self._ask_topic(topic, GetTopicStatsInfo(topic), TopicStatsTable)
+        stats = chain.from_iterable(each.offset_table.items() for each in found.values())
+        return dict(sorted(stats, key=itemgetter(0)))
 
     async def groups_of_topic(self, topic: str) -> list[str]:
         """Consumer groups that subscribe `topic` or have offsets in it, sorted."""
         groups: set[str] = set()
         for address in (await self._topic_masters(topic)).values():
-            try:
-                answer = await self._instance.call(address, QueryTopicConsumeByWho(topic))
-            except AnswerError as problem:
-                if problem.code not in (ResponseCode.TOPIC_NOT_EXIST, ResponseCode.QUERY_NOT_FOUND):
-                    raise
-                continue
-            groups.update(body_of(answer, GroupList).group_list)
+            answer = await unless(_NO_TOPIC, self._instance.call(address, QueryTopicConsumeByWho(topic)))
+            if answer is not None:
+                groups.update(body_of(answer, GroupList).group_list)
         return sorted(groups)

@@ -1,4 +1,4 @@
-"""Who a client is: its id, its address, the process it was started in."""
+"""The identity of a client: its id, its address, the process it was made in."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 import attrs
 
 from mqframe.client.settings import ClientSettings
+from mqframe.core.cluster.name_servers import parse_addresses
 from mqframe.core.errors import ClosedError
-from mqframe.core.name_servers import parse_addresses
 
 
 def nameserver_text(settings: ClientSettings) -> str:
-    """The name servers that `settings` give; else the variable NAMESRV_ADDR, as Java clients read it."""
+    """The name servers that `settings` name; else the variable NAMESRV_ADDR, as Java clients read it."""
     return settings.nameserver or os.environ.get("NAMESRV_ADDR", "")
 
 
@@ -29,7 +29,7 @@ def with_nameserver(client: ClientSettings | None, nameserver: str) -> ClientSet
 
 
 BROADCASTING_INSTANCE: Final = "DEFAULT"
-"""Instance name of broadcasting members that are given none, as in the reference. Two of one group on one
+"""Instance name of broadcasting members that are given none, as in Apache RocketMQ. Two of one group on one
 machine need names of their own."""
 
 

@@ -1,4 +1,4 @@
-"""What every client does besides its work: know routes, tell brokers that it lives, hear what they say.
+"""The part that all clients share: route cache, heartbeats, and requests from brokers.
 
 Source: MQClientInstance.java.
 """
@@ -8,23 +8,26 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
-from mqframe.client.identity import SameProcess, client_id, local_ip, nameserver_text
-from mqframe.client.inspection import Inspection
-from mqframe.client.replies import Replies
-from mqframe.client.route_cache import RouteCache
+import attrs
+
+from mqframe.client.connection.identity import client_id, local_ip, nameserver_text
+from mqframe.client.connection.operator_requests import OperatorRequests
+from mqframe.client.connection.replies import Replies
+from mqframe.client.connection.route_cache import RouteCache
 from mqframe.client.settings import ClientSettings
-from mqframe.core import bodies, loosejson
+from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
+from mqframe.core.cluster.name_servers import NameServers, parse_addresses
+from mqframe.core.cluster.route import MASTER_ID, TopicRoute
 from mqframe.core.errors import MqframeError, answer_error
-from mqframe.core.frame import Frame
-from mqframe.core.name_servers import NameServers, parse_addresses
 from mqframe.core.requests.consumers import HeartBeat, NotifyConsumerIdsChanged, UnregisterClient
 from mqframe.core.requests.fields import Request
-from mqframe.core.route import MASTER_ID, TopicRoute
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Reply
 from mqframe.net.client import Client
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.settings import NetSettings
@@ -32,20 +35,21 @@ from mqframe.net.settings import NetSettings
 log = get_logger("client")
 
 
-class Member(Protocol):
-    """A consumer, as its client instance sees it."""
+def _nothing() -> None:
+    """What is done about a change that does not matter."""
 
-    def consumer_data(self) -> bodies.ConsumerData:
-        """What brokers are told of it."""
-        ...
 
-    def on_members_changed(self) -> object:
-        """A broker says that the group has other members now."""
-        ...
+@attrs.frozen
+class ConsumerRegistration:
+    """What a client instance does for a consumer: heartbeats, and notices of changes.
 
-    def on_routes_changed(self) -> object:
-        """Queues or brokers of a topic in use changed."""
-        ...
+    `heartbeat_data`: returns what heartbeats say of it; `members_changed`: called when a broker says that the
+    group has other members now; `routes_changed`: when queues or brokers of a topic in use changed.
+    """
+
+    heartbeat_data: Callable[[], ConsumerData]
+    members_changed: Callable[[], object] = _nothing
+    routes_changed: Callable[[], object] = _nothing
 
 
 class ClientInstance:
@@ -62,20 +66,19 @@ class ClientInstance:
         self.broker_versions: dict[str, int] = {}
         """Protocol version of each broker by address, learnt from heartbeat answers."""
         self.transaction_checks: dict[str, Callable[[Any], None]] = {}
-        """Who answers for the transactions of each producer group (`mqframe.client.transaction_checks`)."""
+        """Who answers for the transactions of each producer group (`mqframe.client.transactions.checks`)."""
         self._clock = clock
-        self._process = SameProcess("client")
         servers = NameServers(parse_addresses(nameserver_text(settings)), random.randrange(1 << 16))
         self._routes = RouteCache(remoting, servers, settings.request_timeout_seconds, self._routes_changed)
-        self._members: dict[str, Member] = {}
+        self._consumers: dict[str, ConsumerRegistration] = {}
         self._producers: set[str] = set()
-        self._told: set[str] = set()
+        self._notified: set[str] = set()
         self._periodic: list[Every] = []
         self._tasks: set[asyncio.Task[Any]] = set()
-        remoting.serve(NotifyConsumerIdsChanged.CODE, self.members_changed)
+        remoting.serve(self)
         self.replies = Replies(remoting, clock)
         """The replies that brokers hand to this client."""
-        self.inspection = Inspection(remoting, lambda: self._routes.nameservers)
+        self.operator_requests = OperatorRequests(remoting, lambda: self._routes.nameservers)
         """Answers what operators ask of the consumers here."""
 
     @classmethod
@@ -91,8 +94,9 @@ class ClientInstance:
         return cls(settings, clock, Client(clock, net or NetSettings(), rpc_hooks=rpc_hooks))
 
     async def start(self) -> None:
-        """Begin to poll routes and to send heartbeats."""
-        self._periodic = [
+        """Begin to poll routes and to send heartbeats, once. Raises `ClosedError` after `stop`."""
+        self.remoting.check_usable()
+        self._periodic = self._periodic or [
             Every(self._clock, self.settings.route_poll_seconds, self._routes.poll, name="route poll"),
             Every(self._clock, self.settings.heartbeat_seconds, self.heartbeat_now, name="heartbeat"),
         ]
@@ -104,15 +108,11 @@ class ClientInstance:
             periodic.stop()
         for task in list(self._tasks):
             task.cancel()
-        for group in list(self._members):
+        for group in list(self._consumers):
             await self.unregister_consumer(group)
         for group in list(self._producers):
             await self.unregister_producer(group)
         await self.remoting.close()
-
-    def check_process(self) -> None:
-        """Raise `ClosedError` after a fork."""
-        self._process.check()
 
     # Routes
 
@@ -141,18 +141,18 @@ class ClientInstance:
 
     # Groups
 
-    def register_consumer(self, group: str, member: Member) -> None:
-        """Tell brokers of `group` from now on, and `member` what they say of it."""
-        self._members[group] = member
+    def register_consumer(self, group: str, consumer: ConsumerRegistration) -> None:
+        """Announce `group` to brokers from now on, and notify `consumer` of what they say of it."""
+        self._consumers[group] = consumer
         self.spawn(self.heartbeat_now())
 
     async def unregister_consumer(self, group: str) -> None:
         """Leave `group` at all brokers."""
-        if self._members.pop(group, None) is not None:
+        if self._consumers.pop(group, None) is not None:
             await self._unregister(UnregisterClient(self.client_id, None, group))
 
     def register_producer(self, group: str) -> None:
-        """Tell brokers of the producer group from now on."""
+        """Announce the producer group to brokers from now on."""
         self._producers.add(group)
         self.spawn(self.heartbeat_now())
 
@@ -163,16 +163,16 @@ class ClientInstance:
             await self._unregister(UnregisterClient(self.client_id, group, None))
 
     async def heartbeat_now(self) -> None:
-        """Tell all brokers of known routes; only masters where there is no consumer. Failures are logged."""
-        if not self._members and not self._producers:
+        """Heartbeats to all brokers of known routes, masters only without a consumer. Failures are logged."""
+        if not self._consumers and not self._producers:
             return
-        addresses = self._addresses(masters_only=not self._members)
-        self._told = set(addresses)
-        body = loosejson.dumps(
-            bodies.HeartbeatData(
+        addresses = self._addresses(masters_only=not self._consumers)
+        self._notified = set(addresses)
+        body = loose_json.dumps(
+            HeartbeatData(
                 self.client_id,
-                [member.consumer_data() for member in self._members.values()],
-                producer_data_set=[bodies.ProducerData(group) for group in sorted(self._producers)],
+                [each.heartbeat_data() for each in self._consumers.values()],
+                producer_data_set=[ProducerData(group) for group in sorted(self._producers)],
             )
         )
         await asyncio.gather(*[self._beat(address, body) for address in addresses])
@@ -189,7 +189,7 @@ class ClientInstance:
             try:
                 await self.call(address, request)
             except MqframeError as problem:
-                log.info("broker was not told of the leaving", broker=address, reason=str(problem))
+                log.info("broker was not notified of the leaving", broker=address, reason=str(problem))
 
     def _addresses(self, *, masters_only: bool) -> list[str]:
         found = {
@@ -202,21 +202,21 @@ class ClientInstance:
 
     # What happens to it
 
-    def members_changed(self, call: Call) -> Reply | None:
-        """Handler of code 40: tell the member of that group, or all when it is not known."""
-        group = call.fields(NotifyConsumerIdsChanged).consumer_group
-        member = self._members.get(group)
-        for each in [member] if member is not None else list(self._members.values()):
-            each.on_members_changed()
+    @serves(NotifyConsumerIdsChanged)
+    def members_changed(self, fields: NotifyConsumerIdsChanged, call: Call) -> Reply:
+        """Notify the consumer of that group, or all when it is not known."""
+        consumer = self._consumers.get(fields.consumer_group)
+        for each in [consumer] if consumer is not None else list(self._consumers.values()):
+            each.members_changed()
         return Reply()
 
     def _routes_changed(self) -> None:
-        known = self._addresses(masters_only=not self._members)
+        known = self._addresses(masters_only=not self._consumers)
         self.broker_versions = {a: v for a, v in self.broker_versions.items() if a in known}
-        if not self._told.issuperset(known):
+        if not self._notified.issuperset(known):
             self.spawn(self.heartbeat_now())
-        for member in list(self._members.values()):
-            member.on_routes_changed()
+        for consumer in list(self._consumers.values()):
+            consumer.routes_changed()
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run `work` beside; it is cancelled when the instance stops. Its errors are logged."""

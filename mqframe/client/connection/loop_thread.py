@@ -21,9 +21,14 @@ class LoopThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller runs in this thread."""
+        return self._thread is threading.current_thread()
+
     def call(self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
         """The result of `work`, run on the loop. Raises `CallTimeout` after `seconds`, and what it raises."""
-        if not self._thread.is_alive() or self._thread is threading.current_thread():
+        if not self._thread.is_alive() or self.is_current:
             work.close()
             raise ClosedError("the client's thread is not running, or it would wait for itself")
         future = asyncio.run_coroutine_threadsafe(work, self.loop)

@@ -1,4 +1,4 @@
-"""The replies that brokers hand to this client, and who waits for them.
+"""Replies of request-reply: those that brokers push to this client, and the requests that wait for them.
 
 Source: ClientRemotingProcessor.receiveReplyMessage.
 """
@@ -9,13 +9,13 @@ import asyncio
 import uuid
 
 from mqframe.core.errors import ClosedError, RequestTimeout
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.properties import CORRELATION_ID
-from mqframe.core.request_reply import pushed_reply
-from mqframe.core.request_table import RequestTable
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.properties import CORRELATION_ID
 from mqframe.core.requests.replies import PushReplyMessageToClient
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.sending.request_reply import pushed_reply
+from mqframe.core.wire.request_table import RequestTable
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Reply
 from mqframe.net.client import Client
 from mqframe.net.clock import LoopClock, Timer
 
@@ -33,7 +33,7 @@ class Replies:
         self._timer: Timer | None = None
         self._timer_at = 0.0
         self._closed = False
-        remoting.serve(PushReplyMessageToClient.CODE, self.received)
+        remoting.serve(self)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -59,9 +59,9 @@ class Replies:
         """Nobody waits any more."""
         self._table.remove(correlation_id)
 
-    def received(self, call: Call) -> Reply:
-        """Handler of code 326: give a reply to who waits; a late one is dropped."""
-        fields = call.fields(PushReplyMessageToClient)
+    @serves(PushReplyMessageToClient)
+    def received(self, fields: PushReplyMessageToClient, call: Call) -> Reply:
+        """Give a reply to who waits; a late one is dropped."""
         message = pushed_reply(fields, bytes(call.frame.body), self._clock.now_ms())
         correlation_id = message.properties.get(CORRELATION_ID, "")
         waiter = self._table.answer(correlation_id)

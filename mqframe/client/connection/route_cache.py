@@ -4,30 +4,45 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
-from mqframe.core import loosejson
-from mqframe.core.bodies import TopicRouteData
+from mqframe.core.cluster.name_servers import NameServers
+from mqframe.core.cluster.route import TopicRoute, default_route
+from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, MqframeError, RetryError, RouteError, answer_error
-from mqframe.core.frame import Body, Frame
-from mqframe.core.name_servers import NameServers
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.core.route import TopicRoute, default_route
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
+from mqframe.net.client import Client
 
 log = get_logger("client")
 
 
-class Invoke(Protocol):
-    """The part of a remoting that is used here."""
+async def ask_any(servers: NameServers, invoke: Callable[[str], Awaitable[Frame]]) -> Frame:
+    """The successful answer of the first of `servers` that can be reached, each asked by `invoke`.
 
-    def invoke(
-        self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0
-    ) -> Awaitable[Frame]:
-        """Send and wait for the answer, whatever its code."""
-        ...
+    Raises its `AnswerError`, or `RouteError` when none can be reached.
+    """
+    problem: RetryError | None = None
+    for address in servers.tries():
+        try:
+            answer = await invoke(address)
+        except RetryError as error:
+            log.warning("name server failed", address=address, reason=str(error))
+            problem = error
+            continue
+        if answer.code:
+            raise answer_error(answer.code, answer.remark, address)
+        return answer
+    raise RouteError(f"no name server answered ({', '.join(servers.addresses)}): {problem}") from problem
+
+
+def is_unknown_topic(problem: RouteError) -> bool:
+    """Whether name servers answered that there is no such topic."""
+    cause = problem.__cause__
+    return isinstance(cause, AnswerError) and cause.code == ResponseCode.TOPIC_NOT_EXIST
 
 
 class RouteCache:
@@ -37,7 +52,7 @@ class RouteCache:
     """
 
     def __init__(
-        self, remoting: Invoke, servers: NameServers, timeout_seconds: float, on_change: Callable[[], object]
+        self, remoting: Client, servers: NameServers, timeout_seconds: float, on_change: Callable[[], object]
     ) -> None:
         self._remoting = remoting
         self._servers = servers
@@ -67,19 +82,13 @@ class RouteCache:
             return found
         return await self._shared(topic, "", 0)
 
-    async def publish_route(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
-        """A route to send `topic` by; that of `default_topic` while there is no `topic` (wire.md §8)."""
-        found = self._routes.get(topic)
-        if found is not None:
-            return found
-        return await self._shared(topic, default_topic, queues_max)
-
     async def refresh(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
-        """As `publish_route`, but the name server is asked now."""
+        """A route to send `topic` by, asked for now; that of `default_topic` while there is no `topic`
+        (wire.md §8)."""
         return await self._shared(topic, default_topic, queues_max)
 
     async def poll(self) -> None:
-        """Ask again for all routes in use. A topic that is gone keeps its last route, as in the reference."""
+        """Ask again for all routes in use. A topic that is gone keeps its last route."""
         for topic in list(self._routes):
             try:
                 self._keep(topic, await self._fetch(topic))
@@ -88,19 +97,10 @@ class RouteCache:
 
     async def ask(self, request: Request, body: bytes = b"") -> Frame:
         """The successful answer of one of the name servers. Raises its `AnswerError`, or `RouteError`."""
-        problem: RetryError | None = None
-        for address in self._servers.tries():
-            try:
-                answer = await self._remoting.invoke(address, request, body, timeout=self._timeout)
-            except RetryError as error:
-                log.warning("name server failed", address=address, reason=str(error))
-                problem = error
-                continue
-            if answer.code:
-                raise answer_error(answer.code, answer.remark, address)
-            return answer
-        tried = ", ".join(self._servers.addresses)
-        raise RouteError(f"no name server answered ({tried}): {problem}") from problem
+        return await ask_any(
+            self._servers,
+            lambda address: self._remoting.invoke(address, request, body, timeout=self._timeout),
+        )
 
     async def _shared(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
         key = (topic, default_topic, queues_max)
@@ -115,7 +115,7 @@ class RouteCache:
     def _asked(self, key: tuple[str, str, int], task: asyncio.Task[TopicRoute]) -> None:
         del self._asking[key]
         if not task.cancelled():
-            task.exception()  # looked at, so that nobody is told of an error that all callers left behind
+            task.exception()  # looked at, so that nobody is notified of an error that all callers left behind
 
     async def _find(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
         try:
@@ -141,7 +141,7 @@ class RouteCache:
 
     async def _fetch_data(self, topic: str) -> TopicRouteData:
         answer = await self.ask(GetRouteinfoByTopic(topic, True))
-        return loosejson.decode(bytes(answer.body), TopicRouteData)
+        return loose_json.decode(bytes(answer.body), TopicRouteData)
 
     def _keep(self, topic: str, route: TopicRoute) -> None:
         old = self._routes.get(topic)

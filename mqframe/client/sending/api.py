@@ -1,6 +1,6 @@
 """Sends whose answer is awaited, and one-way sends: checks, limits and the choice of retry rules.
 
-Shared by both faces; the blocking one drives these coroutines without a loop.
+Shared by both APIs; the sync one drives these coroutines without a loop.
 """
 
 from __future__ import annotations
@@ -9,41 +9,41 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mqframe.client.load import Load
-from mqframe.client.producer_parts import ProducerParts
-from mqframe.client.room import Room
-from mqframe.client.send import Sender
+from mqframe.client.sending.batches import SendBatch
+from mqframe.client.sending.in_flight_limit import InFlightLimit
+from mqframe.client.sending.pipeline import SendPipeline
+from mqframe.client.sending.producer_parts import ProducerParts
+from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.delay.timer_rules import decode_recall_handle
 from mqframe.core.errors import MessageError, answer_error
-from mqframe.core.message import Message, MessageQueue, SendResult
-from mqframe.core.message_checks import (
+from mqframe.core.messages.checks import (
     check_batch,
     check_message,
     check_properties_size,
     check_sendable_topic,
 )
-from mqframe.core.properties import decode_properties
+from mqframe.core.messages.message import Message, MessageQueue, SendResult
+from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.messages import RecallMessage
-from mqframe.core.route import TopicRoute
-from mqframe.core.send_rules import NEVER, RetryRules
-from mqframe.core.timer_rules import decode_recall_handle
+from mqframe.core.sending.retries import RetryRules
 
 
-class Sends:
-    """Sends of one running producer. `room`: limits what waits for its answer."""
+class SendApi:
+    """What one running producer can send. `in_flight`: limits what waits for its answer."""
 
-    __slots__ = ("_body_bytes_max", "_monotonic", "_parts", "_room", "_seconds", "sender")
+    __slots__ = ("_body_bytes_max", "_in_flight", "_monotonic", "_parts", "_seconds", "pipeline")
 
-    def __init__(self, parts: ProducerParts, sender: Sender, room: Room) -> None:
-        self.sender = sender
+    def __init__(self, parts: ProducerParts, pipeline: SendPipeline, in_flight: InFlightLimit) -> None:
+        self.pipeline = pipeline
         self._parts = parts
-        self._room = room
+        self._in_flight = in_flight
         self._seconds = parts.settings.send_timeout_seconds
         self._body_bytes_max = parts.settings.body_bytes_max
-        self._monotonic = sender.clock.monotonic
+        self._monotonic = pipeline.clock.monotonic
 
     async def route(self, topic: str) -> TopicRoute:
         """The route of `topic`, with queues to write. Raises `RouteError`."""
-        return await self.sender.route(topic, self._seconds)
+        return await self.pipeline.route(topic, self._seconds)
 
     async def one(
         self,
@@ -55,47 +55,47 @@ class Sends:
     ) -> SendResult:
         """Send one message."""
         check_message(message, self._body_bytes_max)
-        return await self._send((message,), None, queue, selector, sharding_key, timeout)
+        return await self.send(message, None, queue, selector, sharding_key, timeout)
 
-    async def later(
+    async def delayed(
         self,
         message: Message,
-        wish: str,
+        extra: str,
         queue: MessageQueue | None,
         selector: object,
         sharding_key: object,
         timeout: float | None,
     ) -> SendResult:
-        """Send one message for later delivery; `wish`: the properties that ask for it, in text form."""
-        load = self._wishing(message, wish)
-        return await self._send((message,), load, queue, selector, sharding_key, timeout)
+        """Send one message for later delivery; `extra`: the properties that ask for it, in text form."""
+        batch = self._with_properties(message, extra)
+        return await self.send(message, batch, queue, selector, sharding_key, timeout)
 
     async def recall(self, topic: str, handle: str, timeout: float | None) -> str:
-        """Take back the waiting message that `handle` names; gives its unique key."""
+        """Take back the waiting message that `handle` names; returns its unique key."""
         seconds = self._seconds if timeout is None else timeout
         deadline = self._monotonic() + seconds
         try:
             broker_name = decode_recall_handle(handle).broker_name
         except (ValueError, AttributeError):
             raise MessageError(f"{handle!r} is no recall handle; pass SendResult.recall_handle") from None
-        sender = self.sender
-        route = await sender.route(topic, seconds)
-        address = await sender.address(route, MessageQueue(topic, broker_name, 0), seconds)
-        request = RecallMessage(topic, handle, sender.group)
-        answer = await sender.port.invoke(address, request, timeout=deadline - self._monotonic())
+        pipeline = self.pipeline
+        route = await pipeline.route(topic, seconds)
+        address = await pipeline.address(route, MessageQueue(topic, broker_name, 0), seconds)
+        request = RecallMessage(topic, handle, pipeline.group)
+        answer = await pipeline.transport.invoke(address, request, timeout=deadline - self._monotonic())
         if answer.code:
             raise answer_error(answer.code, answer.remark, address)
         return (answer.ext or {}).get("msgId", "")
 
-    def _wishing(self, message: Message, wish: str) -> Load:
+    def _with_properties(self, message: Message, extra: str) -> SendBatch:
         check_message(message, self._body_bytes_max)
-        load = self.sender.loader.one(message)
-        load.properties += wish
+        batch = self.pipeline.encoder.one(message)
+        batch.properties += extra
         # Hooks see what is asked of the broker.
-        asked = {**message.properties, **decode_properties(wish)}
-        load.messages = (msgspec.structs.replace(message, properties=asked),)
-        check_properties_size(load.properties, message.topic)
-        return load
+        asked = {**message.properties, **decode_properties(extra)}
+        batch.messages = (msgspec.structs.replace(message, properties=asked),)
+        check_properties_size(batch.properties, message.topic)
+        return batch
 
     async def batch(
         self,
@@ -108,39 +108,16 @@ class Sends:
         """Send several messages in one request."""
         messages = tuple(messages)
         check_batch(messages, self._body_bytes_max)
-        load = self.sender.loader.batch(messages)
-        return await self._send(messages, load, queue, selector, sharding_key, timeout)
+        batch = self.pipeline.encoder.batch(messages)
+        return await self.send(messages[0], batch, queue, selector, sharding_key, timeout)
 
     async def encoded(
         self, topic: str, elements: bytes, queue: MessageQueue | None, timeout: float | None
     ) -> SendResult:
         """Send messages that are encoded already."""
         check_sendable_topic(topic)
-        load = self.sender.loader.encoded(topic, elements, looked_at=self.sender.hooked)
-        return await self._send(load.messages, load, queue, None, None, timeout)
-
-    async def once(
-        self,
-        load: Load,
-        queue: MessageQueue | None,
-        selector: object,
-        sharding_key: object,
-        timeout: float | None,
-        rules: RetryRules = NEVER,
-    ) -> SendResult:
-        """Send `load`, which was checked, and try again only as `rules` say: by default never."""
-        return await self._send(load.messages, load, queue, selector, sharding_key, timeout, rules)
-
-    async def loaded(
-        self,
-        load: Load,
-        queue: MessageQueue | None,
-        selector: object,
-        sharding_key: object,
-        timeout: float | None,
-    ) -> SendResult:
-        """Send `load`, which was checked, as any message."""
-        return await self._send(load.messages, load, queue, selector, sharding_key, timeout)
+        batch = self.pipeline.encoder.encoded(topic, elements, looked_at=self.pipeline.hooked)
+        return await self.send(batch.messages[0], batch, queue, timeout=timeout)
 
     async def oneway(
         self,
@@ -149,46 +126,49 @@ class Sends:
         selector: object,
         sharding_key: object,
         timeout: float | None,
-        wish: str = "",
+        extra: str = "",
     ) -> None:
-        """Send one message without an answer; `wish` as for `later`."""
+        """Send one message without an answer; `extra` as for `delayed`."""
         check_message(message, self._body_bytes_max)
         seconds = self._seconds if timeout is None else timeout
         deadline = self._monotonic() + seconds
-        sender = self.sender
-        route = await sender.route(message.topic, seconds)
+        pipeline = self.pipeline
+        route = await pipeline.route(message.topic, seconds)
         fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
-        load = self._wishing(message, wish) if wish else sender.loader.one(message)
-        await sender.oneway(load, route, fixed or sender.choose(route), deadline)
+        batch = self._with_properties(message, extra) if extra else pipeline.encoder.one(message)
+        await pipeline.oneway(batch, route, fixed or pipeline.choose(route), deadline)
 
-    async def _send(
+    async def send(
         self,
-        messages: Sequence[Message],
-        load: Load | None,
+        message: Message,
+        batch: SendBatch | None,
         queue: MessageQueue | None,
-        selector: object,
-        sharding_key: object,
-        timeout: float | None,
+        selector: object = None,
+        sharding_key: object = None,
+        timeout: float | None = None,
         rules: RetryRules | None = None,
     ) -> SendResult:
+        """Send `batch`, whose first message is `message`, or that one alone; both were checked.
+
+        `rules`: when to try again, by default as for any message.
+        """
         seconds = self._seconds if timeout is None else timeout
         deadline = self._monotonic() + seconds
-        message = messages[0]
-        size = len(message.body if load is None else load.body)
-        if not self._room.take(size):
-            await self._room.wait(size, seconds)
+        size = len(message.body if batch is None else batch.body)
+        if not self._in_flight.acquire(size):
+            await self._in_flight.wait(size, seconds)
         try:
-            sender = self.sender
-            route = sender.port.known_route(message.topic)
+            pipeline = self.pipeline
+            route = pipeline.transport.known_route(message.topic)
             if route is None or not route.write_queues():
-                route = await sender.route(message.topic, seconds)
+                route = await pipeline.route(message.topic, seconds)
             fixed = None
             if queue is not None or sharding_key is not None or selector is not None:
                 fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
             if rules is None:
                 rules = self._parts.rules(fixed)
-            if load is None:
-                load = sender.loader.one(message)
-            return await sender.deliver(load, rules, route, deadline, fixed=fixed)
+            if batch is None:
+                batch = pipeline.encoder.one(message)
+            return await pipeline.deliver(batch, rules, route, deadline, fixed=fixed)
         finally:
-            self._room.give(size)
+            self._in_flight.release(size)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.core.compression import Compression, compress
+from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import MessageError
-from mqframe.core.ids import UniqueIds
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.message_text import (
+from mqframe.core.messages.compression import Compression, compress
+from mqframe.core.messages.ids import UniqueIds
+from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.core.requests.messages import SendBatchMessage, SendFieldsV2, SendMessageV2
+from mqframe.core.requests.replies import SendReplyMessageV2
+from mqframe.core.sending.encoding import (
     BATCH_PROPERTIES,
     decode_elements,
     encode_elements,
     message_properties,
 )
-from mqframe.core.request_reply import ReplyMessage
-from mqframe.core.requests.messages import SendBatchMessage, SendFieldsV2, SendMessageV2
-from mqframe.core.requests.replies import SendReplyMessageV2
+from mqframe.core.sending.request_reply import ReplyMessage
 
 
-class Load:
+class SendBatch:
     """Messages ready to go; the same for every try.
 
     `ids`: their unique keys, which retries keep; `kind`: the request that carries them.
@@ -50,54 +51,47 @@ class Load:
         return self.ids[0] if len(self.ids) == 1 else ",".join(self.ids)
 
 
-class Loader:
-    """Makes loads and their request headers for one producer group."""
+class Encoder:
+    """Makes batches and their request headers for one producer group."""
 
     def __init__(
-        self,
-        group: str,
-        ids: UniqueIds,
-        *,
-        default_topic: str,
-        default_topic_queues: int,
-        body_bytes_max: int,
-        compress_over_bytes: int,
-        compression: Compression,
-        compression_level: int,
+        self, group: str, ids: UniqueIds, settings: ProducerSettings, compression: Compression
     ) -> None:
-        self._group = group
+        self.group = group
         self._ids = ids
-        self._default_topic = default_topic
-        self._default_topic_queues = default_topic_queues
-        self._body_bytes_max = body_bytes_max
-        self.compress_over_bytes = compress_over_bytes
+        self._default_topic = settings.default_topic
+        self._default_topic_queues = settings.default_topic_queues
+        self._body_bytes_max = settings.body_bytes_max
+        self.compress_over_bytes = settings.compress_over_bytes
         self._compression = compression
-        self._compression_level = compression_level
+        self._compression_level = settings.compression_level
 
     def take_ids(self, count: int) -> list[str]:
         """`count` unique keys."""
         return self._ids.take(count)
 
-    def one(self, message: Message, unique_id: str | None = None) -> Load:
+    def one(self, message: Message, unique_id: str | None = None) -> SendBatch:
         """One message alone; its body is packed when it is large. Raises `MessageError`."""
         unique_id = unique_id or self._ids.next()
         body, sys_flag = message.body, 0
         if len(body) >= self.compress_over_bytes:
             body, sys_flag = compress(body, self._compression, self._compression_level)
-        load = Load((message,), [unique_id], body, message_properties(message, unique_id), sys_flag, False)
+        batch = SendBatch(
+            (message,), [unique_id], body, message_properties(message, unique_id), sys_flag, False
+        )
         if message.__class__ is ReplyMessage:
-            load.kind = SendReplyMessageV2
-        return load
+            batch.kind = SendReplyMessageV2
+        return batch
 
-    def batch(self, messages: Sequence[Message], ids: list[str] | None = None) -> Load:
+    def batch(self, messages: Sequence[Message], ids: list[str] | None = None) -> SendBatch:
         """Several messages, all of one topic, in one request; never compressed. Raises `MessageError`."""
         if ids is None:
             ids = self._ids.take(len(messages))
         body = encode_elements(messages, ids)
         self._check_size(body, f"{len(messages)} messages")
-        return Load(messages, ids, body, BATCH_PROPERTIES[messages[0].wait_store_ok], 0, True)
+        return SendBatch(messages, ids, body, BATCH_PROPERTIES[messages[0].wait_store_ok], 0, True)
 
-    def encoded(self, topic: str, elements: bytes, *, looked_at: bool) -> Load:
+    def encoded(self, topic: str, elements: bytes, *, looked_at: bool) -> SendBatch:
         """The body of a batch request as it is; its messages are decoded only if they are `looked_at`.
 
         Raises `MessageError` when it is empty or too large, `BodyError` for a bad one that is looked at.
@@ -106,7 +100,7 @@ class Loader:
             raise MessageError(f"a batch to {topic} needs at least one message")
         self._check_size(elements, "the messages")
         messages, ids = decode_elements(topic, elements) if looked_at else ([Message(topic, b"")], [""])
-        return Load(messages, ids, elements, BATCH_PROPERTIES[True], 0, True)
+        return SendBatch(messages, ids, elements, BATCH_PROPERTIES[True], 0, True)
 
     def _check_size(self, body: bytes, what: str) -> None:
         if len(body) > self._body_bytes_max:
@@ -115,21 +109,21 @@ class Loader:
                 "(producer.body_bytes_max); send them in several batches"
             )
 
-    def header(self, load: Load, queue: MessageQueue, born_timestamp: int) -> SendFieldsV2:
+    def header(self, batch: SendBatch, queue: MessageQueue, born_timestamp: int) -> SendFieldsV2:
         """The header of a try to `queue`."""
-        return load.kind(
-            self._group,
+        return batch.kind(
+            self.group,
             queue.topic,
             self._default_topic,
             self._default_topic_queues,
             queue.queue_id,
-            load.sys_flag,
+            batch.sys_flag,
             born_timestamp,
-            0 if load.packed else load.messages[0].flag,
-            load.properties,
+            0 if batch.packed else batch.messages[0].flag,
+            batch.properties,
             0,
             False,
             None,
-            load.packed,
+            batch.packed,
             queue.broker_name,
         )

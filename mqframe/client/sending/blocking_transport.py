@@ -1,4 +1,4 @@
-"""The send template's outside for plain threads."""
+"""The transport of sends for plain threads: calls block, so that a coroutine over it never suspends."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from mqframe.core.frame import Body, Frame
+from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.requests.fields import Request
-from mqframe.core.route import TopicRoute
+from mqframe.core.wire.frame import Body, Frame
 from mqframe.net.blocking import BlockingClient
 
 T = TypeVar("T")
 
 
-class BlockingPort:
-    """The port of a blocking client: calls on the caller's thread; routes come from the loop that polls them.
+class BlockingTransport:
+    """Calls on the caller's thread; routes come from the loop that polls them.
 
     `find`: asks for a route on that loop and waits for it, at most so many seconds.
     """
@@ -55,4 +55,4 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
         result: T = done.value
         return result
     work.close()
-    raise RuntimeError("a coroutine of the blocking face suspended")
+    raise RuntimeError("a coroutine of the sync API suspended")

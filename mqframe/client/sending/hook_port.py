@@ -7,16 +7,15 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mqframe.client.instance import ClientInstance
-from mqframe.client.producer_parts import ProducerParts
-from mqframe.client.room import AsyncRoom
-from mqframe.client.send_port import AsyncPort
-from mqframe.client.sends import Sends
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.sending.api import SendApi
+from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit
+from mqframe.client.sending.producer_parts import ProducerParts
 from mqframe.client.settings import ProducerSettings
-from mqframe.core.budget import Budget
 from mqframe.core.errors import CallTimeout, MqframeError
-from mqframe.core.message import Message
-from mqframe.core.topics import GROUP_LENGTH_MAX
+from mqframe.core.messages.message import Message
+from mqframe.core.messages.names import GROUP_LENGTH_MAX
+from mqframe.core.sending.in_flight import InFlightCount
 from mqframe.hooks.interfaces import ConsumeHook, SendHook
 from mqframe.hooks.isolate import attach_hook, detach_hook
 from mqframe.log import get_logger
@@ -24,8 +23,6 @@ from mqframe.net.clock import Every, LoopClock, within
 
 log = get_logger("client")
 
-GROUP_PREFIX: Final = "_INNER_TRACE_PRODUCER-"
-"""What the producer groups of traces begin with (TraceConstants.java)."""
 SENDS_MAX: Final = 256
 """Messages of hooks under way at once."""
 CLOSE_SECONDS: Final = 5.0
@@ -38,15 +35,15 @@ Hook = SendHook | ConsumeHook
 class ClientHookPort:
     """Sends as a producer group of its own, without hooks. Made and closed in the client's loop.
 
-    `group`: the group that is watched; `kind`: how it is watched, a word that goes into the name.
+    `group`: the producer group; shortened where brokers would not take its name.
     """
 
-    def __init__(self, instance: ClientInstance, clock: LoopClock, group: str, kind: str) -> None:
+    def __init__(self, instance: ClientInstance, clock: LoopClock, group: str) -> None:
         self._instance = instance
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._group = f"{GROUP_PREFIX}{kind}-{group}"[:GROUP_LENGTH_MAX]
-        self._sends: Sends | None = None
+        self._group = group[:GROUP_LENGTH_MAX]
+        self._api: SendApi | None = None
         self._under_way = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._periodic: list[Every] = []
@@ -90,7 +87,7 @@ class ClientHookPort:
         self._closed = True
         for task in self._tasks:
             task.cancel()
-        if self._sends is not None:
+        if self._api is not None:
             await self._instance.unregister_producer(self._group)
 
     def _begin(self, message: Message) -> None:
@@ -103,52 +100,45 @@ class ClientHookPort:
         self._under_way -= 1
 
     async def _send(self, message: Message) -> None:
-        if self._sends is None:
-            self._sends = self._producer()
+        if self._api is None:
+            self._api = self._producer()
         try:
-            await self._sends.one(message, None, None, None, _SEND_SECONDS)
+            await self._api.one(message, None, None, None, _SEND_SECONDS)
         except MqframeError as problem:
             log.warning("message of a hook was not sent", topic=message.topic, reason=str(problem))
 
-    def _producer(self) -> Sends:
+    def _producer(self) -> SendApi:
         settings = ProducerSettings()
-        parts = ProducerParts(
-            self._group,
-            settings,
-            selector=None,
-            send_hooks=(),
-            forbidden_hooks=(),
-            rpc_hooks=(),
-            plugins=None,
-        )
-        instance = self._instance
-        instance.register_producer(self._group)
-        port = AsyncPort(instance, self._clock, settings.default_topic, settings.default_topic_queues)
-        sender = parts.sender(
-            port, self._clock, random.Random(), instance.ip, vip=instance.settings.vip_channel
-        )
-        room = AsyncRoom(Budget(SENDS_MAX, settings.in_flight_bytes_max), self._clock)
-        return Sends(parts, sender, room)
+        parts = ProducerParts(self._group, settings)
+        self._instance.register_producer(self._group)
+        pipeline = parts.loop_pipeline(self._instance, self._clock, random.Random())
+        in_flight = AsyncInFlightLimit(InFlightCount(SENDS_MAX, settings.in_flight_bytes_max), self._clock)
+        return SendApi(parts, pipeline, in_flight)
 
 
 class AttachedHooks:
-    """The hooks of a running client that want a port."""
+    """The hooks of a running client that want a port; those that send as the same producers share one.
+
+    `group`: the group that is watched; `kind`: how it is watched, a word that goes into the producers' name.
+    """
 
     def __init__(
         self, hooks: Sequence[Hook], instance: ClientInstance, clock: LoopClock, group: str, kind: str
     ) -> None:
         self._hooks = [hook for hook in hooks if _wants_port(hook)]
-        self._port = ClientHookPort(instance, clock, group, kind) if self._hooks else None
+        self._ports: dict[str, ClientHookPort] = {}
         for hook in self._hooks:
-            assert self._port is not None
-            attach_hook(hook, self._port)
+            name = f"{hook.producer_group}-{kind}-{group}"
+            if name not in self._ports:
+                self._ports[name] = ClientHookPort(instance, clock, name)
+            attach_hook(hook, self._ports[name])
 
     async def stop(self) -> None:
         """Let them hand over what is left, and send it."""
         for hook in self._hooks:
             detach_hook(hook)
-        if self._port is not None:
-            await self._port.close()
+        for port in self._ports.values():
+            await port.close()
 
 
 def _wants_port(hook: Hook) -> bool:

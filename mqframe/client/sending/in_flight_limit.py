@@ -1,4 +1,4 @@
-"""Waiting for room under a limit of what is under way, for each face."""
+"""Limits of what is in flight, for an asyncio loop and for threads: `acquire`, or `wait`, then `release`."""
 
 from __future__ import annotations
 
@@ -6,46 +6,29 @@ import asyncio
 import threading
 import time
 from collections import deque
-from typing import Protocol
 
-from mqframe.core.budget import Budget
 from mqframe.core.errors import CallTimeout, ClosedError, TooMuchInFlight
+from mqframe.core.sending.in_flight import InFlightCount
 from mqframe.net.clock import LoopClock, within
 
 
-class Room(Protocol):
-    """A limit that can be waited for."""
-
-    def take(self, size: int) -> bool:
-        """Count one of `size` bytes in if it fits; tells whether it did."""
-        ...
-
-    async def wait(self, size: int, seconds: float) -> None:
-        """Count it in as soon as it fits. Raises `TooMuchInFlight` when that takes longer than `seconds`."""
-        ...
-
-    def give(self, size: int, count: int = 1) -> None:
-        """Count `count` of `size` bytes in all out."""
-        ...
-
-
-class AsyncRoom:
+class AsyncInFlightLimit:
     """For one loop. Those who wait are served in order."""
 
-    def __init__(self, budget: Budget, clock: LoopClock) -> None:
-        self._budget = budget
+    def __init__(self, count: InFlightCount, clock: LoopClock) -> None:
+        self._count = count
         self._clock = clock
         self._waiters: deque[tuple[asyncio.Future[None], int]] = deque()
         self._closed = False
 
     @property
-    def budget(self) -> Budget:
+    def count(self) -> InFlightCount:
         """What is under way."""
-        return self._budget
+        return self._count
 
-    def take(self, size: int) -> bool:
+    def acquire(self, size: int) -> bool:
         """Count one of `size` bytes in if it fits and nobody waits."""
-        return not self._waiters and self._budget.take(size)
+        return not self._waiters and self._count.acquire(size)
 
     async def wait(self, size: int, seconds: float) -> None:
         """Count it in when its turn comes. Raises `TooMuchInFlight` after `seconds`."""
@@ -58,17 +41,16 @@ class AsyncRoom:
             await within(self._clock, seconds, granted)
         except CallTimeout:
             raise TooMuchInFlight(
-                f"no room for a message of {size} bytes within {seconds:g} s: {self._budget}; "
-                "nothing was sent"
+                f"no room for a message of {size} bytes within {seconds:g} s: {self._count}; nothing was sent"
             ) from None
         except asyncio.CancelledError:
             if granted.done() and not granted.cancelled():
-                self.give(size)  # it was granted in the same turn in which the caller gave up
+                self.release(size)  # it was granted in the same turn in which the caller gave up
             raise
 
-    def give(self, size: int, count: int = 1) -> None:
-        """Count out, and let those in who wait."""
-        self._budget.give(size, count)
+    def release(self, size: int, count: int = 1) -> None:
+        """Count `count` of `size` bytes in all out, and let those in who wait."""
+        self._count.release(size, count)
         if self._waiters:
             self._wake()
 
@@ -85,43 +67,46 @@ class AsyncRoom:
         while waiters:
             granted, size = waiters[0]
             if not granted.done():
-                if not self._budget.take(size):
+                if not self._count.acquire(size):
                     return
                 granted.set_result(None)
             waiters.popleft()
 
 
-class BlockingRoom:
+class BlockingInFlightLimit:
     """For threads."""
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
+    def __init__(self, count: InFlightCount) -> None:
+        self._count = count
         self._changed = threading.Condition(threading.Lock())
         self._waiting = 0
 
-    def take(self, size: int) -> bool:
-        """Count one of `size` bytes in if it fits."""
+    def acquire(self, size: int) -> bool:
+        """Count one of `size` bytes in if it fits; returns whether it did."""
         with self._changed:
-            return self._budget.take(size)
+            return self._count.acquire(size)
 
     async def wait(self, size: int, seconds: float) -> None:
-        """Block this thread until it fits (the coroutine never suspends)."""
+        """Block this thread until it fits (the coroutine never suspends). Raises as the other's."""
         until = time.monotonic() + seconds
         with self._changed:
             self._waiting += 1
             try:
-                while not self._budget.take(size):
+                while not self._count.acquire(size):
                     if not self._changed.wait(max(0.0, until - time.monotonic())):
                         raise TooMuchInFlight(
-                            f"no room for a message of {size} bytes within {seconds:g} s: {self._budget}; "
+                            f"no room for a message of {size} bytes within {seconds:g} s: {self._count}; "
                             "nothing was sent"
                         )
             finally:
                 self._waiting -= 1
 
-    def give(self, size: int, count: int = 1) -> None:
+    def release(self, size: int, count: int = 1) -> None:
         """Count out, and wake those who wait."""
         with self._changed:
-            self._budget.give(size, count)
+            self._count.release(size, count)
             if self._waiting:
                 self._changed.notify_all()
+
+
+InFlightLimit = AsyncInFlightLimit | BlockingInFlightLimit

@@ -1,8 +1,8 @@
-"""The send template: check, find the route, choose a queue, send, try again (system.md §2).
+"""The send template: check, find the route, choose a queue, send, try again (behaviour.md §2).
 
     forbidden-check hooks, before-send hooks, RPC hook, remote call, RPC hook, after-send hooks
 
-One template for both faces: everything that waits goes through a `SendPort`.
+One template for both APIs: everything that waits goes through a `SendTransport`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from mqframe.client.load import Load, Loader
-from mqframe.client.send_port import SendPort
+import attrs
+
+from mqframe.client.sending.batches import Encoder, SendBatch
+from mqframe.client.sending.transport import SendTransport
 from mqframe.core.clock import Clock
+from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import (
     AnswerError,
     CallTimeout,
@@ -22,14 +25,12 @@ from mqframe.core.errors import (
     RetryError,
     RouteError,
 )
-from mqframe.core.fault_latency import FaultLatency
-from mqframe.core.message import Message, MessageQueue, SendResult, SendStatus
-from mqframe.core.queue_choice import QueueChoice
-from mqframe.core.route import TopicRoute
-from mqframe.core.send_answer import read_send_answer, split_send_result
-from mqframe.core.send_rules import RetryRules
+from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
+from mqframe.core.sending.answer import read_send_answer, split_send_result
+from mqframe.core.sending.queue_choice import FaultLatency, QueueChoice
+from mqframe.core.sending.retries import RetryRules
 from mqframe.hooks.interfaces import ForbiddenContext, ForbiddenHook, QueueSelector, SendContext, SendHook
-from mqframe.hooks.isolate import after_send, before_send, check_forbidden
+from mqframe.hooks.isolate import after_each, before_each, check_forbidden
 
 UNCERTAIN = "the message may or may not be stored"
 
@@ -39,44 +40,47 @@ class Randomness(Protocol):
 
     def random(self) -> float:
         """A number in [0, 1)."""
-        ...
 
     def randrange(self, stop: int, /) -> int:
         """A whole number in [0, stop)."""
-        ...
 
 
-class Sender:
-    """Sends loads of one producer group.
+@attrs.frozen(kw_only=True)
+class PipelineOptions:
+    """What a pipeline does besides sending.
 
     `hooks`, `forbidden`: resolved once; empty tuples cost one truth test a send. `faults`: brokers to avoid
     for a while, or `None`. `vip`: use the broker's port - 2.
     """
 
+    hooks: tuple[SendHook, ...] = ()
+    forbidden: tuple[ForbiddenHook, ...] = ()
+    faults: FaultLatency | None = None
+    try_timeout_seconds: float = 0.0
+    vip: bool = False
+
+
+class SendPipeline:
+    """Sends batches of one producer group, which `encoder` knows."""
+
     def __init__(
         self,
-        group: str,
-        port: SendPort,
+        transport: SendTransport,
         clock: Clock,
         randomness: Randomness,
-        loader: Loader,
-        *,
-        hooks: tuple[SendHook, ...] = (),
-        forbidden: tuple[ForbiddenHook, ...] = (),
-        faults: FaultLatency | None = None,
-        try_timeout_seconds: float = 0.0,
-        vip: bool = False,
+        encoder: Encoder,
+        options: PipelineOptions,
     ) -> None:
-        self.group = group
-        self.port = port
-        self.loader = loader
+        self.group = encoder.group
+        self.transport = transport
+        self.encoder = encoder
         self.clock = clock
         self._randomness = randomness
-        self._hooks = hooks
-        self.forbidden = forbidden
-        self._faults = faults
-        self._try_timeout = try_timeout_seconds
-        self._vip = vip
+        self._hooks = options.hooks
+        self.forbidden = options.forbidden
+        self._faults = options.faults
+        self._try_timeout = options.try_timeout_seconds
+        self._vip = options.vip
         self._choices: dict[str, QueueChoice] = {}
 
     @property
@@ -88,9 +92,9 @@ class Sender:
 
     async def route(self, topic: str, seconds: float) -> TopicRoute:
         """A route with queues to write. Raises `RouteError`."""
-        route = self.port.known_route(topic)
+        route = self.transport.known_route(topic)
         if route is None or not route.write_queues():
-            route = await self.port.find_route(topic, seconds)
+            route = await self.transport.find_route(topic, seconds)
             if not route.write_queues():
                 raise RouteError(
                     f"topic {topic} has no queue to write: its brokers have no master, or forbid writing"
@@ -107,7 +111,7 @@ class Sender:
 
     @staticmethod
     def select(route: TopicRoute, message: Message, selector: QueueSelector, key: Any) -> MessageQueue:
-        """The queue that `selector` gives. Raises `FixError` when it fails or gives none of the topic's."""
+        """The queue that `selector` returns. Raises `FixError` when it fails or returns none of `route`."""
         queues = route.write_queues()
         try:
             queue = selector.select(queues, message, key)
@@ -127,7 +131,7 @@ class Sender:
         """Where the master of `queue` listens; the route is asked for again when it says nothing of it."""
         found = route.master_address(queue.broker_name)
         if found is None:
-            route = await self.port.find_route(queue.topic, seconds)
+            route = await self.transport.find_route(queue.topic, seconds)
             found = route.master_address(queue.broker_name)
             if found is None:
                 raise RouteError(
@@ -139,7 +143,7 @@ class Sender:
 
     async def deliver(
         self,
-        load: Load,
+        batch: SendBatch,
         rules: RetryRules,
         route: TopicRoute,
         deadline: float,
@@ -149,7 +153,7 @@ class Sender:
         avoid: str | None = None,
         mode: str = "sync",
     ) -> SendResult:
-        """Send `load`, trying again as `rules` say, until `deadline` (monotonic seconds).
+        """Send `batch`, trying again as `rules` say, until `deadline` (monotonic seconds).
 
         `fixed`: the only queue that may take it; `first`: the queue for the first try;
         `avoid`: a broker that failed before. Raises what the last
@@ -165,7 +169,7 @@ class Sender:
             delay: float | None
             try:
                 result = await self._try(
-                    load, route, queue, deadline - began, len(tried) <= rules.retries, mode
+                    batch, route, queue, deadline - began, len(tried) <= rules.retries, mode
                 )
             except MqframeError as problem:
                 now = monotonic()
@@ -175,10 +179,10 @@ class Sender:
                 if delay is None:
                     if stored is not None:
                         return stored
-                    told = explained(problem, tried)
-                    if told is problem:
+                    shown = explained(problem, tried)
+                    if shown is problem:
                         raise
-                    raise told from problem
+                    raise shown from problem
             except BaseException as interruption:  # re-raised: a cancelled send says what is not known
                 interruption.add_note(f"the send to {queue} was interrupted; {UNCERTAIN}")
                 raise
@@ -196,20 +200,22 @@ class Sender:
                 stored, delay = result, 0.0
             avoid = queue.broker_name
             if delay:
-                await self.port.sleep(delay)
+                await self.transport.sleep(delay)
 
-    async def oneway(self, load: Load, route: TopicRoute, queue: MessageQueue, deadline: float) -> None:
-        """Send `load` once, without wanting an answer."""
+    async def oneway(self, batch: SendBatch, route: TopicRoute, queue: MessageQueue, deadline: float) -> None:
+        """Send `batch` once, without wanting an answer."""
         address = await self.address(route, queue, deadline - self.clock.monotonic())
         born = self.clock.now_ms()
         if self.forbidden:
-            self.check_forbidden(load.messages, queue, address, "oneway")
-        contexts = self._before(load, queue, address, "oneway", born) if self._hooks else ()
+            self.check_forbidden(batch.messages, queue, address, "oneway")
+        contexts = self._before(batch, queue, address, "oneway", born) if self._hooks else ()
         problem: BaseException | None = None
         try:
             left = deadline - self.clock.monotonic()
-            await self.port.oneway(address, self.loader.header(load, queue, born), load.body, timeout=left)
-        except BaseException as error:  # re-raised: the hooks are told first
+            await self.transport.oneway(
+                address, self.encoder.header(batch, queue, born), batch.body, timeout=left
+            )
+        except BaseException as error:  # re-raised: the hooks are notified first
             problem = error
             raise
         finally:
@@ -224,7 +230,7 @@ class Sender:
             check_forbidden(self.forbidden, ForbiddenContext(self.group, message, queue, address, mode))
 
     async def _try(
-        self, load: Load, route: TopicRoute, queue: MessageQueue, seconds: float, more: bool, mode: str
+        self, batch: SendBatch, route: TopicRoute, queue: MessageQueue, seconds: float, more: bool, mode: str
     ) -> SendResult:
         if seconds <= 0:
             raise CallTimeout(f"no time left to send to {queue.topic}")
@@ -234,23 +240,23 @@ class Sender:
         if address is None or self._vip:
             address = await self.address(route, queue, seconds)
         if self.forbidden and mode != "async":  # of submitted messages each was looked at by itself
-            self.check_forbidden(load.messages, queue, address, mode)
+            self.check_forbidden(batch.messages, queue, address, mode)
         born = self.clock.now_ms()
         if not self._hooks:
-            header = self.loader.header(load, queue, born)
-            answer = await self.port.invoke(address, header, load.body, timeout=seconds)
-            return read_send_answer(answer, queue, load.message_id, address)
-        return await self._try_with_hooks(load, queue, address, seconds, mode, born)
+            header = self.encoder.header(batch, queue, born)
+            answer = await self.transport.invoke(address, header, batch.body, timeout=seconds)
+            return read_send_answer(answer, queue, batch.message_id, address)
+        return await self._try_with_hooks(batch, queue, address, seconds, mode, born)
 
     async def _try_with_hooks(
-        self, load: Load, queue: MessageQueue, address: str, seconds: float, mode: str, born: int
+        self, batch: SendBatch, queue: MessageQueue, address: str, seconds: float, mode: str, born: int
     ) -> SendResult:
-        contexts = self._before(load, queue, address, mode, born)
+        contexts = self._before(batch, queue, address, mode, born)
         try:
-            header = self.loader.header(load, queue, born)
-            answer = await self.port.invoke(address, header, load.body, timeout=seconds)
-            result = read_send_answer(answer, queue, load.message_id, address)
-        except BaseException as problem:  # re-raised: the hooks are told first
+            header = self.encoder.header(batch, queue, born)
+            answer = await self.transport.invoke(address, header, batch.body, timeout=seconds)
+            result = read_send_answer(answer, queue, batch.message_id, address)
+        except BaseException as problem:  # re-raised: the hooks are notified first
             self._after(contexts, None, problem)
             raise
         self._after(contexts, result, None)
@@ -259,16 +265,16 @@ class Sender:
     # Hooks
 
     def _before(
-        self, load: Load, queue: MessageQueue, address: str, mode: str, born: int
+        self, batch: SendBatch, queue: MessageQueue, address: str, mode: str, born: int
     ) -> list[SendContext]:
         # What submit packed together was sent one by one as far as hooks are concerned.
-        each = mode == "async" and load.packed
-        parts = zip(load.messages, load.ids, strict=True) if each else ()
+        each = mode == "async" and batch.packed
+        parts = zip(batch.messages, batch.ids, strict=True) if each else ()
         contexts = [SendContext(self.group, (m,), (i,), queue, address, mode, born) for m, i in parts]
         if not each:
-            contexts.append(SendContext(self.group, load.messages, load.ids, queue, address, mode, born))
+            contexts.append(SendContext(self.group, batch.messages, batch.ids, queue, address, mode, born))
         for context in contexts:
-            before_send(self._hooks, context)
+            before_each(self._hooks, context)
         return contexts
 
     def _after(
@@ -280,7 +286,7 @@ class Sender:
         for context, one in zip(contexts, results, strict=True):
             context.result = one
             context.error = problem
-            after_send(self._hooks, context)
+            after_each(self._hooks, context)
 
     # Latency faults (DefaultMQProducerImpl.sendDefaultImpl)
 

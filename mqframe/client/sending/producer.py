@@ -6,34 +6,32 @@ import asyncio
 import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from types import TracebackType
 
-from mqframe.client.hook_port import AttachedHooks
-from mqframe.client.identity import nameserver_text, with_nameserver
-from mqframe.client.instance import ClientInstance
-from mqframe.client.producer_parts import ProducerParts
-from mqframe.client.requests import Requests
-from mqframe.client.result_futures import Item, LoopResults
-from mqframe.client.room import AsyncRoom
-from mqframe.client.send import Randomness
-from mqframe.client.send_port import AsyncPort
-from mqframe.client.sends import Sends
+from mqframe.client.connection.identity import nameserver_text, with_nameserver
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease
+from mqframe.client.sending.api import SendApi
+from mqframe.client.sending.hook_port import AttachedHooks
+from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit
+from mqframe.client.sending.pipeline import Randomness
+from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrategies
+from mqframe.client.sending.requests import Requests
+from mqframe.client.sending.result_futures import Item, LoopResults
+from mqframe.client.sending.submit import Submitter
 from mqframe.client.settings import ClientSettings, ProducerSettings
-from mqframe.client.submit import Submitter
-from mqframe.core.budget import Budget
-from mqframe.core.delay_options import delay_properties
+from mqframe.core.cluster.name_servers import parse_addresses
+from mqframe.core.delay.options import delay_properties
 from mqframe.core.errors import ClosedError
-from mqframe.core.message import Message, MessageQueue, ReceivedMessage, SendResult
-from mqframe.core.message_checks import check_message
-from mqframe.core.message_text import element_size
-from mqframe.core.name_servers import parse_addresses
+from mqframe.core.messages.checks import check_message
+from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, SendResult
+from mqframe.core.sending.encoding import element_size
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
 
-class AsyncProducer:
-    """Sends messages.
+class AsyncProducer(AsyncClient):
+    """Sends messages to topics.
 
         async with AsyncProducer(group="shop", nameserver="127.0.0.1:9876") as producer:
             sent = await producer.send(Message("orders", b"...", tag="paid"), sharding_key="customer-7")
@@ -41,15 +39,23 @@ class AsyncProducer:
     `group`: name of the producer group. `nameserver`: "host:port;host:port", by default what the variable
     NAMESRV_ADDR holds. `selector`: the queue selector for sharding keys, a name, class or object; by default
     "hash", looked up when the first sharding key comes. `send_hooks`, `forbidden_hooks`, `rpc_hooks`: names,
-    classes or objects. `instance`: a client instance shared with others, which their owner starts and
-    stops, and whose RPC hooks count.
+    classes or objects.
 
     A send that was cancelled, timed out or lost its connection may or may not have been stored; a send to a
-    given queue, by selector or by sharding key is never repeated nor moved. Belongs to one loop; after a fork
-    the child must make its own.
+    given queue, by selector or by sharding key is never repeated nor moved. After a fork the child must make
+    its own.
 
     Raises `PluginError` for a strategy that is not installed, `SettingError`, `MessageError` (group name).
+
+    Only here: `instance`, a client instance shared with others, which their owner starts and stops, and whose
+    RPC hooks count; `clock` and `randomness`, for tests.
     """
+
+    group: str
+    """The producer group."""
+    _submitter: Submitter  # these from the start on
+    _requests: Requests
+    _attached: AttachedHooks
 
     def __init__(
         self,
@@ -71,95 +77,66 @@ class AsyncProducer:
         self._parts = ProducerParts(
             group,
             settings,
-            selector=selector,
-            send_hooks=send_hooks,
-            forbidden_hooks=forbidden_hooks,
-            rpc_hooks=rpc_hooks,
-            plugins=plugins,
+            ProducerStrategies(
+                selector=selector,
+                send_hooks=send_hooks,
+                forbidden_hooks=forbidden_hooks,
+                rpc_hooks=rpc_hooks,
+            ),
+            plugins,
         )
         self.group = group
-        self.settings = self._parts.settings
+        self._settings = self._parts.settings
         self._clock: LoopClock = clock or SystemClock()
         self._randomness = randomness or random.Random()
-        self._net = net
-        self._shared = instance is not None
-        self._client = instance.settings if instance is not None else with_nameserver(client, nameserver)
-        self._instance = instance
-        self._sends: Sends | None = None
-        self._attached: AttachedHooks | None = None
+        settings_of_client = with_nameserver(client, nameserver)
+        self._lease = InstanceLease(instance, settings_of_client, self._clock, net, self._parts.rpc_hooks)
+        self._instance: ClientInstance | None = None
+        self._api: SendApi | None = None
         self._stopped = False
-        limits = self.settings
-        self._room = AsyncRoom(Budget(limits.in_flight_messages_max, limits.in_flight_bytes_max), self._clock)
-        self._waiting = AsyncRoom(Budget(limits.waiting_messages_max, limits.waiting_bytes_max), self._clock)
-        self._submitter: Submitter | None = None
-        self._requests: Requests | None = None
+        self._in_flight = AsyncInFlightLimit(self._parts.in_flight_count(), self._clock)
+        self._waiting = AsyncInFlightLimit(self._parts.waiting_count(), self._clock)
         if instance is None:
-            parse_addresses(nameserver_text(self._client))  # a wrong address shows at once
+            parse_addresses(nameserver_text(settings_of_client))  # a wrong address shows at once
 
     async def start(self) -> None:
         """Begin to poll routes and to send heartbeats. Connections are opened when they are needed."""
         if self._stopped:
             raise ClosedError("the producer was stopped; make a new one")
-        if self._sends is not None:
+        if self._api is not None:
             return
-        if self._instance is None:
-            self._instance = ClientInstance.connect(
-                self._client, self._clock, self._net, rpc_hooks=self._parts.rpc_hooks
-            )
-            await self._instance.start()
-        instance, settings = self._instance, self.settings
+        instance = self._instance = await self._lease.open()
+        settings = self._settings
         instance.register_producer(self.group)
-        port = AsyncPort(instance, self._clock, settings.default_topic, settings.default_topic_queues)
-        vip = self._client.vip_channel
-        sender = self._parts.sender(port, self._clock, self._randomness, instance.ip, vip=vip)
-        self._submitter = Submitter(
-            sender, self._parts.submitted, settings, self._clock, self._waiting, LoopResults()
-        )
-        self._sends = Sends(self._parts, sender, self._room)
-        self._requests = Requests(instance, self._sends, self._clock, settings)
+        pipeline = self._parts.loop_pipeline(instance, self._clock, self._randomness)
+        self._submitter = Submitter(pipeline, settings, self._clock, self._waiting, LoopResults())
+        api = SendApi(self._parts, pipeline, self._in_flight)
+        self._requests = Requests(instance, api, self._clock, settings)
         self._attached = AttachedHooks(self._parts.send_hooks, instance, self._clock, self.group, "PRODUCE")
+        self._api = api
 
     async def stop(self) -> None:
         """Send what was submitted, leave the group, close the connections."""
         if self._stopped:
             return
         self._stopped = True
-        if self._submitter is not None:
+        if self._api is not None:
             await self._submitter.stop()
-        if self._attached is not None:
             await self._attached.stop()
-        self._room.close()
+        self._in_flight.close()
         self._waiting.close()
-        self._sends = None
+        self._api = None
         if self._instance is not None:
-            if self._shared:
+            if self._lease.is_shared:  # one of our own leaves all groups when it stops
                 await self._instance.unregister_producer(self.group)
-            else:
-                await self._instance.stop()
-
-    async def __aenter__(self) -> AsyncProducer:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.stop()
-
-    @property
-    def instance(self) -> ClientInstance:
-        """The client instance beneath. Raises `ClosedError` before the start."""
-        if self._instance is None:
-            raise ClosedError("the producer was not started; use it in a with block, or call start()")
-        return self._instance
+            await self._lease.close(self._instance)
 
     @property
     def client_id(self) -> str:
-        """How brokers know this client."""
-        return self.instance.client_id
+        """How brokers know this client. Raises `ClosedError` unless the producer runs."""
+        self._running()
+        assert self._instance is not None
+        return self._instance.client_id
 
     async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
         """The queues of `topic` that can be written, for `send(queue=…)`. Raises `RouteError`."""
@@ -189,11 +166,11 @@ class AsyncProducer:
         Raises `MessageError`, `RouteError`, `ConnectError`, `TooMuchInFlight` (not stored), `AnswerError`
         (the broker refused), `Forbidden` (a hook did), `CallTimeout`, `ConnectionLost` (perhaps stored).
         """
-        sends = self._sends or self._running()
+        api = self._api or self._running()
         if delay is None and deliver_at is None and delay_level is None:
-            return await sends.one(message, queue, selector, sharding_key, timeout)
-        wish = delay_properties(delay, deliver_at, delay_level)
-        return await sends.later(message, wish, queue, selector, sharding_key, timeout)
+            return await api.one(message, queue, selector, sharding_key, timeout)
+        extra = delay_properties(delay, deliver_at, delay_level)
+        return await api.delayed(message, extra, queue, selector, sharding_key, timeout)
 
     async def send_batch(
         self,
@@ -221,9 +198,9 @@ class AsyncProducer:
     ) -> SendResult:
         """Send messages of `topic` that are encoded already to one queue in one request; stored all or none.
 
-        `elements`: the messages as `mqframe.core.batch` lays them out, with their unique keys; for senders of
-        many. The broker refuses what is not laid out so. Raises `MessageError` when they are none or larger
-        than `body_bytes_max`; else as `send`. The result names the first offset.
+        `elements`: the messages as `mqframe.core.messages.batch` lays them out, with their unique keys; for
+        senders of many. The broker refuses what is not laid out so. Raises `MessageError` when they are none
+        or larger than `body_bytes_max`; else as `send`. The result names the first offset.
         """
         return await self._running().encoded(topic, elements, queue, timeout)
 
@@ -241,13 +218,13 @@ class AsyncProducer:
     ) -> None:
         """Send `message` without waiting for, or hearing, an answer. Never repeated. Options as of `send`."""
         later = not (delay is None and deliver_at is None and delay_level is None)
-        wish = delay_properties(delay, deliver_at, delay_level) if later else ""
-        await self._running().oneway(message, queue, selector, sharding_key, timeout, wish)
+        extra = delay_properties(delay, deliver_at, delay_level) if later else ""
+        await self._running().oneway(message, queue, selector, sharding_key, timeout, extra)
 
     async def recall(self, topic: str, recall_handle: str, *, timeout: float | None = None) -> str:
         """Take back a message of `topic` that waits for its time; `recall_handle`: of its `SendResult`.
 
-        Gives its message id; the broker does not look whether it waits. Raises `MessageError` for what is no
+        Returns its message id; the broker does not look whether it waits. Raises `MessageError` for no legal
         handle, `AnswerError` when the broker refuses (604: its time has come, or the handle is not of this
         topic and broker; 16: recalls are forbidden there), and what `send` raises.
         """
@@ -269,7 +246,6 @@ class AsyncProducer:
         and no reply came in time, and what `send` raises when it was not sent or may not have been.
         """
         self._running()
-        assert self._requests is not None
         return await self._requests.request(message, queue, selector, sharding_key, timeout)
 
     async def submit(
@@ -280,39 +256,36 @@ class AsyncProducer:
         selector: object = None,
         sharding_key: object = None,
     ) -> asyncio.Future[SendResult]:
-        """Hand `message` over to be sent soon, packed with others of its queue; gives its result's future.
+        """Hand `message` over to be sent soon, packed with others of its queue; returns its result's future.
 
         Waits while `waiting_messages_max` or `waiting_bytes_max` is reached. Messages of one queue are stored
         in the order of their `submit`, unless a send fails: the others then go on.
         Raises `MessageError`, `RouteError`, `TooMuchInFlight`; other errors come from the future.
         """
-        sends = self._sends or self._running()
-        submitter = self._submitter
-        assert submitter is not None
-        check_message(message, self.settings.body_bytes_max)
+        api = self._api or self._running()
+        check_message(message, self._settings.body_bytes_max)
         size = element_size(message)
-        route = sends.sender.port.known_route(message.topic)
+        route = api.pipeline.transport.known_route(message.topic)
         if route is None or not route.write_queues():
-            route = await sends.route(message.topic)
+            route = await api.route(message.topic)
         fixed = None
         if queue is not None or sharding_key is not None or selector is not None:
             fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
         body_bytes = len(message.body)
-        if not self._waiting.take(body_bytes):
-            await self._waiting.wait(body_bytes, self.settings.submit_wait_seconds)
+        if not self._waiting.acquire(body_bytes):
+            await self._waiting.wait(body_bytes, self._settings.submit_wait_seconds)
         future: asyncio.Future[SendResult] = asyncio.get_running_loop().create_future()
-        if submitter.add(Item(message, future, size, fixed)):
+        if self._submitter.add(Item(message, future, size, fixed)):
             await asyncio.sleep(0)  # a full batch leaves now, also when the caller never waits
         return future
 
     async def flush(self) -> None:
         """Send all that was submitted; returns when it has results or errors."""
         self._running()
-        assert self._submitter is not None
         await self._submitter.flush()
 
-    def _running(self) -> Sends:
-        if self._sends is None:
+    def _running(self) -> SendApi:
+        if self._api is None:
             state = "stopped" if self._stopped else "not started; use it in a with block, or call start()"
             raise ClosedError(f"the producer was {state}")
-        return self._sends
+        return self._api

@@ -1,28 +1,67 @@
-"""What both faces of the producer are made of."""
+"""Settings, strategies and hooks that producers of both APIs are made of."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TypedDict
 
-from mqframe.client.identity import packed_ip
-from mqframe.client.load import Loader
-from mqframe.client.send import Randomness, Sender
-from mqframe.client.send_port import SendPort
-from mqframe.client.settings import ProducerSettings
+import attrs
+
+from mqframe.client.connection.identity import packed_ip
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.sending.batches import Encoder
+from mqframe.client.sending.pipeline import PipelineOptions, Randomness, SendPipeline
+from mqframe.client.sending.transport import AsyncTransport, SendTransport
+from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.clock import Clock
-from mqframe.core.compression import Compression, compress
+from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import MessageError
-from mqframe.core.fault_latency import FaultLatency
-from mqframe.core.ids import UniqueIds
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.route import TopicRoute
-from mqframe.core.send_rules import NEVER, RetryRules, awaited_rules, submitted_rules
-from mqframe.core.topics import check_group
+from mqframe.core.messages.compression import Compression, compress
+from mqframe.core.messages.ids import UniqueIds
+from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.core.messages.names import check_group
+from mqframe.core.sending.in_flight import InFlightCount
+from mqframe.core.sending.queue_choice import FaultLatency
+from mqframe.core.sending.retries import NEVER, RetryRules, awaited_rules
 from mqframe.hooks.interfaces import ForbiddenHook, QueueSelector, RpcHook, SendHook
-from mqframe.hooks.manager import PluginManager, default_manager
+from mqframe.hooks.manager import PluginManager
+from mqframe.net.clock import LoopClock
+from mqframe.net.settings import NetSettings
 
 DEFAULT_SELECTOR = "hash"
+
+
+class ProducerOptions(TypedDict, total=False):
+    """The options of `Producer`, which says what they mean, for classes that hand them on to it."""
+
+    nameserver: str
+    selector: object
+    send_hooks: Sequence[object]
+    forbidden_hooks: Sequence[object]
+    rpc_hooks: Sequence[object]
+    settings: ProducerSettings | None
+    client: ClientSettings | None
+    net: NetSettings | None
+    plugins: PluginManager | None
+
+
+class AsyncProducerOptions(ProducerOptions, total=False):
+    """The options of `AsyncProducer`."""
+
+    instance: ClientInstance | None
+    clock: LoopClock | None
+    randomness: Randomness | None
+
+
+@attrs.frozen(kw_only=True)
+class ProducerStrategies:
+    """Names, classes or objects of what a producer is to use; nothing is looked up yet."""
+
+    selector: object = None
+    send_hooks: Sequence[object] = ()
+    forbidden_hooks: Sequence[object] = ()
+    rpc_hooks: Sequence[object] = ()
 
 
 class ProducerParts:
@@ -35,27 +74,24 @@ class ProducerParts:
     def __init__(
         self,
         group: str,
-        settings: ProducerSettings | None,
-        *,
-        selector: object,
-        send_hooks: Sequence[object],
-        forbidden_hooks: Sequence[object],
-        rpc_hooks: Sequence[object],
-        plugins: PluginManager | None,
+        settings: ProducerSettings | None = None,
+        strategies: ProducerStrategies | None = None,
+        plugins: PluginManager | None = None,
     ) -> None:
+        chosen = strategies or ProducerStrategies()
         check_group(group)
         self.group = group
         self.settings = settings or ProducerSettings()
-        self._plugins = plugins or default_manager()
+        self._plugins = plugins or PluginManager()
         self._selector: QueueSelector | None = None
-        if selector is not None:
-            self._selector = self._plugins.create("selector", selector)
+        if chosen.selector is not None:
+            self._selector = self._plugins.create("selector", chosen.selector)
         self._selectors: dict[str, QueueSelector] = {}
-        self.send_hooks: tuple[SendHook, ...] = self._plugins.create_all("send_hook", send_hooks)
+        self.send_hooks: tuple[SendHook, ...] = self._plugins.create_all("send_hook", chosen.send_hooks)
         self.forbidden_hooks: tuple[ForbiddenHook, ...] = self._plugins.create_all(
-            "forbidden_hook", forbidden_hooks
+            "forbidden_hook", chosen.forbidden_hooks
         )
-        self.rpc_hooks: tuple[RpcHook, ...] = self._plugins.create_all("rpc_hook", rpc_hooks)
+        self.rpc_hooks: tuple[RpcHook, ...] = self._plugins.create_all("rpc_hook", chosen.rpc_hooks)
         self.compression = Compression[self.settings.compression.upper()]
         compress(b"tried once, so that a missing package shows at construction", self.compression)
         self.awaited: RetryRules = awaited_rules(
@@ -63,33 +99,39 @@ class ProducerParts:
             self.settings.retry_codes,
             not_store_ok=self.settings.retry_another_broker_when_not_store_ok,
         )
-        self.submitted: RetryRules = submitted_rules(self.settings.retries_async)
 
-    def sender(self, port: SendPort, clock: Clock, randomness: Randomness, ip: str, *, vip: bool) -> Sender:
-        """The send template over `port`. `ip`: goes into unique ids."""
+    def pipeline(
+        self, transport: SendTransport, clock: Clock, randomness: Randomness, ip: str, *, vip: bool
+    ) -> SendPipeline:
+        """The send template over `transport`. `ip`: goes into unique ids."""
         settings = self.settings
-        loader = Loader(
-            self.group,
-            UniqueIds(clock, packed_ip(ip), os.getpid(), randomness.randrange(1 << 32)),
-            default_topic=settings.default_topic,
-            default_topic_queues=settings.default_topic_queues,
-            body_bytes_max=settings.body_bytes_max,
-            compress_over_bytes=settings.compress_over_bytes,
-            compression=self.compression,
-            compression_level=settings.compression_level,
-        )
-        return Sender(
-            self.group,
-            port,
-            clock,
-            randomness,
-            loader,
+        ids = UniqueIds(clock, packed_ip(ip), os.getpid(), randomness.randrange(1 << 32))
+        options = PipelineOptions(
             hooks=self.send_hooks,
             forbidden=self.forbidden_hooks,
             faults=FaultLatency(clock) if settings.latency_faults else None,
             try_timeout_seconds=settings.try_timeout_seconds,
             vip=vip,
         )
+        encoder = Encoder(self.group, ids, settings, self.compression)
+        return SendPipeline(transport, clock, randomness, encoder, options)
+
+    def loop_pipeline(
+        self, instance: ClientInstance, clock: LoopClock, randomness: Randomness
+    ) -> SendPipeline:
+        """The send template on the loop of `instance`."""
+        transport = AsyncTransport(
+            instance, clock, self.settings.default_topic, self.settings.default_topic_queues
+        )
+        return self.pipeline(transport, clock, randomness, instance.ip, vip=instance.settings.vip_channel)
+
+    def in_flight_count(self) -> InFlightCount:
+        """The limit of awaited sends; nothing is counted in yet."""
+        return InFlightCount(self.settings.in_flight_messages_max, self.settings.in_flight_bytes_max)
+
+    def waiting_count(self) -> InFlightCount:
+        """The limit of submitted messages; nothing is counted in yet."""
+        return InFlightCount(self.settings.waiting_messages_max, self.settings.waiting_bytes_max)
 
     def fixed_queue(
         self,
@@ -111,7 +153,7 @@ class ProducerParts:
             return queue
         if selector is None and sharding_key is None:
             return None
-        return Sender.select(route, message, self._resolve(selector), sharding_key)
+        return SendPipeline.select(route, message, self._resolve(selector), sharding_key)
 
     def rules(self, fixed: MessageQueue | None) -> RetryRules:
         """What is tried again of an awaited send."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from mqframe.client.instance import ClientInstance
-from mqframe.client.sends import Sends
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.sending.api import SendApi
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import CallTimeout, MqframeError, RouteError
-from mqframe.core.message import Message, MessageQueue, ReceivedMessage
-from mqframe.core.message_checks import check_message, check_properties_size
-from mqframe.core.request_reply import request_properties
-from mqframe.core.topics import reply_topic
+from mqframe.core.messages.checks import check_message, check_properties_size
+from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage
+from mqframe.core.messages.names import reply_topic
+from mqframe.core.sending.request_reply import request_properties
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
 
@@ -19,13 +19,13 @@ log = get_logger("client")
 
 
 class Requests:
-    """Sends requests by `sends`, on the loop of `instance`."""
+    """Sends requests by `api`, on the loop of `instance`."""
 
     def __init__(
-        self, instance: ClientInstance, sends: Sends, clock: LoopClock, settings: ProducerSettings
+        self, instance: ClientInstance, api: SendApi, clock: LoopClock, settings: ProducerSettings
     ) -> None:
         self._instance = instance
-        self._sends = sends
+        self._api = api
         self._clock = clock
         self._body_bytes_max = settings.body_bytes_max
         self._seconds = settings.reply_timeout_seconds
@@ -49,12 +49,12 @@ class Requests:
         replies = self._instance.replies
         correlation_id, reply = replies.expect(deadline)
         try:
-            load = self._sends.sender.loader.one(message)
-            load.properties += request_properties(correlation_id, self._instance.client_id, seconds)
-            check_properties_size(load.properties, message.topic)
+            batch = self._api.pipeline.encoder.one(message)
+            batch.properties += request_properties(correlation_id, self._instance.client_id, seconds)
+            check_properties_size(batch.properties, message.topic)
             left = deadline - self._clock.monotonic()
             try:
-                await self._sends.loaded(load, queue, selector, sharding_key, left)
+                await self._api.send(message, batch, queue, selector, sharding_key, left)
             except MqframeError:
                 if not reply.done() or reply.exception() is not None:
                     raise  # a reply that is there says that the request went well after all
@@ -88,7 +88,7 @@ class Requests:
         That is all of the topic's clusters: a replier may use any of them.
         """
         instance = self._instance
-        route = await self._sends.route(topic)
+        route = await self._api.route(topic)
         for cluster in sorted({broker.cluster for broker in route.data.broker_datas if broker.cluster}):
             try:
                 await instance.route(reply_topic(cluster))

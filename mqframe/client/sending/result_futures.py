@@ -1,4 +1,4 @@
-"""The futures of submitted messages, for each face, resolved a whole batch at a time."""
+"""Futures of submitted messages, for asyncio and for threads, resolved a whole batch at a time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from mqframe.core.errors import MqframeError
-from mqframe.core.message import Message, MessageQueue, SendResult
+from mqframe.core.messages.message import Message, MessageQueue, SendResult
 
 
 class Item(msgspec.Struct, gc=False):
@@ -24,20 +24,8 @@ class Item(msgspec.Struct, gc=False):
     queue: MessageQueue | None
 
 
-class Results(Protocol):
-    """Hands results to those who wait. Futures that nobody waits for any more are passed over."""
-
-    def resolve(self, items: Sequence[Item], results: Sequence[SendResult]) -> None:
-        """Give each its result."""
-        ...
-
-    def fail(self, items: Sequence[Item], problem: MqframeError) -> None:
-        """Give all the same error."""
-        ...
-
-
 class LoopResults:
-    """For futures of asyncio, on their loop."""
+    """For futures of asyncio, on their loop. Those that nobody waits for any more are passed over."""
 
     def resolve(self, items: Sequence[Item], results: Sequence[SendResult]) -> None:
         """Give each its result."""
@@ -56,8 +44,8 @@ class LoopResults:
 class SendFuture(Future[SendResult]):
     """The result of a submitted message, a `concurrent.futures.Future` that is cheap by the hundred thousand.
 
-    All futures of a producer share one condition, told once for each batch, instead of a lock and a queue of
-    waiters each. It cannot be cancelled: the message may be on its way.
+    All futures of a producer share one condition, notified once for each batch, instead of a lock and a queue
+    of waiters each. It cannot be cancelled: the message may be on its way.
     """
 
     def __init__(self, changed: threading.Condition) -> None:
@@ -118,7 +106,7 @@ class SendFuture(Future[SendResult]):
 
 
 class ThreadResults:
-    """For `SendFuture`s; makes them, too. `changed`: told once for each batch."""
+    """For `SendFuture`s; makes them, too. `changed`: notified once for each batch."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -147,3 +135,6 @@ class ThreadResults:
     def _call(items: Sequence[Item]) -> None:
         for item in items:
             item.future.run_callbacks()
+
+
+Results = LoopResults | ThreadResults

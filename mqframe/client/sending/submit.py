@@ -1,6 +1,6 @@
 """Submitted messages: packed by queue into batch requests, results handed to futures.
 
-`mqframe.core.accumulator` decides what travels together and when; this shell carries out, on one loop.
+`mqframe.core.sending.accumulator` decides what travels together and when; this carries it out, on one loop.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from mqframe.client.result_futures import Item, Results
-from mqframe.client.room import Room
-from mqframe.client.send import Sender
+from mqframe.client.sending.in_flight_limit import InFlightLimit
+from mqframe.client.sending.pipeline import SendPipeline
+from mqframe.client.sending.result_futures import Item, Results
 from mqframe.client.settings import ProducerSettings
-from mqframe.core.accumulator import Accumulator, Batch
 from mqframe.core.errors import ClosedError, GiveUpError, MqframeError
-from mqframe.core.message import MessageQueue
-from mqframe.core.send_answer import split_send_result
-from mqframe.core.send_rules import NEVER, RetryRules
-from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.sending.accumulator import Accumulator, Batch
+from mqframe.core.sending.answer import split_send_result
+from mqframe.core.sending.retries import NEVER, submitted_rules
 from mqframe.hooks.interfaces import Forbidden
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, Timer
@@ -28,24 +28,23 @@ log = get_logger("client")
 class Submitter:
     """Gathers and sends. Everything but the construction happens on one loop.
 
-    `rules`: what is tried again of messages that are free to go to any queue; those bound to one are sent
-    once. `room`: gets back what messages took before they were added. `results`: takes what came of them.
+    Messages that are free to go to any queue are tried again as `settings` say; those bound to one are sent
+    once. `in_flight`: released once messages, which acquired it before, are done. `results`: gets results.
     """
 
     def __init__(
         self,
-        sender: Sender,
-        rules: RetryRules,
+        pipeline: SendPipeline,
         settings: ProducerSettings,
         clock: LoopClock,
-        room: Room,
+        in_flight: InFlightLimit,
         results: Results,
     ) -> None:
         self._results = results
-        self._sender = sender
-        self._rules = rules
+        self._pipeline = pipeline
+        self._rules = submitted_rules(settings.retries_async)
         self._clock = clock
-        self._room = room
+        self._in_flight = in_flight
         self._timeout = settings.send_timeout_seconds
         self._batch_bytes_max = settings.batch_bytes_max
         self._compress_over = settings.compress_over_bytes
@@ -57,7 +56,7 @@ class Submitter:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, item: Item) -> bool:
-        """Take `item` in; tells whether a batch is on its way because of it.
+        """Add `item`; returns whether a batch is on its way because of it.
 
         A free message joins the batch that the last one of its topic joined, so that batches fill; the next
         batch goes to the next queue.
@@ -78,7 +77,7 @@ class Submitter:
             if batch is not None and not alone and accumulator.room(batch, size):
                 accumulator.append(batch, item, size)
             else:
-                queue = batch.lane if batch is not None and not batch.closed else self._next_queue(topic)
+                queue = batch.queue if batch is not None and not batch.closed else self._next_queue(topic)
                 self._sticky[topic] = accumulator.add(queue, item, size, self._clock.monotonic(), alone=alone)
         if accumulator.has_ready:
             self._pump()
@@ -103,10 +102,10 @@ class Submitter:
             self._timer = None
 
     def _next_queue(self, topic: str) -> MessageQueue:
-        route = self._sender.port.known_route(topic)
+        route = self._pipeline.transport.known_route(topic)
         if route is None or not route.write_queues():
             raise ClosedError(f"the route of {topic} is gone")
-        return self._sender.choose(route)
+        return self._pipeline.choose(route)
 
     def _set_timer(self) -> None:
         due = self._accumulator.next_due()
@@ -129,7 +128,7 @@ class Submitter:
     async def _send(self, batch: Batch[Item]) -> None:
         items = batch.items
         try:
-            await self._send_items(batch.lane, items)  # type: ignore[arg-type]  # lanes are queues here
+            await self._send_items(batch.queue, items)  # type: ignore[arg-type]  # keys are message queues here
         except MqframeError as problem:
             self._results.fail(items, problem)
         except asyncio.CancelledError:
@@ -138,33 +137,33 @@ class Submitter:
             )
             raise
         except Exception as problem:  # one batch's fault must not leave its futures without an answer
-            log.exception("submitted batch failed", queue=str(batch.lane))
+            log.exception("submitted batch failed", queue=str(batch.queue))
             self._results.fail(items, GiveUpError(f"the batch could not be sent: {problem!r}"))
         finally:
             self._accumulator.done(batch)
-            self._room.give(sum([len(item.message.body) for item in items]), len(items))
+            self._in_flight.release(sum([len(item.message.body) for item in items]), len(items))
             if self._accumulator.has_ready:
                 self._pump()
 
     async def _send_items(self, queue: MessageQueue, items: Sequence[Item]) -> None:
-        sender = self._sender
+        pipeline = self._pipeline
         deadline = self._clock.monotonic() + self._timeout
-        route = await sender.route(queue.topic, self._timeout)
-        if sender.forbidden:
-            address = await sender.address(route, queue, self._timeout)
+        route = await pipeline.route(queue.topic, self._timeout)
+        if pipeline.forbidden:
+            address = await pipeline.address(route, queue, self._timeout)
             items = self._allowed(items, queue, address)
             if not items:
                 return
         bound = any(item.queue is not None for item in items)
         messages = [item.message for item in items]
-        loader = sender.loader
-        ids = loader.take_ids(len(messages))
-        load = loader.one(messages[0], ids[0]) if len(items) == 1 else loader.batch(messages, ids)
+        encoder = pipeline.encoder
+        ids = encoder.take_ids(len(messages))
+        batch = encoder.one(messages[0], ids[0]) if len(items) == 1 else encoder.batch(messages, ids)
         rules = NEVER if bound else self._rules
         fixed = queue if bound else None
         try:
-            result = await sender.deliver(
-                load, rules, route, deadline, fixed=fixed, first=queue, mode="async"
+            result = await pipeline.deliver(
+                batch, rules, route, deadline, fixed=fixed, first=queue, mode="async"
             )
         except MqframeError as problem:
             free = (
@@ -176,13 +175,15 @@ class Submitter:
             # Only those that are bound to the queue must not go elsewhere.
             self._results.fail([item for item in items if item.queue is not None], problem)
             items, ids = [item for item, _ in free], [i for _, i in free]
-            load = (
-                loader.one(items[0].message, ids[0])
+            batch = (
+                encoder.one(items[0].message, ids[0])
                 if len(items) == 1
-                else loader.batch([item.message for item in items], ids)
+                else encoder.batch([item.message for item in items], ids)
             )
             again = self._rules.after_one()
-            result = await sender.deliver(load, again, route, deadline, avoid=queue.broker_name, mode="async")
+            result = await pipeline.deliver(
+                batch, again, route, deadline, avoid=queue.broker_name, mode="async"
+            )
         one = len(items) == 1
         self._results.resolve(items, (result,) if one else split_send_result(result, ids))
 
@@ -190,7 +191,7 @@ class Submitter:
         allowed = []
         for item in items:
             try:
-                self._sender.check_forbidden((item.message,), queue, address, "async")
+                self._pipeline.check_forbidden((item.message,), queue, address, "async")
                 allowed.append(item)
             except Forbidden as refusal:
                 self._results.fail([item], refusal)

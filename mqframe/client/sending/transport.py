@@ -1,8 +1,8 @@
-"""What the send template needs of the outside. One template serves both faces through it.
+"""The transport of sends: routes, calls and a way to wait, which one template of sends goes through.
 
-The asyncio port suspends as usual. The coroutines of the blocking port never suspend: they block the calling
-thread instead, so that `mqframe.client.blocking_port.run_blocking` drives a whole send without a loop and
-without handing it to another thread.
+The asyncio one suspends as usual. The coroutines of the blocking one never suspend: they block the calling
+thread instead, so that `blocking_transport.run_blocking` drives a whole send without a loop and without
+handing it to another thread.
 """
 
 from __future__ import annotations
@@ -10,40 +10,35 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from mqframe.client.instance import ClientInstance
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import CallTimeout, RouteError
-from mqframe.core.frame import Body, Frame
 from mqframe.core.requests.fields import Request
-from mqframe.core.route import TopicRoute
+from mqframe.core.wire.frame import Body, Frame
 from mqframe.net.clock import LoopClock, within
 
 
-class SendPort(Protocol):
+class SendTransport(Protocol):
     """Routes, calls, and a way to wait."""
 
     def known_route(self, topic: str) -> TopicRoute | None:
         """The route that is in the cache."""
-        ...
 
     async def find_route(self, topic: str, seconds: float) -> TopicRoute:
         """Ask a name server for a route to send by. Raises `RouteError`, at the latest after `seconds`."""
-        ...
 
     def invoke(self, address: str, request: Request, body: Body = b"", *, timeout: float) -> Awaitable[Frame]:
         """The answer to a request, whatever its code."""
-        ...
 
     def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float) -> Awaitable[None]:
         """Send without an answer."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
-        ...
 
 
-class AsyncPort:
-    """The port of an asyncio client."""
+class AsyncTransport:
+    """The transport of an asyncio client."""
 
     def __init__(
         self, instance: ClientInstance, clock: LoopClock, default_topic: str, queues_max: int

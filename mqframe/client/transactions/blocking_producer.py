@@ -1,28 +1,24 @@
-"""The transactional producer for plain threads."""
+"""TransactionProducer: `AsyncTransactionProducer` for plain threads.
+
+Generated from mqframe.client.transactions.producer, not to be edited:
+run `python tools/generate_sync_api.py`.
+"""
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
-from mqframe.client.blocking_port import run_blocking
-from mqframe.client.blocking_producer import Producer
-from mqframe.client.known_outcomes import KnownOutcomes
-from mqframe.client.transaction_checks import WAITING_MAX, WORKERS, CheckAnswers
-from mqframe.client.transaction_listener import (
-    HalfMessage,
-    TransactionListener,
-    TransactionSendResult,
-    check_of,
-    must_be_plain,
-)
-from mqframe.client.transaction_producer import NO_LISTENER
-from mqframe.client.transaction_sends import OpenTransaction, TransactionSends, Where
-from mqframe.core.errors import FixError
-from mqframe.core.message import Message, MessageQueue
+from mqframe.client.sending.blocking_transport import run_blocking
+from mqframe.client.sending.producer_parts import ProducerOptions
+from mqframe.client.transactions.checks import WAITING_MAX, WORKERS
+from mqframe.client.transactions.listener import TransactionListener, TransactionSendResult
+from mqframe.client.transactions.producer import AsyncTransactionProducer
+from mqframe.client.transactions.producer_thread import TransactionThread
+from mqframe.client.transactions.sends import Transaction, Where
+from mqframe.core.messages.message import Message, MessageQueue
 
 
-class TransactionProducer(Producer):
+class TransactionProducer(TransactionThread):
     """A `Producer` that also sends messages together with a transaction of the application.
 
         with TransactionProducer("shop", listener, nameserver="127.0.0.1:9876") as producer:
@@ -30,9 +26,12 @@ class TransactionProducer(Producer):
             with producer.transaction(Message("orders", b"...")) as transaction:
                 ...  # an exception rolls back
 
-    Arguments and behaviour are those of `AsyncTransactionProducer`. The thread that sends does the local
-    transaction; brokers that ask are answered by `check_workers` threads. Raises `FixError` for a listener
-    with `async def` methods.
+    `listener`: does the local transactions and answers brokers that ask how one ended, of any producer of the
+    group; without it only those that this producer began are known. `check_workers`: questions answered at
+    once; `checks_waiting_max`: questions that may wait. All other arguments are those of `Producer`.
+
+    The thread that sends does the local transaction; brokers that ask are answered by
+    `check_workers` threads. Raises `FixError` for a listener with `async def` methods.
     """
 
     def __init__(
@@ -42,35 +41,24 @@ class TransactionProducer(Producer):
         *,
         check_workers: int = WORKERS,
         checks_waiting_max: int = WAITING_MAX,
-        **options: Any,
+        **options: Unpack[ProducerOptions],
     ) -> None:
-        must_be_plain(listener)
-        super().__init__(group, **options)
-        self._listener = listener
-        self._known = KnownOutcomes()
-        self._answers = CheckAnswers(
-            group, check_of(listener), self._known, check_workers, checks_waiting_max
+        super().__init__(
+            AsyncTransactionProducer(
+                group, listener, check_workers=check_workers, checks_waiting_max=checks_waiting_max, **options
+            )
         )
-        self._transactions = TransactionSends(self._running, group, self._known, self.settings)
 
     def start(self) -> None:
-        """As `Producer.start`; brokers are answered from now on."""
+        """As `Producer.start`; brokers are answered from now on.
+
+        Those that are not known yet are got to know by `queues`, or by what is sent.
+        """
         super().start()
-        with self._lifecycle:
-            if self._thread is not None and not self._stopped:
-                self._thread.call(self._start_answers())
 
     def stop(self) -> None:
         """As `Producer.stop`; open transactions are left to the other producers of the group."""
-        with self._lifecycle:
-            self._process.check()
-            if self._thread is not None and not self._stopped:
-                self._thread.call(self._stop_answers())
         super().stop()
-
-    def __enter__(self) -> TransactionProducer:
-        self.start()
-        return self
 
     def send_in_transaction(
         self,
@@ -83,19 +71,14 @@ class TransactionProducer(Producer):
         timeout: float | None = None,
         check_after: float | None = None,
     ) -> TransactionSendResult:
-        """Send `message` as a half, have the listener do its transaction, tell the broker how that ended.
+        """Send `message` as a half, have the listener do its transaction, notify the broker of its end.
 
-        See `AsyncTransactionProducer.send_in_transaction`.
+        The send is not repeated; a status other than SEND_OK is a rollback, and the listener is not called.
+        `check_after`: seconds in which the broker does not ask, for transactions that take long; the end must
+        come within it. Else as `send`. Raises as `send`; then the transaction was not done.
         """
-        listener = self._listener
-        if listener is None:
-            raise FixError(NO_LISTENER)
         where = Where(queue, selector, sharding_key, timeout, check_after)
-
-        async def execute(half: HalfMessage) -> object:
-            return listener.execute_local_transaction(half, arg)
-
-        return run_blocking(self._transactions.run(message, where, execute))
+        return run_blocking(self._transactions.run(message, where, self._execute(arg)))
 
     def transaction(
         self,
@@ -111,24 +94,3 @@ class TransactionProducer(Producer):
         self._running()
         where = Where(queue, selector, sharding_key, timeout, check_after)
         return Transaction(self._transactions, message, where)
-
-    async def _start_answers(self) -> None:
-        assert self._instance is not None
-        self._answers.start(self._instance)
-
-    async def _stop_answers(self) -> None:
-        assert self._instance is not None
-        await self._answers.stop(self._instance)
-
-
-class Transaction(OpenTransaction):
-    """A transaction around a `with` block. See `OpenTransaction`."""
-
-    def __enter__(self) -> Transaction:
-        run_blocking(self.begin())
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        run_blocking(self.end(problem))

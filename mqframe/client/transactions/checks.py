@@ -1,4 +1,4 @@
-"""Answering brokers that ask how a transaction ended: 39 (source: ClientRemotingProcessor.java)."""
+"""Answers checks of transactions (CHECK_TRANSACTION_STATE; source: ClientRemotingProcessor.java)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple, cast
 
-from mqframe.client.instance import ClientInstance
-from mqframe.client.known_outcomes import KnownOutcomes
-from mqframe.client.transaction_listener import as_outcome, is_async
-from mqframe.core import properties as p
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.transactions.listener import as_outcome, is_async
+from mqframe.client.transactions.local_states import LocalTransactionStates
 from mqframe.core.errors import MqframeError
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.record import RecordError, decode_record
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.messages import CheckTransactionState, EndTransaction
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.record import RecordError, decode_record
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.log import get_logger
-from mqframe.net.call import Call, Reply
-from mqframe.net.peer import Peer
 
 log = get_logger("client")
 
@@ -35,7 +35,7 @@ class Check(NamedTuple):
     message: ReceivedMessage
 
 
-class CheckAnswers:
+class TransactionChecker:
     """Answers for one producer group, on the loop of its client instance.
 
     `check`: asked about transactions that are not `known`; may be an `async def`. `workers`: questions
@@ -46,7 +46,7 @@ class CheckAnswers:
         self,
         group: str,
         check: Callable[[ReceivedMessage], object] | None,
-        known: KnownOutcomes,
+        known: LocalTransactionStates,
         workers: int = WORKERS,
         waiting_max: int = WAITING_MAX,
     ) -> None:
@@ -70,7 +70,7 @@ class CheckAnswers:
         """Have the brokers of `instance` answered. Twice does no harm."""
         if self._tasks:
             return
-        instance.transaction_checks[self._group] = self.take
+        instance.transaction_checks[self._group] = self.put
         serve_checks(instance)
         self._tasks = [asyncio.ensure_future(self._work()) for _ in range(self._workers)]
 
@@ -84,7 +84,7 @@ class CheckAnswers:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def take(self, check: Check) -> None:
+    def put(self, check: Check) -> None:
         """Answer `check` when it is its turn."""
         try:
             self._waiting.put_nowait(check)
@@ -143,18 +143,19 @@ class CheckAnswers:
 def serve_checks(instance: ClientInstance) -> None:
     """Have `instance` hand questions of brokers to the producer group that they are about."""
 
-    def check(call: Call) -> Reply:
+    @serves(CheckTransactionState)
+    def check(fields: CheckTransactionState, call: Call) -> Reply:
         try:
             message = decode_record(bytes(call.frame.body))
         except RecordError as problem:
             log.warning("question about a transaction cannot be read", reason=str(problem))
             return Reply()
         group = message.properties.get(p.PRODUCER_GROUP, "")
-        take = instance.transaction_checks.get(group)
-        if take is None:
+        put = instance.transaction_checks.get(group)
+        if put is None:
             log.info("question about a transaction of another group", group=group)
         else:
-            take(Check(call.peer, call.fields(CheckTransactionState), message))
+            put(Check(call.peer, fields, message))
         return Reply()
 
-    instance.remoting.serve(CheckTransactionState.CODE, check)
+    instance.remoting.serve(check)

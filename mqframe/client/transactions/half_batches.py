@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from mqframe.client.load import Load
-from mqframe.client.room import Room
-from mqframe.client.sends import Sends
+import attrs
+
+from mqframe.client.sending.api import SendApi
+from mqframe.client.sending.batches import SendBatch
+from mqframe.client.sending.in_flight_limit import InFlightLimit
 from mqframe.client.settings import ProducerSettings
-from mqframe.client.transaction_sends import end_request, half_properties, not_durable, prepared_half
-from mqframe.core import properties as p
-from mqframe.core.batch import decode_batch
+from mqframe.client.transactions.sends import end_request, half_properties, not_durable, prepared_half
 from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.errors import (
     AnswerError,
@@ -24,7 +24,14 @@ from mqframe.core.errors import (
     RetryError,
     answer_error,
 )
-from mqframe.core.half_batch import (
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.batch import decode_batch
+from mqframe.core.messages.checks import check_message, check_properties_size
+from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.requests.messages import SendHalfBatch
+from mqframe.core.sending.retries import FLOW_CONTROL_CODES, RetryRules
+from mqframe.core.transactions.half_batch import (
     ELEMENTS_MAX,
     EndStatus,
     EndsUnfinished,
@@ -32,12 +39,7 @@ from mqframe.core.half_batch import (
     end_status,
     status_of_failure,
 )
-from mqframe.core.message import Message, MessageQueue, SendResult, SendStatus
-from mqframe.core.message_checks import check_message, check_properties_size
-from mqframe.core.requests.messages import SendHalfBatch
-from mqframe.core.send_rules import FLOW_CONTROL_CODES, RetryRules
-from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.log import get_logger
 
 log = get_logger("client")
@@ -53,22 +55,30 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+@attrs.frozen
+class _Asked:
+    message: Message
+    count: int
+    own: dict[str, str]
+    timeout: float | None
+
+
 class HalfBatches:
     """Prepares and ends halves of the producer group `group`.
 
-    `running`: gives the producer's sends, and raises `ClosedError` unless it runs. `room`: limits the bytes
+    `running`: returns its `SendApi`, and raises `ClosedError` unless it runs. `in_flight`: limits the bytes
     that wait for their answers; more prepares wait for their turn.
     """
 
     def __init__(
-        self, running: Callable[[], Sends], group: str, settings: ProducerSettings, room: Room
+        self, running: Callable[[], SendApi], group: str, settings: ProducerSettings, in_flight: InFlightLimit
     ) -> None:
         self._running = running
         self._group = group
         self._body_bytes_max = settings.body_bytes_max
         self._seconds = settings.send_timeout_seconds
         self._turn_seconds = settings.submit_wait_seconds
-        self._room = room
+        self._in_flight = in_flight
         self._without: set[str] = set()
 
     async def prepare(
@@ -81,35 +91,36 @@ class HalfBatches:
         timeout: float | None = None,
         check_after: float | None = None,
     ) -> tuple[PreparedHalf, ...]:
-        """Store the `count` messages in `elements` (mqframe.core.batch) where no consumer sees them."""
+        """Store the `count` messages of the batch body `elements` where no consumer sees them."""
         message = Message(topic, elements, properties=properties)
         check_message(message, self._body_bytes_max)
-        own = half_properties(self._group, check_after)
+        asked = _Asked(message, count, half_properties(self._group, check_after), timeout)
         if topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
             raise MessageError(f"messages to {topic} cannot go in a batch")
         if not 0 < count <= ELEMENTS_MAX:
             raise MessageError(f"count is {count}; a half holds 1 to {ELEMENTS_MAX} messages")
-        sender = self._running().sender
-        route = await sender.route(topic, self._seconds if timeout is None else timeout)
-        chosen = queue or sender.choose(route)
-        if not self._room.take(len(elements)):
-            await self._room.wait(len(elements), self._turn_seconds)
+        pipeline = self._running().pipeline
+        route = await pipeline.route(topic, self._seconds if timeout is None else timeout)
+        chosen = queue or pipeline.choose(route)
+        if not self._in_flight.acquire(len(elements)):
+            await self._in_flight.wait(len(elements), self._turn_seconds)
         try:
-            return await self._prepare_in(chosen, message, count, own, timeout)
+            return await self._prepare_in(chosen, asked)
         except ConnectError:
-            other = sender.choose(route, chosen.broker_name)
-            if queue is not None or other.broker_name == chosen.broker_name:
+            # Of single halves some may be stored, and be committed by the same word as others.
+            if queue is not None or chosen.broker_name in self._without:
                 raise
-            if chosen.broker_name in self._without:
-                raise  # some of its single halves may be stored, and be committed by the same word as others
-            return await self._prepare_in(other, message, count, own, timeout)
+            other = pipeline.choose(route, chosen.broker_name)
+            if other.broker_name == chosen.broker_name:
+                raise
+            return await self._prepare_in(other, asked)
         finally:
-            self._room.give(len(elements))
+            self._in_flight.release(len(elements))
 
     async def end(
         self, halves: Sequence[PreparedHalf], outcome: TransactionOutcome, timeout: float | None = None
     ) -> list[EndStatus]:
-        """Tell the brokers of `halves` how their transaction ended, and wait for what they say."""
+        """Notify the brokers of `halves` how their transaction ended, and wait for what they say."""
         if outcome is TransactionOutcome.UNKNOWN:
             raise FixError("outcome is UNKNOWN; a half ends with COMMIT or ROLLBACK, or it stays as it is")
 
@@ -124,20 +135,22 @@ class HalfBatches:
             if not isinstance(failure, RetryError):
                 raise failure
         statuses = [status_of_failure(each) if isinstance(each, MqframeError) else each for each in ended]
-        told = sum(status is not None and status is not EndStatus.UNCERTAIN for status in statuses)
+        known = sum(status is not None and status is not EndStatus.UNCERTAIN for status in statuses)
         raise EndsUnfinished(
-            f"{told} of {len(ended)} halves were ended ({outcome.name}); first problem: {failures[0]}",
+            f"{known} of {len(ended)} halves were ended ({outcome.name}); first problem: {failures[0]}",
             statuses,
         ) from failures[0]
 
     async def _end(self, half: PreparedHalf, outcome: TransactionOutcome, timeout: float | None) -> EndStatus:
         seconds = self._seconds if timeout is None else timeout
-        sender = self._running().sender
+        pipeline = self._running().pipeline
         queue = MessageQueue(half.topic, half.broker_name, half.queue_id)
-        route = sender.port.known_route(half.topic) or await sender.port.find_route(half.topic, seconds)
-        address = await sender.address(route, queue, seconds)
+        route = pipeline.transport.known_route(half.topic) or await pipeline.transport.find_route(
+            half.topic, seconds
+        )
+        address = await pipeline.address(route, queue, seconds)
         request = end_request(self._group, half, outcome)
-        answer = await sender.port.invoke(address, request, timeout=seconds)
+        answer = await pipeline.transport.invoke(address, request, timeout=seconds)
         status = end_status(answer.code, answer.remark)
         if status is None:
             raise answer_error(answer.code, answer.remark, address)
@@ -145,49 +158,35 @@ class HalfBatches:
 
     # Halves
 
-    async def _prepare_in(
-        self,
-        queue: MessageQueue,
-        message: Message,
-        count: int,
-        own: dict[str, str],
-        timeout: float | None,
-    ) -> tuple[PreparedHalf, ...]:
+    async def _prepare_in(self, queue: MessageQueue, asked: _Asked) -> tuple[PreparedHalf, ...]:
         if queue.broker_name not in self._without:
             try:
-                return (await self._whole(queue, message, count, own, timeout),)
+                return (await self._whole(queue, asked),)
             except AnswerError as refusal:
                 if refusal.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                     raise
             self._without.add(queue.broker_name)
             log.info("broker knows no half batches; it gets single halves", broker=queue.broker_name)
-        return await self._single(queue, message, count, timeout)
+        return await self._single(queue, asked)
 
-    async def _whole(
-        self,
-        queue: MessageQueue,
-        message: Message,
-        count: int,
-        own: dict[str, str],
-        timeout: float | None,
-    ) -> PreparedHalf:
-        [unique_id] = self._running().sender.loader.take_ids(1)
+    async def _whole(self, queue: MessageQueue, asked: _Asked) -> PreparedHalf:
+        message, count = asked.message, asked.count
+        [unique_id] = self._running().pipeline.encoder.take_ids(1)
         head = {p.UNIQUE_KEY: unique_id, p.WAIT: "true"}
-        text = p.encode_properties({**head, **message.properties, **own, p.HALF_BATCH: str(count)})
-        load = Load((message,), [unique_id], message.body, text, SysFlag.TRANSACTION_PREPARED, True)
-        load.kind = SendHalfBatch
-        sent = await self._send(load, queue, timeout)
+        text = p.encode_properties({**head, **message.properties, **asked.own, p.HALF_BATCH: str(count)})
+        batch = SendBatch((message,), [unique_id], message.body, text, SysFlag.TRANSACTION_PREPARED, True)
+        batch.kind = SendHalfBatch
+        sent = await self._send(batch, queue, asked.timeout)
         return await self._stored(sent, message.topic, count, True)
 
-    async def _single(
-        self, queue: MessageQueue, message: Message, count: int, timeout: float | None
-    ) -> tuple[PreparedHalf, ...]:
-        loads = self._loads(message, count)
+    async def _single(self, queue: MessageQueue, asked: _Asked) -> tuple[PreparedHalf, ...]:
+        batches = self._single_halves(asked.message, asked.count)
 
-        async def one(load: Load) -> PreparedHalf:
-            return await self._stored(await self._send(load, queue, timeout), message.topic, 1, False)
+        async def one(batch: SendBatch) -> PreparedHalf:
+            sent = await self._send(batch, queue, asked.timeout)
+            return await self._stored(sent, asked.message.topic, 1, False)
 
-        done = await _windowed(loads, one)
+        done = await _windowed(batches, one)
         halves = [each for each in done if isinstance(each, PreparedHalf)]
         for problem in done:
             if isinstance(problem, MqframeError):
@@ -195,16 +194,16 @@ class HalfBatches:
                 raise problem
         return tuple(halves)
 
-    def _loads(self, message: Message, count: int) -> list[Load]:
+    def _single_halves(self, message: Message, count: int) -> list[SendBatch]:
         try:
             elements = list(decode_batch(message.body))
         except BodyError as problem:
             raise MessageError(str(problem)) from None
         if len(elements) != count:
             raise MessageError(f"count is {count}, the batch holds {len(elements)} messages")
-        ids = self._running().sender.loader.take_ids(count)
+        ids = self._running().pipeline.encoder.take_ids(count)
         own = {p.WAIT: "true", **message.properties, **half_properties(self._group)}
-        loads = []
+        batches = []
         for (flag, body, raw), new_id in zip(elements, ids, strict=True):
             try:
                 properties = {p.UNIQUE_KEY: new_id, **p.decode_properties(str(raw, "utf-8")), **own}
@@ -214,11 +213,13 @@ class HalfBatches:
             check_properties_size(text, message.topic)
             single = Message(message.topic, bytes(body), properties=properties, flag=flag)
             unique_id = properties[p.UNIQUE_KEY]
-            loads.append(Load((single,), [unique_id], single.body, text, SysFlag.TRANSACTION_PREPARED, False))
-        return loads
+            batches.append(
+                SendBatch((single,), [unique_id], single.body, text, SysFlag.TRANSACTION_PREPARED, False)
+            )
+        return batches
 
-    async def _send(self, load: Load, queue: MessageQueue, timeout: float | None) -> SendResult:
-        return await self._running().once(load, queue, None, None, timeout, _RULES)
+    async def _send(self, batch: SendBatch, queue: MessageQueue, timeout: float | None) -> SendResult:
+        return await self._running().send(batch.messages[0], batch, queue, timeout=timeout, rules=_RULES)
 
     async def _stored(self, sent: SendResult, topic: str, count: int, repeatable: bool) -> PreparedHalf:
         half = prepared_half(sent, topic, count, repeatable=repeatable)
@@ -239,7 +240,7 @@ class HalfBatches:
 async def _windowed(
     items: Sequence[T], work: Callable[[T], Awaitable[R]], width: int = IN_FLIGHT_MAX
 ) -> list[R | MqframeError | None]:
-    """What `work` gives for each of `items`, so many at once; after the first error no more are begun.
+    """What `work` returns for each of `items`, so many at once; after the first error no more are begun.
 
     In the place of an item that failed is its error, of one that was not begun `None`.
     """

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from mqframe.core.errors import FixError
-from mqframe.core.message import Message, ReceivedMessage, SendResult
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.messages.message import Message, ReceivedMessage, SendResult
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.log import get_logger
 
 log = get_logger("client")
@@ -25,7 +25,7 @@ class HalfMessage(Message, frozen=True, gc=False):
 class TransactionSendResult(SendResult, frozen=True, gc=True):
     """What became of a transactional send: its half message, and how the transaction ended.
 
-    `outcome`: what the broker was told. `error`: what `execute_local_transaction` raised; the outcome is
+    `outcome`: what was sent to the broker. `error`: what `execute_local_transaction` raised; the outcome is
     UNKNOWN then, and the broker asks again.
     """
 

@@ -1,16 +1,16 @@
-"""What a producer knows of its own transactions without asking anybody."""
+"""Outcomes of a producer's own transactions, which it answers checks with before it asks a listener."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from threading import Lock
 
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.transactions.outcome import TransactionOutcome
 
 REMEMBERED_MAX = 10_000
 
 
-class KnownOutcomes:
+class LocalTransactionStates:
     """The last transactions of one producer, at most `remembered_max`. May be used from any thread.
 
     One that is still under way is UNKNOWN, whatever a listener would find at the moment: a row that its

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
-from mqframe.client.known_outcomes import KnownOutcomes
-from mqframe.client.producer import AsyncProducer
-from mqframe.client.transaction_checks import WAITING_MAX, WORKERS, CheckAnswers
-from mqframe.client.transaction_listener import (
-    HalfMessage,
-    TransactionListener,
-    TransactionSendResult,
-    check_of,
-)
-from mqframe.client.transaction_sends import OpenTransaction, TransactionSends, Where
+from mqframe.client.sending.producer import AsyncProducer
+from mqframe.client.sending.producer_parts import AsyncProducerOptions
+from mqframe.client.transactions.checks import WAITING_MAX, WORKERS, TransactionChecker
+from mqframe.client.transactions.listener import TransactionListener, TransactionSendResult, check_of
+from mqframe.client.transactions.local_states import LocalTransactionStates
+from mqframe.client.transactions.sends import AsyncTransaction, Execute, TransactionSends, Where
 from mqframe.core.errors import FixError
-from mqframe.core.message import Message, MessageQueue
+from mqframe.core.messages.message import Message, MessageQueue
 
 NO_LISTENER = "send_in_transaction needs a listener; pass one to the producer, or use transaction(message)"
 
 
-class AsyncTransactionProducer(AsyncProducer):
+class AsyncAnsweringProducer(AsyncProducer):
+    """An `AsyncProducer` that answers brokers which ask how its group's transactions ended, by `answers`."""
+
+    def __init__(
+        self, group: str, answers: TransactionChecker, **options: Unpack[AsyncProducerOptions]
+    ) -> None:
+        super().__init__(group, **options)
+        self._answers = answers
+
+    async def start(self) -> None:
+        """As `AsyncProducer.start`; brokers are answered from now on.
+
+        Those that are not known yet are got to know by `queues`, or by what is sent.
+        """
+        await super().start()
+        assert self._instance is not None
+        self._answers.start(self._instance)
+
+    async def stop(self) -> None:
+        """As `AsyncProducer.stop`; open transactions are left to the other producers of the group."""
+        if self._api is not None and self._instance is not None:
+            await self._answers.stop(self._instance)
+        await super().stop()
+
+
+class AsyncTransactionProducer(AsyncAnsweringProducer):
     """An `AsyncProducer` that also sends messages together with a transaction of the application.
 
         async with AsyncTransactionProducer("shop", listener, nameserver="127.0.0.1:9876") as producer:
@@ -42,30 +61,15 @@ class AsyncTransactionProducer(AsyncProducer):
         *,
         check_workers: int = WORKERS,
         checks_waiting_max: int = WAITING_MAX,
-        **options: Any,
+        **options: Unpack[AsyncProducerOptions],
     ) -> None:
-        super().__init__(group, **options)
         self._listener = listener
-        self._known = KnownOutcomes()
-        self._answers = CheckAnswers(
-            group, check_of(listener), self._known, check_workers, checks_waiting_max
+        self._known = LocalTransactionStates()
+        check = check_of(listener)
+        super().__init__(
+            group, TransactionChecker(group, check, self._known, check_workers, checks_waiting_max), **options
         )
-        self._transactions = TransactionSends(self._running, group, self._known, self.settings)
-
-    async def start(self) -> None:
-        """As `AsyncProducer.start`; brokers are answered from now on."""
-        await super().start()
-        self._answers.start(self.instance)
-
-    async def stop(self) -> None:
-        """As `AsyncProducer.stop`; open transactions are left to the other producers of the group."""
-        if self._sends is not None:
-            await self._answers.stop(self.instance)
-        await super().stop()
-
-    async def __aenter__(self) -> AsyncTransactionProducer:
-        await self.start()
-        return self
+        self._transactions = TransactionSends(self._running, group, self._known, self._settings)
 
     async def send_in_transaction(
         self,
@@ -78,21 +82,14 @@ class AsyncTransactionProducer(AsyncProducer):
         timeout: float | None = None,
         check_after: float | None = None,
     ) -> TransactionSendResult:
-        """Send `message` as a half, have the listener do its transaction, tell the broker how that ended.
+        """Send `message` as a half, have the listener do its transaction, notify the broker of its end.
 
         The send is not repeated; a status other than SEND_OK is a rollback, and the listener is not called.
         `check_after`: seconds in which the broker does not ask, for transactions that take long; the end must
         come within it. Else as `send`. Raises as `send`; then the transaction was not done.
         """
-        listener = self._listener
-        if listener is None:
-            raise FixError(NO_LISTENER)
         where = Where(queue, selector, sharding_key, timeout, check_after)
-
-        def execute(half: HalfMessage) -> Awaitable[object]:
-            return self._answers.call(listener.execute_local_transaction, half, arg)
-
-        return await self._transactions.run(message, where, execute)
+        return await self._transactions.run(message, where, self._execute(arg))
 
     def transaction(
         self,
@@ -109,18 +106,8 @@ class AsyncTransactionProducer(AsyncProducer):
         where = Where(queue, selector, sharding_key, timeout, check_after)
         return AsyncTransaction(self._transactions, message, where)
 
-
-class AsyncTransaction(OpenTransaction):
-    """A transaction around an `async with` block. See `OpenTransaction`."""
-
-    async def __aenter__(self) -> AsyncTransaction:
-        await self.begin()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.end(problem)
+    def _execute(self, arg: Any) -> Execute:
+        listener = self._listener
+        if listener is None:
+            raise FixError(NO_LISTENER)
+        return lambda half: self._answers.call(listener.execute_local_transaction, half, arg)

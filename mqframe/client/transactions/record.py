@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
-from mqframe.client.transaction_listener import HalfMessage, TransactionListener
-from mqframe.client.transaction_sends import OpenTransaction
+from mqframe.client.transactions.listener import HalfMessage, TransactionListener
+from mqframe.client.transactions.sends import OpenTransaction
 from mqframe.core.errors import FixError
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.log import get_logger
 
 log = get_logger("client")
@@ -29,45 +29,37 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _PLACEHOLDERS: Final = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
 
 
-class Cursor(Protocol):
+class DatabaseCursor(Protocol):
     """The part of a DB-API cursor that is used."""
 
     @property
     def rowcount(self) -> int:
         """Rows that the last statement changed."""
-        ...
 
     def execute(self, statement: str, parameters: tuple[object, ...] = ..., /) -> object:
         """Carry out one statement."""
-        ...
 
     def fetchone(self) -> Any:
         """The next row of a query, or `None`."""
-        ...
 
     def close(self) -> object:
         """Let go of it."""
-        ...
 
 
-class Connection(Protocol):
+class DatabaseConnection(Protocol):
     """The part of a DB-API connection (PEP 249) that is used."""
 
-    def cursor(self) -> Cursor:
+    def cursor(self) -> DatabaseCursor:
         """A new cursor."""
-        ...
 
     def commit(self) -> object:
         """Commit what was done."""
-        ...
 
     def rollback(self) -> object:
         """Take back what was done."""
-        ...
 
     def close(self) -> object:
         """Let go of it."""
-        ...
 
 
 class DatabaseOutcome(TransactionListener):
@@ -78,7 +70,7 @@ class DatabaseOutcome(TransactionListener):
         with TransactionProducer("shop", outcome, nameserver=…) as producer:
             producer.send_in_transaction(Message("orders", b"…"), order)
 
-    `connect`: gives a new DB-API connection that does not commit by itself; called in several threads.
+    `connect`: returns a new DB-API connection that does not commit by itself; called in several threads.
     `business`: the local transaction, for `send_in_transaction`; it neither commits nor rolls back. Without
     it, use `with producer.transaction(message)` and call `record` before you commit. `table`: where the rows
     are. `paramstyle`: the driver's own ("qmark", "format", "pyformat" or "numeric").
@@ -102,7 +94,7 @@ class DatabaseOutcome(TransactionListener):
 
     def __init__(
         self,
-        connect: Callable[[], Connection],
+        connect: Callable[[], DatabaseConnection],
         business: Callable[[Any, HalfMessage, Any], object] | None = None,
         *,
         table: str = TABLE,
@@ -136,7 +128,7 @@ class DatabaseOutcome(TransactionListener):
             )
             connection.commit()
 
-    def record(self, connection: Connection, transaction: OpenTransaction | HalfMessage) -> None:
+    def record(self, connection: DatabaseConnection, transaction: OpenTransaction | HalfMessage) -> None:
         """Note in `connection`'s own transaction that it commits `transaction`. Call it before you commit.
 
         From here on an exception in the block of an `OpenTransaction` leaves it open: the database decides.
@@ -151,7 +143,7 @@ class DatabaseOutcome(TransactionListener):
             cursor.close()
 
     def forget(self, older_than_seconds: float) -> int:
-        """Delete rows older than that; gives how many.
+        """Delete rows older than that; returns how many.
 
         Keep them as long as brokers keep halves (72 h by default), or a late question may be answered wrong.
         """
@@ -186,12 +178,12 @@ class DatabaseOutcome(TransactionListener):
             return TransactionOutcome.UNKNOWN
         return TransactionOutcome.COMMIT if found == _COMMITTED else TransactionOutcome.ROLLBACK
 
-    def _find(self, cursor: Cursor, name: str) -> str | None:
+    def _find(self, cursor: DatabaseCursor, name: str) -> str | None:
         cursor.execute(self._select, (name,))
         row = cursor.fetchone()
         return None if row is None else str(row[0])
 
-    def _bar(self, connection: Connection, cursor: Cursor, name: str) -> str | None:
+    def _bar(self, connection: DatabaseConnection, cursor: DatabaseCursor, name: str) -> str | None:
         try:
             cursor.execute(self._insert, (name, _BARRED, self._now_ms()))
             connection.commit()
@@ -205,7 +197,7 @@ class DatabaseOutcome(TransactionListener):
         return _BARRED
 
     @contextmanager
-    def _connected(self) -> Iterator[tuple[Connection, Cursor]]:
+    def _connected(self) -> Iterator[tuple[DatabaseConnection, DatabaseCursor]]:
         connection = self._connect()
         try:
             yield connection, connection.cursor()

@@ -1,30 +1,33 @@
-"""Half messages and their ends, for both faces (source: DefaultMQProducerImpl.sendMessageInTransaction)."""
+"""Half messages and their ends, for both APIs (source: DefaultMQProducerImpl.sendMessageInTransaction)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from types import TracebackType
 
 import msgspec
 
-from mqframe.client.known_outcomes import KnownOutcomes
-from mqframe.client.sends import Sends
+from mqframe.client.sending.api import SendApi
+from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.client.settings import ProducerSettings
-from mqframe.client.transaction_listener import (
+from mqframe.client.transactions.listener import (
     HalfMessage,
     TransactionSendResult,
     as_outcome,
     send_result,
 )
-from mqframe.core import properties as p
+from mqframe.client.transactions.local_states import LocalTransactionStates
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import AnswerError, ClosedError, MessageError, MqframeError, answer_error
-from mqframe.core.half_batch import PreparedHalf
-from mqframe.core.ids import parse_offset_id
-from mqframe.core.message import Message, MessageQueue, SendResult, SendStatus
-from mqframe.core.message_checks import check_message, check_properties_size
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.checks import check_message, check_properties_size
+from mqframe.core.messages.ids import parse_offset_id
+from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.requests.messages import EndTransaction
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.sending.retries import NEVER
+from mqframe.core.transactions.half_batch import PreparedHalf
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.log import get_logger
 
 log = get_logger("client")
@@ -56,17 +59,21 @@ class Begun(msgspec.Struct, frozen=True):
 
 
 Execute = Callable[[HalfMessage], Awaitable[object]]
-"""Does the local transaction of a half message and gives its outcome."""
+"""Does the local transaction of a half message and returns its outcome."""
 
 
 class TransactionSends:
     """Runs the transactions of one producer.
 
-    `running`: gives its sends, and raises `ClosedError` unless it runs.
+    `running`: returns its sends, and raises `ClosedError` unless it runs.
     """
 
     def __init__(
-        self, running: Callable[[], Sends], group: str, known: KnownOutcomes, settings: ProducerSettings
+        self,
+        running: Callable[[], SendApi],
+        group: str,
+        known: LocalTransactionStates,
+        settings: ProducerSettings,
     ) -> None:
         self._running = running
         self._group = group
@@ -75,7 +82,7 @@ class TransactionSends:
         self._seconds = settings.send_timeout_seconds
 
     async def run(self, message: Message, where: Where, execute: Execute) -> TransactionSendResult:
-        """Send `message` as a half, have its transaction done, tell the broker how that ended.
+        """Send `message` as a half, have its transaction done, notify the broker of its end.
 
         A status other than SEND_OK is a rollback, and nothing is executed. Raises as `begin`.
         """
@@ -99,38 +106,41 @@ class TransactionSends:
         return as_outcome(value, "execute_local_transaction", name), None
 
     async def begin(self, message: Message, where: Where) -> Begun:
-        """Send the half message, once. Raises as `send`; then nothing is to be done, and the broker is told
-        so when it asks."""
+        """Send the half message, once. Raises as `send`; then nothing is to be done, and the broker gets that
+        answer when it asks."""
         check_message(message, self._body_bytes_max)
-        sends = self._running()
-        load = sends.sender.loader.one(message)
-        [transaction_id] = load.ids
+        api = self._running()
+        batch = api.pipeline.encoder.one(message)
+        [transaction_id] = batch.ids
         own = half_properties(self._group, where.check_after)
         fields = {name: getattr(message, name) for name in Message.__struct_fields__}
         half = HalfMessage(**fields, transaction_id=transaction_id)
         # What hooks see tells them that it is a half.
-        load.messages = (msgspec.structs.replace(half, properties={**message.properties, **own}),)
-        load.properties += p.encode_properties(own)
-        check_properties_size(load.properties, message.topic)
-        load.sys_flag |= SysFlag.TRANSACTION_PREPARED
+        shown = msgspec.structs.replace(half, properties={**message.properties, **own})
+        batch.messages = (shown,)
+        batch.properties += p.encode_properties(own)
+        check_properties_size(batch.properties, message.topic)
+        batch.sys_flag |= SysFlag.TRANSACTION_PREPARED
         self._known.begin(transaction_id)
         try:
-            sent = await sends.once(load, where.queue, where.selector, where.sharding_key, where.timeout)
+            sent = await api.send(
+                shown, batch, where.queue, where.selector, where.sharding_key, where.timeout, NEVER
+            )
         except BaseException:  # re-raised: nothing was done in it, so nothing is to be delivered
             self._known.end(transaction_id, TransactionOutcome.ROLLBACK)
             raise
         return Begun(half, sent)
 
     async def end(self, begun: Begun, outcome: TransactionOutcome) -> None:
-        """Tell the broker, without wanting an answer. What fails is logged: the broker asks later."""
+        """Notify the broker, without an answer. What fails is logged: the broker asks later."""
         sent, half = begun.sent, begun.half
         self._known.end(half.transaction_id, outcome)
         try:
-            sender = self._running().sender
-            route = await sender.route(half.topic, self._seconds)
-            address = await sender.address(route, sent.queue, self._seconds)
+            pipeline = self._running().pipeline
+            route = await pipeline.route(half.topic, self._seconds)
+            address = await pipeline.address(route, sent.queue, self._seconds)
             request = end_request(self._group, prepared_half(sent, half.topic, 1), outcome)
-            await sender.port.oneway(address, request, timeout=self._seconds)
+            await pipeline.transport.oneway(address, request, timeout=self._seconds)
         except MqframeError as problem:
             log.warning(
                 "end of a transaction was not sent; the broker will ask",
@@ -139,14 +149,14 @@ class TransactionSends:
 
 
 class OpenTransaction:
-    """A transaction under way, as `with producer.transaction(message) as transaction` gives it.
+    """A transaction under way, as `with producer.transaction(message) as transaction` begins it.
 
     Committed at the end of the block, rolled back when the block raises. `commit`, `rollback` and `unknown`
     change what the end of the block says.
     """
 
-    def __init__(self, sends: TransactionSends, message: Message, where: Where) -> None:
-        self._sends = sends
+    def __init__(self, transactions: TransactionSends, message: Message, where: Where) -> None:
+        self._transactions = transactions
         self._message = message
         self._where = where
         self._begun: Begun | None = None
@@ -187,27 +197,53 @@ class OpenTransaction:
         """
         self._failure = TransactionOutcome.UNKNOWN
 
-    async def begin(self) -> None:
+    async def _begin(self) -> None:
         """Send the half message. Raises as `send`, and `AnswerError` unless the status is SEND_OK."""
         if self._begun is not None:
             raise ClosedError("the transaction has begun before; make a new one for each block")
-        begun = await self._sends.begin(self._message, self._where)
+        begun = await self._transactions.begin(self._message, self._where)
         if not begun.stored_ok:
-            await self._sends.end(begun, TransactionOutcome.ROLLBACK)
+            await self._transactions.end(begun, TransactionOutcome.ROLLBACK)
             raise not_durable(begun.sent)
         self._begun = begun
 
-    async def end(self, problem: BaseException | None) -> None:
-        """Tell the broker how it ended; `problem`: what the block raised."""
+    async def _end(self, problem: BaseException | None) -> None:
+        """Notify the broker how it ended; `problem`: what the block raised."""
         begun = self._running()
         if problem is not None and self.outcome is not TransactionOutcome.UNKNOWN:
             self.outcome = self._failure
-        await self._sends.end(begun, self.outcome)
+        await self._transactions.end(begun, self.outcome)
 
     def _running(self) -> Begun:
         if self._begun is None:
             raise ClosedError("the transaction has not begun; use it in a with block")
         return self._begun
+
+
+class AsyncTransaction(OpenTransaction):
+    """A transaction around an `async with` block. See `OpenTransaction`."""
+
+    async def __aenter__(self) -> AsyncTransaction:
+        await self._begin()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end(problem)
+
+
+class Transaction(OpenTransaction):
+    """A transaction around a `with` block. See `OpenTransaction`."""
+
+    def __enter__(self) -> Transaction:
+        run_blocking(self._begin())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run_blocking(self._end(problem))
 
 
 def prepared_half(sent: SendResult, topic: str, count: int, *, repeatable: bool = False) -> PreparedHalf:
@@ -229,7 +265,7 @@ def prepared_half(sent: SendResult, topic: str, count: int, *, repeatable: bool 
 
 
 def end_request(group: str, half: PreparedHalf, outcome: TransactionOutcome) -> EndTransaction:
-    """What tells the broker of `half` how its transaction ended."""
+    """The request that ends the transaction of `half`."""
     return EndTransaction(
         producer_group=group,
         tran_state_table_offset=half.queue_offset,

@@ -1,4 +1,4 @@
-"""What a broker tells operators beyond the tables in `bodies`: JSON bodies of 303, 308, 315, 317, 321, 353.
+"""Answers of a broker to operators: time spans, statistics, lags, queue entries, forbidden groups, resets.
 
 Source: QueueTimeSpan.java, QueryCorrectionOffsetBody.java, BrokerStatsData.java, ConsumeStatsList.java,
 QueryConsumeQueueResponseBody.java, GroupForbidden.java.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import msgspec
 
-from mqframe.core.bodies import Body, ConsumeStats, OffsetTableBody, QueueBody, SubscriptionData
+from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody, QueueBody
 from mqframe.core.errors import BodyError
-from mqframe.core.loosejson import decode, loads
-from mqframe.core.message import MessageQueue
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.wire.bodies import Body
+from mqframe.core.wire.loose_json import decode, loads
 
 
 class QueueTimeSpan(Body):

@@ -10,19 +10,18 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from mqframe.core.bodies import (
+from mqframe.core.cluster.route_bodies import (
     BrokerData,
     ClusterInfo,
-    DataVersion,
     MemberGroup,
     QueueData,
-    TopicConfig,
-    TopicConfigTable,
     TopicList,
     TopicRouteData,
 )
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
 from mqframe.core.errors import Refusal
+from mqframe.core.wire.bodies import DataVersion
 
 MASTER_ID: Final = 0
 BROKER_TIMEOUT_MS: Final = 120_000
@@ -41,7 +40,7 @@ class BrokerKey(NamedTuple):
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """What a broker tells of itself.
+    """What a broker registers at a name server.
 
     `connection`: stands for the connection it came by, any object; `acting_master`: `None` from brokers that
     do not know the option; `timeout_ms`: how long silence is allowed.
@@ -61,7 +60,7 @@ class Registration(msgspec.Struct, frozen=True):
 
 
 class Registered(NamedTuple):
-    """What a slave is told of its master; empty for a master."""
+    """What a slave knows of its master; empty for a master."""
 
     master_address: str | None = None
     ha_address: str | None = None
@@ -75,7 +74,7 @@ class _Live(msgspec.Struct):
     ha_address: str
 
 
-class Registry:
+class BrokerRegistry:
     """Brokers, clusters and topic queues.
 
     `acting_masters`: a broker name without master shows its lowest slave as id 0 where that may not be
@@ -94,76 +93,101 @@ class Registry:
 
     # Brokers come, live and go
 
-    def register(self, told: Registration, now_ms: int) -> Registered:
+    def register(self, registration: Registration, now_ms: int) -> Registered:
         """Enter a broker and its topics, or renew it.
 
         A stale rival for an id that somebody holds is ignored. Raises `Refusal` when an id that is not known
         yet comes with exactly one topic: everything must be registered first.
         """
-        key = BrokerKey(told.cluster, told.address)
-        broker = self._brokers.get(told.name)
+        key = BrokerKey(registration.cluster, registration.address)
+        broker = self._brokers.get(registration.name)
         addresses = {} if broker is None else dict(broker.broker_addrs)
-        for broker_id in [i for i, a in addresses.items() if a == told.address and i != told.broker_id]:
+        # A slave that was made master comes back under another id, and must not be listed twice.
+        for broker_id in [
+            i for i, a in addresses.items() if a == registration.address and i != registration.broker_id
+        ]:
             del addresses[broker_id]
-        holder = addresses.get(told.broker_id)
-        if holder is not None and holder != told.address:
-            rival = self._live.get(BrokerKey(told.cluster, holder))
-            if rival and rival.version.state_version > told.topics.data_version.state_version:
+        holder = addresses.get(registration.broker_id)
+        if holder is not None and holder != registration.address:
+            rival = self._live.get(BrokerKey(registration.cluster, holder))
+            # Two brokers claim one id: the state version grows with each change of roles, the higher counts.
+            if rival and rival.version.state_version > registration.topics.data_version.state_version:
                 self._live.pop(key, None)
                 return Registered()
-        if holder is None and len(told.topics.topic_config_table) == 1:
+        # A broker sends one topic alone when only that changed: its others would be missing here.
+        if holder is None and len(registration.topics.topic_config_table) == 1:
             raise Refusal(
                 ResponseCode.SYSTEM_ERROR,
-                f"register broker failed: {told.name}:{told.broker_id} is not known and names one topic only",
+                f"register broker failed: {registration.name}:{registration.broker_id} is not known and "
+                "names one topic only",
             )
         if broker is None:
-            broker = self._brokers[told.name] = BrokerData(told.name, {}, told.cluster)
-        self._clusters.setdefault(told.cluster, set()).add(told.name)
-        addresses[told.broker_id] = told.address
+            broker = self._brokers[registration.name] = BrokerData(
+                registration.name, {}, registration.cluster
+            )
+        self._clusters.setdefault(registration.cluster, set()).add(registration.name)
+        addresses[registration.broker_id] = registration.address
         broker.broker_addrs = addresses
-        broker.enable_acting_master = bool(told.acting_master)
-        broker.zone_name = told.zone
+        broker.enable_acting_master = bool(registration.acting_master)
+        broker.zone_name = registration.zone
+        # Where there may be no master, the slave with the lowest id stands in for it, so its topics count.
         prime_slave = (
-            told.acting_master is not None
-            and told.broker_id != MASTER_ID
-            and told.broker_id == min(broker.broker_addrs)
+            registration.acting_master is not None
+            and registration.broker_id != MASTER_ID
+            and registration.broker_id == min(broker.broker_addrs)
         )
-        if told.broker_id == MASTER_ID or prime_slave:
-            self._take_topics(told, first=not holder, read_only=prime_slave and broker.enable_acting_master)
+        if registration.broker_id == MASTER_ID or prime_slave:
+            self._take_topics(
+                registration, first=not holder, read_only=prime_slave and broker.enable_acting_master
+            )
         self._live[key] = _Live(
-            now_ms, told.timeout_ms, told.topics.data_version, told.connection, told.ha_address
+            now_ms,
+            registration.timeout_ms,
+            registration.topics.data_version,
+            registration.connection,
+            registration.ha_address,
         )
-        if told.filter_servers:
-            self._filter_servers[key] = list(told.filter_servers)
-        elif told.filter_servers is not None:
+        if registration.filter_servers:
+            self._filter_servers[key] = list(registration.filter_servers)
+        elif registration.filter_servers is not None:
             self._filter_servers.pop(key, None)
-        return self._master_of(told)
+        return self._master_of(registration)
 
-    def _master_of(self, told: Registration) -> Registered:
-        if told.broker_id == MASTER_ID:
+    def _master_of(self, registration: Registration) -> Registered:
+        if registration.broker_id == MASTER_ID:
             return Registered()
-        address = self._brokers[told.name].broker_addrs.get(MASTER_ID)
-        master = self._live.get(BrokerKey(told.cluster, address)) if address else None
+        address = self._brokers[registration.name].broker_addrs.get(MASTER_ID)
+        master = self._live.get(BrokerKey(registration.cluster, address)) if address else None
         return Registered(address, master.ha_address) if master else Registered()
 
-    def _take_topics(self, told: Registration, *, first: bool, read_only: bool) -> None:
-        table = told.topics.topic_config_table
-        mappings = told.topics.topic_queue_mapping_info_map or {}
+    def _take_topics(self, registration: Registration, *, first: bool, read_only: bool) -> None:
+        table = registration.topics.topic_config_table
+        mappings = registration.topics.topic_queue_mapping_info_map or {}
         if self._forget_missing_topics and not mappings:
-            for topic in [t for t, queues in self._queues.items() if told.name in queues and t not in table]:
-                self._remove_queues(topic, told.name)
-        changed = first or self.changed(told.cluster, told.address, told.topics.data_version)
+            for topic in [
+                t for t, queues in self._queues.items() if registration.name in queues and t not in table
+            ]:
+                self._remove_queues(topic, registration.name)
+        changed = first or self.changed(
+            registration.cluster, registration.address, registration.topics.data_version
+        )
         for name, config in table.items():
             topic = config.topic_name or name
-            if changed or told.name not in self._queues.get(topic, {}):
-                self._queues.setdefault(topic, {})[told.name] = _queue_data(told.name, config, read_only)
+            if changed or registration.name not in self._queues.get(topic, {}):
+                self._queues.setdefault(topic, {})[registration.name] = _queue_data(
+                    registration.name, config, read_only
+                )
         if changed:
             for topic, mapping in mappings.items():
-                owner = mapping.get("bname", told.name) if isinstance(mapping, dict) else told.name
+                owner = (
+                    mapping.get("bname", registration.name)
+                    if isinstance(mapping, dict)
+                    else registration.name
+                )
                 self._mappings.setdefault(topic, {})[owner] = mapping
 
     def heartbeat(self, cluster: str, address: str, now_ms: int) -> bool:
-        """Note that a broker lives; tells whether it is known."""
+        """Note that a broker lives; returns whether it is known."""
         live = self._live.get(BrokerKey(cluster, address))
         if live is not None:
             live.seen_ms = now_ms
@@ -211,7 +235,7 @@ class Registry:
         return gone
 
     def expire(self, now_ms: int) -> list[tuple[BrokerKey, Any]]:
-        """Remove the brokers silent for longer than they declared; gives them and their connections."""
+        """Remove the brokers silent for longer than they declared; returns them and their connections."""
         late = [
             (key, live.connection)
             for key, live in self._live.items()
@@ -256,7 +280,7 @@ class Registry:
                 self._remove_queues(topic, name)
 
     def set_writable(self, name: str, writable: bool) -> int:
-        """Take the write permission of all topics of a broker name, or give it; tells how many there are."""
+        """Take the write permission of all topics of a broker name, or give it; returns their number."""
         count = 0
         for queues in self._queues.values():
             if name in queues:
@@ -277,6 +301,7 @@ class Registry:
         ]
         if not brokers:
             return None
+        # Members of one broker name learn of each other by these topics, and must see who is really master.
         if self._acting_masters and not topic.startswith(MEMBER_GROUP_PREFIX):
             for broker in brokers:
                 _show_acting_master(broker, queues[broker.broker_name])

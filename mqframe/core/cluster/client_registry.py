@@ -1,6 +1,6 @@
 """The clients of a broker: who is a member of which group, and what each group wants (wire.md §4).
 
-Nothing here knows sockets: a channel is whatever the broker uses to reach a client, told apart by identity.
+Nothing here knows sockets: a channel is whatever the broker uses to reach a client, known by identity.
 Source: ConsumerManager.java, ConsumerGroupInfo.java, ProducerManager.java.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-from mqframe.core.bodies import ConsumerData
 from mqframe.core.clock import Clock
-from mqframe.core.subscription import Subscription
+from mqframe.core.cluster.client_bodies import ConsumerData
+from mqframe.core.filtering.subscription import Subscription
 
 C = TypeVar("C", bound=Hashable)
 
@@ -61,7 +61,7 @@ class ConsumerGroup(Generic[C]):
         return any(member.client_id == client_id for member in self.members.values())
 
     def subscribe(self, data: ConsumerData) -> bool:
-        """Take over the newest subscriptions; gives whether a topic came or went."""
+        """Take over the newest subscriptions; returns whether a topic came or went."""
         changed = False
         for item in data.subscription_data_set:
             old = self.subscriptions.get(item.topic)
@@ -88,7 +88,7 @@ class ClientRegistry(Generic[C]):
         self.producers: dict[str, dict[C, Member[C]]] = {}
 
     def register_consumer(self, data: ConsumerData, member: Member[C], *, without_sub: bool = False) -> bool:
-        """Enter or renew a member; gives whether members or topics of the group changed.
+        """Enter or renew a member; returns whether members or topics of the group changed.
 
         `without_sub`: the heartbeat leaves the subscriptions out because they are the same as before.
         """
@@ -113,13 +113,13 @@ class ClientRegistry(Generic[C]):
         return self._producer_channels.get(client_id)
 
     def fingerprint_changed(self, group: str, fingerprint: int) -> bool:
-        """Store a heartbeat's fingerprint; gives whether the group had another one."""
+        """Store a heartbeat's fingerprint; returns whether the group had another one."""
         old = self._fingerprints.get(group)
         self._fingerprints[group] = fingerprint
         return old is not None and old != fingerprint
 
     def unregister_consumer(self, group: str, channel: C) -> bool:
-        """Let a member go; gives whether it was one."""
+        """Let a member go; returns whether it was one."""
         found = self.consumers.get(group)
         if found is None or found.members.pop(channel, None) is None:
             return False
@@ -142,7 +142,7 @@ class ClientRegistry(Generic[C]):
             del self._producer_channels[member.client_id]
 
     def drop(self, channel: C) -> list[str]:
-        """Let a client go from all its groups; gives the consumer groups that it was in."""
+        """Let a client go from all its groups; returns the consumer groups that it was in."""
         left = [name for name in tuple(self.consumers) if self.unregister_consumer(name, channel)]
         for group in tuple(self.producers):
             self.unregister_producer(group, channel)

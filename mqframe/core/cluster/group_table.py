@@ -7,13 +7,13 @@ from typing import Final
 
 import msgspec
 
-from mqframe.core.bodies import DataVersion, SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
-from mqframe.core.data_version import next_version
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.errors import MessageError, Refusal
-from mqframe.core.retry_rules import check_policy
-from mqframe.core.topics import check_group
+from mqframe.core.messages.names import check_group
+from mqframe.core.retry.backoff import check_policy
+from mqframe.core.wire.bodies import DataVersion
 
 SYSTEM_GROUPS: Final = (
     "TOOLS_CONSUMER",
@@ -64,6 +64,13 @@ class GroupTable:
             self._changed()
         return group
 
+    def need(self, name: str, auto_create: bool = False) -> SubscriptionGroupConfig:
+        """As `find_or_create`. Raises `Refusal` SUBSCRIPTION_GROUP_NOT_EXIST where that finds none."""
+        group = self._groups.get(name) or self.find_or_create(name, auto_create)
+        if group is None:
+            raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {name} does not exist")
+        return group
+
     def put(self, group: SubscriptionGroupConfig) -> None:
         """Create or change a group. Raises `Refusal` for an illegal name, policy or attribute change."""
         try:
@@ -82,7 +89,7 @@ class GroupTable:
         self._changed()
 
     def remove(self, name: str) -> bool:
-        """Forget a group; gives whether there was one."""
+        """Forget a group; returns whether there was one."""
         self.forbidden.pop(name, None)
         if self._groups.pop(name, None) is None:
             return False
@@ -122,4 +129,4 @@ class GroupTable:
 
     def _changed(self) -> None:
         self.changes += 1
-        self.version = next_version(self.version, self._clock.now_ms())
+        self.version = self.version.next(self._clock.now_ms())

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mqframe.core.bodies import TopicConfig
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import RouteError
-from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 
 ORDER_TOPIC_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
 """Key-value namespace of name servers that holds the lists that operators made, by topic."""

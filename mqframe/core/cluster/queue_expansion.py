@@ -20,10 +20,10 @@ from enum import Enum
 
 import attrs
 
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 
-class GrowthState(Enum):
+class ExpansionState(Enum):
     """How far it is."""
 
     STEADY = "steady"
@@ -33,7 +33,7 @@ class GrowthState(Enum):
 
 
 @attrs.frozen
-class TopicGrowth:
+class QueueExpansion:
     """A topic that gets queues. `before`: queues that consumers see, by broker name; `queues`: how many each
     broker will have; `ends`: where the old queues ended when producers knew the new ones."""
 
@@ -64,10 +64,10 @@ class TopicGrowth:
             for group, reached in sorted(offsets.items())
         }
 
-    def state(self, offsets: Mapping[str, Mapping[MessageQueue, int]]) -> GrowthState:
+    def state(self, offsets: Mapping[str, Mapping[MessageQueue, int]]) -> ExpansionState:
         """Where in the table above."""
         if not self.growing:
-            return GrowthState.STEADY
+            return ExpansionState.STEADY
         if self.ends is None:
-            return GrowthState.FILLING
-        return GrowthState.DRAINING if any(self.left(offsets).values()) else GrowthState.DRAINED
+            return ExpansionState.FILLING
+        return ExpansionState.DRAINING if any(self.left(offsets).values()) else ExpansionState.DRAINED

@@ -10,9 +10,10 @@ import struct
 import zlib
 from typing import Any, Final
 
-from mqframe.core import loosejson
-from mqframe.core.bodies import DataVersion, RegisterBrokerBody, TopicConfig, TopicConfigTable
+from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.errors import BodyError
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.bodies import DataVersion
 
 BARE_BELOW: Final = 37
 """Versions below (3.0.11) send the topic table alone."""
@@ -25,14 +26,14 @@ _INT: Final = struct.Struct(">i")
 
 
 def decode_register_body(data: bytes | memoryview, version: int, compressed: bool) -> RegisterBrokerBody:
-    """What a broker of protocol `version` told. Raises `BodyError`."""
+    """The registration that a broker of protocol `version` sent. Raises `BodyError`."""
     if not data:
         return RegisterBrokerBody()
     if version < BARE_BELOW:
-        table = loosejson.decode(data, TopicConfigTable)
+        table = loose_json.decode(data, TopicConfigTable)
         return RegisterBrokerBody(topic_config_serialize_wrapper=table)
     if not compressed:
-        return loosejson.decode(data, RegisterBrokerBody)
+        return loose_json.decode(data, RegisterBrokerBody)
     unpacker = zlib.decompressobj()
     try:
         plain = unpacker.decompress(data, PLAIN_BYTES_MAX)
@@ -43,31 +44,6 @@ def decode_register_body(data: bytes | memoryview, version: int, compressed: boo
     return _Parts(plain).read(version)
 
 
-def encode_register_body(body: RegisterBrokerBody, compressed: bool) -> bytes:
-    """`body` as it travels. Raises `BodyError` for attributes that the compressed form cannot carry."""
-    if not compressed:
-        return loosejson.dumps(body)
-    table = body.topic_config_serialize_wrapper
-    mappings = list((table.topic_queue_mapping_info_map or {}).values())
-    parts = [_part(loosejson.dumps(table.data_version)), _INT.pack(len(table.topic_config_table))]
-    for name, config in table.topic_config_table.items():
-        attributes = loosejson.dumps(config.attributes).decode()
-        if " " in attributes:
-            raise BodyError(
-                f"attributes of topic {name} hold a space, which a compressed registration cannot"
-            )
-        counts = f"{config.read_queue_nums} {config.write_queue_nums} {config.perm}"
-        line = f"{config.topic_name or name} {counts} {config.topic_filter_type} {attributes}"
-        parts.append(_part(line.encode()))
-    parts += [_part(loosejson.dumps(body.filter_server_list)), _INT.pack(len(mappings))]
-    parts += [_part(loosejson.dumps(mapping)) for mapping in mappings]
-    return zlib.compress(b"".join(parts), 9)
-
-
-def _part(data: bytes) -> bytes:
-    return _INT.pack(len(data)) + data
-
-
 class _Parts:
     """Reads the parts of a decompressed registration."""
 
@@ -76,16 +52,16 @@ class _Parts:
         self.at = 0
 
     def read(self, version: int) -> RegisterBrokerBody:
-        data_version = loosejson.decode(self.part(), DataVersion)
+        data_version = loose_json.decode(self.part(), DataVersion)
         topics = {}
         for _ in range(self.count()):
             config = _topic_config(self.part())
             topics[config.topic_name or ""] = config
-        servers: Any = loosejson.loads(self.part())
+        servers: Any = loose_json.loads(self.part())
         mappings: dict[str, Any] = {}
         if version >= MAPPINGS_FROM and self.at < len(self.plain):
             for _ in range(self.count()):
-                mapping = loosejson.decode(self.part(), dict[str, Any])
+                mapping = loose_json.decode(self.part(), dict[str, Any])
                 mappings[str(mapping.get("topic"))] = mapping
         wrapper = TopicConfigTable(data_version, None, topics, None, mappings)
         return RegisterBrokerBody(list(servers or ()), wrapper)
@@ -127,5 +103,5 @@ def _topic_config(line: bytes) -> TopicConfig:
     except (UnicodeDecodeError, ValueError) as problem:
         raise BodyError(f"topic {line[:80]!r} of a registration cannot be read: {problem}") from None
     if len(words) >= 6 and words[5]:
-        config.attributes = loosejson.decode(words[5], dict[str, str])
+        config.attributes = loose_json.decode(words[5], dict[str, str])
     return config

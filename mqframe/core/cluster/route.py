@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
-from mqframe.core.bodies import TopicRouteData
+from mqframe.core.cluster.order_config import parse_order
+from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.codes import PERM_READ, PERM_WRITE
-from mqframe.core.message import MessageQueue
-from mqframe.core.order_config import parse_order
+from mqframe.core.messages.message import MessageQueue
 
 MASTER_ID: Final = 0
 

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from mqframe.core.bodies import DataVersion, TopicConfig, TopicConfigTable
 from mqframe.core.clock import Clock
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.codes import PERM_INHERIT, PERM_READ, PERM_WRITE, ResponseCode
-from mqframe.core.data_version import next_version
 from mqframe.core.errors import Refusal
-from mqframe.core.topics import (
+from mqframe.core.messages.names import (
     BENCHMARK_TOPIC,
     DEFAULT_TOPIC,
     HALF_TOPIC,
@@ -26,6 +25,7 @@ from mqframe.core.topics import (
     TRACE_TOPIC,
     is_system_topic,
 )
+from mqframe.core.wire.bodies import DataVersion
 
 READ_WRITE = PERM_READ | PERM_WRITE
 
@@ -60,6 +60,13 @@ class TopicTable:
         """The configuration of topic `name`; `None` when there is none."""
         return self._topics.get(name)
 
+    def need(self, name: str) -> TopicConfig:
+        """The configuration of topic `name`. Raises `Refusal` TOPIC_NOT_EXIST."""
+        topic = self._topics.get(name)
+        if topic is None:
+            raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} does not exist on this broker")
+        return topic
+
     def is_system(self, name: str) -> bool:
         """Whether the broker made this topic for itself."""
         return name in self._own or is_system_topic(name)
@@ -88,7 +95,7 @@ class TopicTable:
         return TopicConfigTable(data_version=self.version, topic_config_table=topics)
 
     def put(self, topic: TopicConfig) -> bool:
-        """Create or change a topic; attributes are given as changes. Gives whether anything changed.
+        """Create or change a topic; attributes are given as changes. Returns whether anything changed.
 
         Raises `Refusal` for an attribute change that is not one.
         """
@@ -98,8 +105,7 @@ class TopicTable:
         topic = msgspec.structs.replace(topic, attributes=attributes)
         if topic == old:
             return False
-        self._topics[name] = topic
-        self._changed(name)
+        self._enter(name, topic)
         return True
 
     def ensure(
@@ -123,17 +129,15 @@ class TopicTable:
                 order=order,
                 topic_sys_flag=sys_flag,
             )
-        self._topics[name] = topic
-        self._changed(name)
-        return topic
+        return self._enter(name, topic)
 
     def create_like(
         self, name: str, model: str, queues: int, *, sys_flag: int = 0, auto_create: bool = True
     ) -> TopicConfig | None:
         """Make topic `name` after the topic `model`; `None` when that does not exist or hands nothing down.
 
-        It gets the smaller of `queues` (the client's wish) and the model's write queues. `auto_create`:
-        whether TBW102 may serve as model.
+        It gets the smaller of `queues`, which the client asks for, and the model's write queues.
+        `auto_create`: whether TBW102 may serve as model.
         """
         pattern = self._topics.get(model)
         if pattern is None or not pattern.perm & PERM_INHERIT or (model == DEFAULT_TOPIC and not auto_create):
@@ -147,12 +151,10 @@ class TopicTable:
             topic_filter_type=pattern.topic_filter_type,
             topic_sys_flag=sys_flag,
         )
-        self._topics[name] = topic
-        self._changed(name)
-        return topic
+        return self._enter(name, topic)
 
     def remove(self, name: str) -> bool:
-        """Forget a topic; gives whether there was one."""
+        """Forget a topic; returns whether there was one."""
         if self._topics.pop(name, None) is None:
             return False
         self._changed(name)
@@ -162,10 +164,15 @@ class TopicTable:
         """Give the table a new version although no topic changed (the broker's own permission did)."""
         self._changed(*self._topics)
 
+    def _enter(self, name: str, topic: TopicConfig) -> TopicConfig:
+        self._topics[name] = topic
+        self._changed(name)
+        return topic
+
     def _changed(self, *names: str) -> None:
         self._changed_names.update(names)
         self.changes += 1
-        self.version = next_version(self.version, self._clock.now_ms())
+        self.version = self.version.next(self._clock.now_ms())
 
 
 def _changed_attributes(old: dict[str, str], wanted: dict[str, str]) -> dict[str, str]:
@@ -199,6 +206,15 @@ def parse_attributes(text: str | None) -> dict[str, str]:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"attribute {key} is changed twice")
         changes[key] = value
     return changes
+
+
+def no_read_queue(topic: TopicConfig, queue_id: int, code: int = ResponseCode.INVALID_PARAMETER) -> Refusal:
+    """The refusal of a read of queue `queue_id`, which `topic` does not have."""
+    return Refusal(
+        code,
+        f"queue id {queue_id} of topic {topic.topic_name} does not exist: "
+        f"it has {topic.read_queue_nums} read queues",
+    )
 
 
 def system_topics(

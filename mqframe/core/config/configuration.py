@@ -1,4 +1,4 @@
-"""Settings from many places: who wins, what a value means, and where it came from.
+"""Settings merged from many sources: precedence, types, and the origin of each value.
 
 Precedence: argument, command line, MQFRAME_… environment, TOML file, RocketMQ `broker.conf` keys, what the
 program takes itself, default.
@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import attrs
 
-from mqframe.core.config_layers import PLUGINS, PREFIX, Given, Layer, Rank
+from mqframe.core.config.field_types import convert, field_types
+from mqframe.core.config.layers import PLUGINS, PREFIX, Given, Layer, Rank
+from mqframe.core.config.rocketmq_keys import ROCKETMQ_KEYS, TLS_KEYS
 from mqframe.core.errors import SettingError
-from mqframe.core.field_types import convert, field_types
-from mqframe.core.rocketmq_keys import ROCKETMQ_KEYS, TLS_KEYS
 
 S = TypeVar("S")
 
@@ -43,7 +43,7 @@ class Entry:
 
 
 class Resolved:
-    """What came of all layers.
+    """All settings after the layers were merged.
 
     `warnings`: for people, empty where there is nothing to say.
     """
@@ -64,14 +64,6 @@ class Resolved:
         """The settings of one class. Raises KeyError when it was not among the resolved ones."""
         found: S = self._sections[kind]
         return found
-
-    def origins(self) -> dict[str, str]:
-        """Where each setting came from, by path; "default" where nobody gave one."""
-        return {entry.path: entry.origin for entry in self.entries}
-
-    def plugin_options(self, name: str) -> PluginOptions:
-        """What was given for the plugin `name`; empty where nothing was."""
-        return self._plugins.get(name, PluginOptions())
 
     def plugins(self) -> dict[str, PluginOptions]:
         """All options of plugins, by name of the plugin."""

@@ -70,26 +70,23 @@ def _bool(value: Any) -> bool:
     raise ValueError("must be true or false")
 
 
-def _int(value: Any) -> int:
-    if isinstance(value, str):
-        try:
-            return int(value.strip())
-        except ValueError:
-            raise ValueError("must be a whole number") from None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise ValueError("must be a whole number")
+def _int(value: Any) -> Any:
+    return _number(value, int, int, "a whole number")
 
 
 def _float(value: Any) -> float:
-    if isinstance(value, str):
-        try:
-            return float(value.strip())
-        except ValueError:
-            raise ValueError("must be a number") from None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    raise ValueError("must be a number")
+    return float(_number(value, float, int | float, "a number"))
+
+
+def _number(value: Any, parse: Callable[[str], Any], kind: Any, what: str) -> Any:
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    try:
+        if isinstance(value, str):
+            return parse(value.strip())
+    except ValueError:
+        pass
+    raise ValueError(f"must be {what}")
 
 
 def _str(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Where settings come from: each reader turns one source into a layer of values with their origin.
+"""Sources of settings: each reader turns one source into a layer of values with their origin.
 
 Pure: readers are handed the text of a file, or the variables of the environment.
 """
@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import attrs
 
+from mqframe.core.config.properties_file import parse_properties
 from mqframe.core.errors import SettingError
-from mqframe.core.properties_file import parse_properties
 
 PREFIX: Final = "MQFRAME_"
 PLUGINS: Final = "plugins"
@@ -53,7 +53,7 @@ class Layer:
 
 
 def arguments(values: Mapping[str, Any]) -> Layer:
-    """What code gave, by path."""
+    """Values that code handed in, by path."""
     given = (Given(path, value, f"argument {path}") for path, value in values.items())
     return Layer(Rank.ARGUMENT, tuple(given))
 

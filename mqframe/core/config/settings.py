@@ -8,7 +8,7 @@
         )
 
 `conf` names the key of a RocketMQ `broker.conf` that means the same. Values may come as text (environment,
-command line, `broker.conf`): `mqframe.core.field_types.convert` turns text into the field's type.
+command line, `broker.conf`): `mqframe.core.config.field_types.convert` turns text into the field's type.
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ def setting(
     from_conf: Callable[[str], Any] | None = None,
     factory: Callable[[], Any] | None = None,
     secret: bool = False,
+    live: bool = False,
 ) -> Any:
     """One field of a settings class. `doc` states meaning and unit; `check` refuses bad values.
 
     `from_conf` turns the text of the `broker.conf` key into the field's value where the two are written
-    differently; it raises ValueError for text that means nothing. `secret`: the value shows nowhere.
+    differently; it raises ValueError for text that means nothing. `secret`: the value shows nowhere. `live`:
+    the value can be changed while the program runs.
     """
 
     def validate(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -58,7 +60,7 @@ def setting(
         if problem:
             raise SettingError(f"{instance.SECTION}.{attribute.name} = {shown(value, secret)}: {problem}")
 
-    metadata = {"doc": doc, "conf": conf, "from_conf": from_conf, "secret": secret}
+    metadata = {"doc": doc, "conf": conf, "from_conf": from_conf, "secret": secret, "live": live}
     if factory is not None:
         return attrs.field(factory=factory, validator=validate, metadata=metadata, repr=not secret)
     return attrs.field(default=default, validator=validate, metadata=metadata, repr=not secret)

@@ -1,41 +1,54 @@
-"""Where a lite pull consumer stands in a queue that was assigned to it: no locks, no clock, no loop.
+"""A queue assigned to a consumer: where its next pull begins, and how far it was consumed; no clock, no loop.
 
 Three offsets (counts of messages) say it all: `next_offset`, which the next pull asks for; `consumed`, past
-the last message that was handed out; `settled`, past the last one that the application is known to have done
-with, which is what may be committed without asking it. `None`: not known yet.
+the last message that a poll returned; `settled`, past the last one that the application is known to have
+consumed, which is what may be committed without asking it. `None`: not known yet. The last two move only in
+consumers that poll (`take`); where listeners are called, the process queue says what may be committed.
 
-    event      allowed        next_offset        consumed            settled      what is held
+    event      allowed        next_offset        consumed            settled      process queue
     place(o)   none known     o                  -                   -            -
     pulled     ticket valid   answer's           answer's (1)        -            answer's messages added
-    moved(o)   ticket valid   o                  o                   o            emptied, tickets void
-    seek(o)    not dropped    o                  o                   o            emptied, tickets void
-    take(n)    not dropped    -                  past the last (2)   -            first n handed out
+    moved(o)   ticket valid   o                  o                   o            replaced, tickets void
+    seek(o)    not dropped    o                  o                   o            replaced, tickets void
+    take(n)    not dropped    -                  past the last (2)   -            first n removed
     settle     not dropped    -                  -                   consumed     -
-    drop       always         -                  -                   -            emptied, tickets void
+    drop       always         -                  -                   -            replaced, tickets void
 
-(1) only when nothing is held, so that messages that nobody wanted do not hold progress back; (2) where the
+(1) only when nothing is held, so that messages that the filter drops do not hold progress back; (2) where the
 next pull begins when nothing is left. A sought offset thus goes before that of the pulls, and that before the
-one that the broker or another store keeps. A ticket is what is held when a pull begins: an answer that comes
-after a seek finds another, and is void. A paused queue is pulled no more, but what is held of it is handed
-out. A dropped queue stays so. Sources: AssignedMessageQueue.java, DefaultLitePullConsumerImpl.java.
+one that the broker or another store keeps. A ticket is the process queue that a pull began with: an answer
+that comes after a seek finds another one, and is void. A paused queue is not pulled, but what is held of it
+is still consumed. A dropped queue stays so. Sources: AssignedMessageQueue.java,
+DefaultLitePullConsumerImpl.java, DefaultMQPushConsumerImpl.java.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.process_queue import ProcessQueue
+from mqframe.core.consuming.process_queue import ProcessQueue
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 
 
-class Position:
-    """One assigned queue. `now`: monotonic seconds; `offset`: where to begin, `None` when not known yet."""
+class AssignedQueue:
+    """One assigned queue and its process queue, `held`.
 
-    __slots__ = ("consumed", "dropped", "held", "next_offset", "paused", "queue", "settled")
+    `now`: monotonic seconds; `offset`: where to begin, `None` when not known yet; `drained`: called by each
+    process queue that is not dropped, after messages were removed from it.
+    """
 
-    def __init__(self, queue: MessageQueue, now: float, offset: int | None = None) -> None:
+    __slots__ = ("_drained", "consumed", "dropped", "held", "next_offset", "paused", "queue", "settled")
+
+    def __init__(
+        self,
+        queue: MessageQueue,
+        now: float,
+        offset: int | None = None,
+        drained: Callable[[ProcessQueue], None] | None = None,
+    ) -> None:
         self.queue = queue
-        self.held = ProcessQueue(queue, now)
+        self._drained = drained
+        self.held = ProcessQueue(queue, now, drained)
         self.next_offset = offset
         self.consumed: int | None = None
         self.settled: int | None = None
@@ -43,12 +56,12 @@ class Position:
         self.dropped = False
 
     def place(self, offset: int) -> None:
-        """Begin at `offset`, which a store or a broker gave, unless a better one is known by now."""
+        """Begin at `offset`, which a store or a broker named, unless a better one is known by now."""
         if self.next_offset is None:
             self.next_offset = offset
 
     def seek(self, offset: int, now: float) -> None:
-        """Go to `offset`; what is held, and what pulls under way will bring, is forgotten."""
+        """Go to `offset`; what is held, and what pulls under way will bring, is dropped."""
         if not self.dropped:
             self._empty(now)
             self.next_offset = self.consumed = self.settled = offset
@@ -58,8 +71,9 @@ class Position:
         if ticket is not self.held or self.dropped:
             return False
         self.next_offset = next_offset
-        self.held.put(messages)
-        if not self.held.message_count:
+        if messages:
+            ticket.put(messages)
+        if not ticket.message_count:
             self.consumed = next_offset
         return True
 
@@ -71,7 +85,7 @@ class Position:
         return True
 
     def take(self, count_max: int) -> list[ReceivedMessage]:
-        """Hand out up to `count_max` messages in the order of their offsets; empty when none is held."""
+        """Up to `count_max` messages in the order of their offsets, for a poll; empty when none is held."""
         messages = self.held.take(count_max)
         if messages:
             lowest = self.held.remove(messages)
@@ -79,15 +93,15 @@ class Position:
         return messages
 
     def settle(self) -> None:
-        """Everything handed out so far was done with."""
+        """Everything that polls returned so far was consumed."""
         if not self.dropped:
             self.settled = self.consumed
 
     def drop(self, now: float) -> None:
-        """The queue is somebody else's now."""
+        """The queue is assigned to another member now."""
         self._empty(now)
         self.dropped = True
 
     def _empty(self, now: float) -> None:
         self.held.dropped = True
-        self.held = ProcessQueue(self.queue, now)
+        self.held = ProcessQueue(self.queue, now, self._drained)

@@ -10,7 +10,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 
 def ring_position(text: str) -> int:

@@ -1,17 +1,19 @@
-"""What a listener said of a batch, and what follows from it."""
+"""Results of listeners, and what follows from them."""
 
 from __future__ import annotations
 
 from enum import Enum
 from typing import Final
 
+from mqframe.core.consuming.running_info import DirectOutcome, DirectResult
+
 ACKNOWLEDGE_ALL: Final = 2**31 - 1
-"""The `ack_index` that acknowledges a whole batch, however long (Integer.MAX_VALUE in the reference)."""
+"""The `ack_index` that acknowledges a whole batch, however long (Integer.MAX_VALUE in Apache RocketMQ)."""
 
 
 class ConsumeResult(Enum):
     """What a listener answers. The last two mean the same: a consumer in order retries in place, another
-    hands the messages back."""
+    sends the messages back."""
 
     SUCCESS = "success"
     RECONSUME_LATER = "reconsume_later"
@@ -31,7 +33,7 @@ class Outcome(Enum):
 def outcome(
     result: object, error: BaseException | None, elapsed_seconds: float, timeout_seconds: float
 ) -> Outcome:
-    """How a call ended that gave `result` or raised `error` after `elapsed_seconds`.
+    """How a call ended that returned `result` or raised `error` after `elapsed_seconds`.
 
     Source: the order of the cases in ConsumeMessageConcurrentlyService.ConsumeRequest.run.
     """
@@ -52,3 +54,31 @@ def acknowledged(result: object, ack_index: int, count: int) -> int:
     if result is not ConsumeResult.SUCCESS:
         return 0
     return max(0, min(ack_index + 1, count))
+
+
+_OUTCOMES: Final[dict[object, DirectOutcome]] = {
+    ConsumeResult.SUCCESS: DirectOutcome.SUCCESS,
+    ConsumeResult.RECONSUME_LATER: DirectOutcome.LATER,
+}
+
+
+def direct_result(
+    result: object, error: BaseException | None, seconds: float, *, ordered: bool
+) -> DirectResult:
+    """The answer of CONSUME_MESSAGE_DIRECTLY 309 where a listener returned `result` or raised `error`
+    after `seconds`.
+
+    Every other `ConsumeResult` asks for another try; what is none counts as nothing at all. Source:
+    consumeMessageDirectly of ConsumeMessageConcurrentlyService and ConsumeMessageOrderlyService.
+    """
+    remark = None
+    if error is not None:
+        outcome = DirectOutcome.THROW_EXCEPTION
+        remark = f"{type(error).__name__}: {error}"
+    elif isinstance(result, ConsumeResult):
+        outcome = _OUTCOMES.get(result, DirectOutcome.LATER)
+    else:
+        outcome = DirectOutcome.RETURN_NULL
+    return DirectResult(
+        consume_result=outcome, order=ordered, remark=remark, spent_time_mills=int(seconds * 1000)
+    )

@@ -1,11 +1,28 @@
-"""Where a consumer begins in a queue that it has just been given (source: RebalancePushImpl.java)."""
+"""How a group consumes: its model, and where it begins (behaviour.md §5).
+
+Source: RebalancePushImpl.java.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
 
-from mqframe.core.consume_rules import ConsumeFrom
-from mqframe.core.topics import RETRY_PREFIX
+from mqframe.core.messages.names import RETRY_PREFIX
+
+
+class MessageModel(Enum):
+    """Who gets a message: one member of the group, or every member."""
+
+    CLUSTERING = "CLUSTERING"
+    BROADCASTING = "BROADCASTING"
+
+
+class ConsumeFrom(Enum):
+    """Where a queue begins for a group that has no offset of it. The values are the wire's words."""
+
+    LAST = "CONSUME_FROM_LAST_OFFSET"
+    FIRST = "CONSUME_FROM_FIRST_OFFSET"
+    TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
 
 
 class Ask(Enum):

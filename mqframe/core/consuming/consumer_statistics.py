@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from mqframe.core.clock import Clock
-from mqframe.core.consumer_info import ConsumeStatus
-from mqframe.core.sampled import Sampled
+from mqframe.core.consuming.running_info import ConsumeStatus
+from mqframe.core.measuring.sampled import Sampled
 
 
 class TopicStatistics:

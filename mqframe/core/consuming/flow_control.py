@@ -1,39 +1,63 @@
-"""When a queue is pulled again: client flow control and what each kind of failure costs (system.md §4)."""
+"""Flow control of pulls: how much a consumer may hold of a queue, a topic and in all (behaviour.md §4)."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import sys
+from typing import NamedTuple
+
+import attrs
 
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import AnswerError
-from mqframe.core.process_queue import ProcessQueue
-
-HELD_BACK_SECONDS: Final = 0.05
-"""After flow control held a pull back."""
-SUSPENDED_SECONDS: Final = 1.0
-"""While the application has suspended consumption."""
-ERROR_SECONDS: Final = 3.0
-"""After a pull that failed."""
-BUSY_SECONDS: Final = 0.02
-"""After the broker's flow control refused a pull (PULL_TIME_DELAY_MILLS_WHEN_BROKER_FLOW_CONTROL)."""
 
 
 class FlowLimits(NamedTuple):
-    """What may be held of one queue before pulls wait: messages, bytes of records, distance of offsets."""
+    """The limits of one queue beyond which pulls wait: messages, bytes of records, distance of offsets."""
 
     messages_max: int
     bytes_max: int
     span_max: int
 
 
-def shared_limits(queue: FlowLimits, topic_messages_max: int, topic_bytes_max: int, owned: int) -> FlowLimits:
-    """The limits of each of `owned` queues of a topic, whose own limits (0: none) divide over them."""
-    owned = max(1, owned)
-    return FlowLimits(
-        max(1, topic_messages_max // owned) if topic_messages_max else queue.messages_max,
-        max(1, topic_bytes_max // owned) if topic_bytes_max else queue.bytes_max,
-        queue.span_max,
-    )
+@attrs.frozen(kw_only=True)
+class FetchLimits:
+    """All limits beyond which pulls wait. `queue`: of one queue; the others of a topic (0: none; they divide
+    over its assigned queues) and of all queues together, in messages and in bytes of records."""
+
+    queue: FlowLimits
+    topic_messages_max: int = 0
+    topic_bytes_max: int = 0
+    held_messages_max: int = sys.maxsize
+    held_bytes_max: int = sys.maxsize
+
+    def shared(self, owned: int) -> FlowLimits:
+        """The limits of each of the `owned` queues of a topic."""
+        queue, owned = self.queue, max(1, owned)
+        return FlowLimits(
+            max(1, self.topic_messages_max // owned) if self.topic_messages_max else queue.messages_max,
+            max(1, self.topic_bytes_max // owned) if self.topic_bytes_max else queue.bytes_max,
+            queue.span_max,
+        )
+
+
+class HeldTotals:
+    """What is held of all queues together, kept as the sum of what was last counted of each."""
+
+    __slots__ = ("_limits", "bytes", "messages")
+
+    def __init__(self, limits: FetchLimits) -> None:
+        self._limits = limits
+        self.messages = 0
+        self.bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether every pull waits."""
+        return self.messages > self._limits.held_messages_max or self.bytes > self._limits.held_bytes_max
+
+    def __str__(self) -> str:
+        return f"{self.messages} messages of {self.bytes} bytes held of all queues"
 
 
 def held_back_by(held: ProcessQueue, limits: FlowLimits) -> str | None:
@@ -56,15 +80,8 @@ def has_room(held: ProcessQueue, limits: FlowLimits) -> bool:
     )
 
 
-def seconds_after(error: Exception) -> float:
-    """How long to wait after a pull that raised `error`."""
-    if isinstance(error, AnswerError) and error.code == ResponseCode.FLOW_CONTROL:
-        return BUSY_SECONDS
-    return ERROR_SECONDS
-
-
 def wants_heartbeat(error: Exception) -> bool:
-    """Whether the broker does not know this member's subscription (any more), so that it must be told."""
+    """Whether the broker does not know this member's subscription (any more), so that a heartbeat is due."""
     return isinstance(error, AnswerError) and error.code in (
         ResponseCode.SUBSCRIPTION_NOT_EXIST,
         ResponseCode.SUBSCRIPTION_NOT_LATEST,

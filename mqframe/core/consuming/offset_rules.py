@@ -1,4 +1,4 @@
-"""Where an operator's wish sends a group.
+"""Offsets of a group that an operator resets, corrects or clones.
 
 Source: Broker2Client.resetOffset, ConsumerOffsetManager.queryMinOffsetInAllGroup,
 AdminBrokerProcessor.queryCorrectionOffset and cloneGroupOffset.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from mqframe.core.bodies import ConsumerOffsetTable, DataVersion
 from mqframe.core.clock import Clock
-from mqframe.core.data_version import next_version
+from mqframe.core.consuming.bodies import ConsumerOffsetTable
+from mqframe.core.wire.bodies import DataVersion
 
 SEPARATOR: Final = "@"
 """Stands between topic and group in the keys of the saved table; no name may hold it."""
@@ -55,7 +55,7 @@ class OffsetTable:
         return self.query(group, topic, queue_id) if pulled is None else pulled
 
     def reset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Set an offset by an operator's will: the next pull of the queue is sent there."""
+        """Set an offset for an operator: the next pull of the queue is sent there."""
         self._resets.setdefault((topic, group), {})[queue_id] = offset
         self.commit(group, topic, queue_id, offset)
 
@@ -110,7 +110,7 @@ class OffsetTable:
     def dump(self) -> ConsumerOffsetTable:
         """Everything that is saved, under a new version when it changed since the last time."""
         if self.changes:
-            self.version = next_version(self.version, self._clock.now_ms())
+            self.version = self.version.next(self._clock.now_ms())
         return ConsumerOffsetTable(
             data_version=self.version,
             offset_table={

@@ -28,19 +28,11 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
-from mqframe.core.lock_lease import LockLease
-from mqframe.core.message import ReceivedMessage
+from mqframe.core.consuming.queue_locks import LockLease
+from mqframe.core.messages.message import ReceivedMessage
 
 CONTINUOUS_SECONDS_MAX: Final = 60.0
 """A queue is left for others after so long without a pause (MAX_TIME_CONSUME_CONTINUOUSLY)."""
-PAUSE_SECONDS: Final = 0.01
-"""Before a queue goes on that was left for another reason than a failure."""
-UNLOCKED_SECONDS: Final = 0.1
-"""Before the lock is asked for again when a queue turns out to be unlocked at its turn."""
-LOCK_AGAIN_SECONDS: Final = 3.0
-"""Before a queue is looked at again whose lock could not be had."""
-SUSPEND_SECONDS_MIN: Final = 0.01
-SUSPEND_SECONDS_MAX: Final = 30.0
 
 
 class Turn(Enum):
@@ -91,11 +83,6 @@ class OrderedTurn:
         return self.state is _QUEUED
 
     @property
-    def busy(self) -> bool:
-        """Whether a worker has the queue, or is sent to it."""
-        return self.state in (_QUEUED, _LISTENING, _CLOSING)
-
-    @property
     def paused(self) -> bool:
         """Whether the queue waits to be resumed."""
         return self.state is _PAUSED
@@ -106,7 +93,7 @@ class OrderedTurn:
         return len(self._waiting)
 
     def offer(self, messages: Iterable[ReceivedMessage], now: float) -> bool:
-        """Add what comes next, in order; gives whether a worker is to be sent."""
+        """Add what comes next, in order; returns whether a worker is to be sent."""
         if not self.open:
             return False
         self._waiting.extend(messages)
@@ -139,7 +126,7 @@ class OrderedTurn:
                 self._pause(Why.FAILED)
 
     def resume(self, now: float) -> bool:
-        """Let a paused queue go on; gives whether a worker is to be sent."""
+        """Let a paused queue go on; returns whether a worker is to be sent."""
         if self.state is not _PAUSED:
             return False
         self.state = _RESTING
@@ -150,7 +137,7 @@ class OrderedTurn:
         self._waiting.clear()
 
     def close(self) -> bool:
-        """Begin nothing more; gives whether nobody is at it any more."""
+        """Begin nothing more; returns whether nobody is at it any more."""
         self._waiting.clear()
         if self.state in (_LISTENING, _CLOSING):
             self.state = _CLOSING
@@ -168,10 +155,3 @@ class OrderedTurn:
     def _pause(self, why: Why) -> list[ReceivedMessage]:
         self.state, self.why = _PAUSED, why
         return []
-
-
-def suspend_seconds(wanted_millis: float | None, usual_millis: float) -> float:
-    """For how long a queue pauses after a failure: what the listener wants, else the consumer, in its
-    bounds."""
-    seconds = (usual_millis if wanted_millis is None or wanted_millis == -1 else wanted_millis) / 1000
-    return min(max(seconds, SUSPEND_SECONDS_MIN), SUSPEND_SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""What a consumer holds of one queue between pulling and acknowledging: no locks, no clock, no loop.
+"""The process queue: messages of one queue that were pulled and not yet consumed; no locks, clock or loop.
 
 Where a message is, and what moves it:
 
@@ -10,7 +10,7 @@ Where a message is, and what moves it:
     waiting --remove-->    absent
 
 The queue itself goes one way, from owned to dropped; a dropped one may still be emptied, but nothing that
-comes of it is committed. Ordered consumption takes here too: whose turn it is says `core.ordered_turn`, and
+comes of it is committed. Ordered consumption takes here too: whose turn it is says `OrderedTurn`, and
 what was consumed is removed in the order in which it was taken. Source: ProcessQueue.java.
 """
 
@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Final
 
-from mqframe.core.message import MessageQueue, ReceivedMessage
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 
 PULL_IDLE_SECONDS_MAX: Final = 120.0
 """A queue that was not pulled for so long is dropped and taken again."""
@@ -39,10 +39,12 @@ class ProcessQueue:
     """The messages of `queue` that were pulled and not yet acknowledged.
 
     `now`: seconds on the monotonic clock. `message_count` and `byte_count` (whole records) are what flow
-    control looks at; `last_pull` and `last_consume` are monotonic seconds.
+    control looks at; `last_pull` and `last_consume` are monotonic seconds. `drained`: called after messages
+    were removed from a queue that is not dropped, so that a pull that waits for room can be made.
     """
 
     __slots__ = (
+        "_drained",
         "_held",
         "_highest",
         "_order",
@@ -55,8 +57,11 @@ class ProcessQueue:
         "queue",
     )
 
-    def __init__(self, queue: MessageQueue, now: float) -> None:
+    def __init__(
+        self, queue: MessageQueue, now: float, drained: Callable[[ProcessQueue], None] | None = None
+    ) -> None:
         self.queue = queue
+        self._drained = drained
         self.dropped = False
         self.byte_count = 0
         self.last_pull = now
@@ -90,11 +95,6 @@ class ProcessQueue:
         """The smallest offset held."""
         return self._order[0] if self._order else None
 
-    @property
-    def highest_seen(self) -> int:
-        """The largest offset that was ever put, -1 when none was."""
-        return self._highest
-
     def place(self, offset: int) -> Place | None:
         """Where the message at `offset` stands, `None` when it is not held."""
         if offset not in self._held:
@@ -102,7 +102,7 @@ class ProcessQueue:
         return Place.TAKEN if offset in self._taken else Place.WAITING
 
     def put(self, messages: Iterable[ReceivedMessage]) -> int:
-        """Take in what was pulled; gives how many were new. A message that is held already is left alone."""
+        """Take in what was pulled; returns how many were new. One that is held already is left alone."""
         held, order, waiting = self._held, self._order, self._waiting
         highest, size, before = self._highest, 0, len(self._held)
         for message in messages:
@@ -137,7 +137,7 @@ class ProcessQueue:
         return [held[offset] for offset in offsets]
 
     def put_back(self, messages: Iterable[ReceivedMessage]) -> int:
-        """Let taken messages wait again; gives how many did. What is no longer held is left out."""
+        """Let taken messages wait again; returns how many did. What is no longer held is left out."""
         taken, count = self._taken, 0
         for message in messages:
             offset = message.queue_offset
@@ -148,7 +148,7 @@ class ProcessQueue:
         return count
 
     def roll_back(self) -> int:
-        """Let everything that was taken wait again, in the order of offsets; gives how many did."""
+        """Let everything that was taken wait again, in the order of offsets; returns how many did."""
         taken = self._taken
         count = len(taken)
         if count:
@@ -157,7 +157,7 @@ class ProcessQueue:
         return count
 
     def remove(self, messages: Iterable[ReceivedMessage]) -> int | None:
-        """Let go of `messages`; gives the offset that may be committed now, `None` when nothing was held.
+        """Let go of `messages`; returns the offset that may be committed now, `None` when nothing was held.
 
         The offset is the smallest still held, and one past the largest ever seen when nothing is.
         """
@@ -180,6 +180,8 @@ class ProcessQueue:
             order.popleft()
         while order and order[-1] not in held:
             order.pop()
+        if self._drained is not None and not self.dropped:
+            self._drained(self)
         return order[0] if order else self._highest + 1
 
     def pull_expired(self, now: float) -> bool:

@@ -1,4 +1,7 @@
-"""One pull: what is asked, and what the answer means (wire.md §7)."""
+"""Pulls: the request, the answer that a broker makes of what it read, and what that means (wire.md §7).
+
+Source: PullMessageProcessor.java, PullAPIWrapper.java.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ from typing import Final, NamedTuple
 
 from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.errors import BodyError, HeaderError, answer_error
-from mqframe.core.frame import Body, Frame
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.message_choice import MessageChoice, check_version
-from mqframe.core.record import RecordError, decode_records
+from mqframe.core.filtering.filter_expression import MessageChoice, check_version
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import LitePullMessage, PullAnswer, PullFields, PullMessage
+from mqframe.core.storage.record import RecordError, decode_records
+from mqframe.core.wire.frame import Body, Frame
 
 MESSAGES_MAX: Final = 32
-"""Messages that one pull asks for unless told otherwise; brokers give no more by default."""
+"""Messages that one pull asks for by default; brokers give no more by default."""
 BYTES_MAX: Final = 256 * 1024
 """Bytes that one pull asks for; brokers give no more by default."""
 
@@ -107,6 +110,7 @@ def pull_request(
         expression_type=expression_type,
         max_msg_bytes=bytes_max,
         bname=queue.broker_name,
+        # Left out unless true: other brokers need not see a field that they do not know.
         mqframe_bulk=bulk or None,
     )
 
@@ -162,3 +166,33 @@ def _read_head(
         return status, decode_fields(frame.ext, PullAnswer)
     except HeaderError as problem:
         raise BodyError(f"pull answer of {address} for {queue}: {problem}") from problem
+
+
+OFFSET_RESET: Final = "OFFSET_RESET"
+"""Status of a pull that is answered with an offset that an operator set."""
+
+_CODES: Final = {
+    "FOUND": ResponseCode.SUCCESS,
+    "NO_MATCHED_MESSAGE": ResponseCode.PULL_RETRY_IMMEDIATELY,
+    "MESSAGE_WAS_REMOVING": ResponseCode.PULL_RETRY_IMMEDIATELY,
+    "OFFSET_FOUND_NULL": ResponseCode.PULL_NOT_FOUND,
+    "OFFSET_OVERFLOW_ONE": ResponseCode.PULL_NOT_FOUND,
+    "OFFSET_OVERFLOW_BADLY": ResponseCode.PULL_OFFSET_MOVED,
+    "OFFSET_TOO_SMALL": ResponseCode.PULL_OFFSET_MOVED,
+    OFFSET_RESET: ResponseCode.PULL_OFFSET_MOVED,
+}
+_NO_QUEUE: Final = ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE")
+
+
+def pull_code(status: str, requested_offset: int) -> ResponseCode:
+    """The response code for a read with `status` (a name of GetMessageStatus.java) at `requested_offset`."""
+    if status in _NO_QUEUE:
+        return ResponseCode.PULL_OFFSET_MOVED if requested_offset else ResponseCode.PULL_NOT_FOUND
+    return _CODES[status]
+
+
+def pull_caps(wanted_count: int, wanted_bytes: int | None, count_max: int, bytes_max: int) -> tuple[int, int]:
+    """How many messages and bytes a pull may get, of what it asks for and what the broker allows."""
+    count = min(wanted_count, count_max) if wanted_count > 0 else count_max
+    size = min(wanted_bytes, bytes_max) if wanted_bytes and wanted_bytes > 0 else bytes_max
+    return count, size

@@ -1,29 +1,33 @@
-"""Locks of queues for ordered consumption, one member of a group at a time (RebalanceLockManager.java).
+"""Locks of queues for ordered consumption: the table of a broker, and a member's lease of one lock.
 
-state                 event                       then
-free                  lock by A                   A's
-A's                   lock by A                   A's, for another 60 s
-A's                   lock by B                   A's; B is refused
-A's                   unlock by A                 free
-A's                   unlock by B                 A's
-A's, not renewed 60 s lock by B                   B's
-A's, not renewed 60 s expire                      free
+Source: RebalanceLockManager.java, ProcessQueue.isLockExpired, RebalanceImpl.lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 LEASE_SECONDS: Final = 60.0
 """A lock that was not renewed for so long is free."""
 
 
 class QueueLocks:
-    """Who holds which queue for which group, and until when."""
+    """A broker's table: the one member of a group that holds the lock of a queue, and until when.
+
+    state                 event                       then
+    free                  lock by A                   A's
+    A's                   lock by A                   A's, for another 60 s
+    A's                   lock by B                   A's; B is refused
+    A's                   unlock by A                 free
+    A's                   unlock by B                 A's
+    A's, not renewed 60 s lock by B                   B's
+    A's, not renewed 60 s expire                      free
+    """
 
     __slots__ = ("_clock", "_groups", "_lease")
 
@@ -33,7 +37,7 @@ class QueueLocks:
         self._groups: dict[str, dict[MessageQueue, tuple[str, float]]] = {}
 
     def lock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> list[MessageQueue]:
-        """Lock, or renew the lock of, each of `queues` for `client_id`; gives those that it holds now."""
+        """Lock, or renew the lock of, each of `queues` for `client_id`; returns those that it holds now."""
         now = self._clock.monotonic()
         held = self._groups.setdefault(group, {})
         won = []
@@ -66,3 +70,64 @@ class QueueLocks:
                 del held[queue]
             if not held:
                 del self._groups[group]
+
+
+MEMBER_LEASE_SECONDS: Final = 30.0
+"""A member trusts a lock for so long (REBALANCE_LOCK_MAX_LIVE_TIME)."""
+RENEW_SECONDS: Final = 20.0
+"""How often locks are renewed (REBALANCE_LOCK_INTERVAL)."""
+
+
+class LeaseState(Enum):
+    """Whether the lock is ours."""
+
+    FREE = "free"
+    HELD = "held"
+    DOUBTED = "doubted"
+    LOST = "lost"
+
+
+class LockLease:
+    """A member's own view of its lock on one queue. Times are monotonic seconds.
+
+        state      event                    then
+        FREE       granted                  HELD
+        HELD       granted                  HELD, the lease runs from the moment at which it was asked for
+        HELD       granted after 60 s       LOST: somebody may have had it in between
+        HELD       doubted                  DOUBTED: a broker that was started anew knows no locks
+        DOUBTED    granted                  as HELD
+        any        refused                  LOST: somebody else has it
+        LOST       anything                 LOST; the queue is given up and taken anew
+
+    Only while a lease is HELD and was asked for at most 30 s ago may a listener be called: another member may
+    have the lock 60 s after it was renewed last, so whoever cannot renew stops long before. It counts from
+    the asking, since the broker counts from some moment after it.
+    """
+
+    __slots__ = ("since", "state")
+
+    def __init__(self) -> None:
+        self.state = LeaseState.FREE
+        self.since = 0.0
+
+    def granted(self, asked: float) -> bool:
+        """The broker gave or renewed the lock when asked at `asked`; whether it was ours all the time."""
+        if self.state in (LeaseState.HELD, LeaseState.DOUBTED) and asked - self.since > LEASE_SECONDS:
+            self.state = LeaseState.LOST
+        elif self.state is not LeaseState.LOST:
+            self.state = LeaseState.HELD
+            self.since = max(self.since, asked)
+        return self.state is LeaseState.HELD
+
+    def refused(self) -> None:
+        """Somebody else holds the lock."""
+        self.state = LeaseState.LOST
+
+    def doubted(self) -> None:
+        """The broker may have forgotten the lock; it must be asked for again."""
+        if self.state is LeaseState.HELD:
+            self.state = LeaseState.DOUBTED
+
+    def valid(self, now: float) -> bool:
+        """Whether a listener may be called now."""
+        return self.state is LeaseState.HELD and now - self.since <= MEMBER_LEASE_SECONDS

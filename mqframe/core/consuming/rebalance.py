@@ -1,11 +1,11 @@
-"""Who owns which queues of a topic, and what changes when that changes (system.md §6)."""
+"""Who owns which queues of a topic, and what changes when that changes (behaviour.md §6)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 Allocate = Callable[[str, str, Sequence[MessageQueue], Sequence[str]], list[MessageQueue]]
 """Group, client id, queues, clients → the queues of that client."""

@@ -1,4 +1,4 @@
-"""What a consumer tells of itself: JSON bodies of 221, 223, 307 and 309.
+"""The running info of consumers: JSON bodies of 221, 223, 307 and 309.
 
 Field names, the misspelt `droped` too, are the wire's. Source: ConsumerRunningInfo.java,
 ProcessQueueInfo.java, ConsumeStatus.java, GetConsumerStatusBody.java, ConsumeMessageDirectlyResult.java.
@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from mqframe.core.bodies import Body, SubscriptionData
-from mqframe.core.message import MessageQueue
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.wire.bodies import Body
 
 NAMESERVERS: Final = "PROP_NAMESERVER_ADDR"
 THREADS: Final = "PROP_THREADPOOL_CORE_SIZE"
@@ -71,7 +72,7 @@ class ConsumeStatus(Body):
 
 
 class ConsumerRunningInfo(Body):
-    """Everything that a member tells of itself. `jstack`: what its threads do, when that was asked for."""
+    """Running info of one member. `jstack`: what its threads do, when that was asked for."""
 
     jstack: str | None = None
     mq_pop_table: dict[Any, PopQueueInfo] = {}

@@ -1,4 +1,4 @@
-"""How a sender says when a message is to be delivered, and what of it goes into the properties."""
+"""Properties by which a sender asks for a later delivery: how they are made, and whether there are any."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from mqframe.core import properties as p
 from mqframe.core.errors import MessageError
+from mqframe.core.messages import properties as p
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 _SURELY_MS: Final = 100_000_000_000
 """March 1973 in ms; a smaller number is one of seconds."""
 _LONG_MAX: Final = (1 << 63) - 1
+DELAY_NAMES: Final = frozenset(
+    (
+        p.DELAY,
+        p.TIMER_DELAY_SEC,
+        p.TIMER_DELAY_MS,
+        p.TIMER_DELIVER_MS,
+        p.TIMER_DELETE_KEY,
+        "TIMER_DELAY_LEVEL",
+    )
+)
+"""Properties of messages that are to be delivered later, or that recall such ones. All contain "DEL"."""
 
 
 def delay_properties(
@@ -35,6 +46,11 @@ def delay_properties(
     if not 1 <= delay_level < 1 << 31:
         raise MessageError(f"delay_level is {delay_level}; the first level is 1")
     return _pair(p.DELAY, delay_level)
+
+
+def names_delay(text: str) -> bool:
+    """Whether `text`, properties in text form, has one of `DELAY_NAMES`; values do not count."""
+    return not DELAY_NAMES.isdisjoint(p.decode_properties(text))
 
 
 def _delay_ms(delay: float | timedelta) -> int:

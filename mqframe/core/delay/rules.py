@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mqframe.core import properties as p
 from mqframe.core.codes import ResponseCode
+from mqframe.core.delay.timer_rules import slot_time, wanted_time, whole_number
 from mqframe.core.errors import Refusal
-from mqframe.core.timer_rules import slot_time, wanted_time, whole_number
-from mqframe.core.topics import SCHEDULE_TOPIC, TIMER_TOPIC
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.names import SCHEDULE_TOPIC, TIMER_TOPIC
 
 _INT_MAX = (1 << 31) - 1
 
@@ -33,7 +33,8 @@ class DelayRules:
     | TIMER_OUT_MS as well: it has waited already | not at all |
     | none of these, DELAY of 0 and less | not at all |
 
-    `levels`: the delays of levels 1, 2, … in ms. `now_ms`: wall-clock time.
+    `levels`: the delays of levels 1, 2, … in ms; none where nobody delivers such messages. `now_ms`:
+    wall-clock time.
     """
 
     __slots__ = ("_levels", "_now_ms", "_timer")
@@ -49,17 +50,20 @@ class DelayRules:
         """Topic and queue in which a message for `topic` and `queue_id` is stored.
 
         A message that waits gets its real place into `properties`. Raises `Refusal`: 13 for a delay that is
-        no number and for a time too far away, 1 when the timer is switched off.
+        no number and for a time too far away, 1 where nobody delivers what waits.
         """
         level = _level(properties)
         if level > 0:
+            # Where both are named the level counts, as in Apache RocketMQ.
             for name in (p.TIMER_DELIVER_MS, p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS):
                 properties.pop(name, None)
+            if not self._levels:
+                raise Refusal(ResponseCode.SYSTEM_ERROR, "this broker delivers no delayed messages")
             level = min(level, len(self._levels))
             properties[p.DELAY] = str(level)
             return self._redirect(topic, queue_id, properties, SCHEDULE_TOPIC, level - 1)
         if topic == TIMER_TOPIC or p.TIMER_OUT_MS in properties:
-            return topic, queue_id
+            return topic, queue_id  # it was placed before
         now = self._now_ms()
         wanted = wanted_time(properties, now)
         if wanted is None:
@@ -70,6 +74,7 @@ class DelayRules:
                 ResponseCode.SYSTEM_ERROR, "delivery at a given time is switched off (timerWheelEnable)"
             )
         if wanted <= now:
+            # A recall is no message for consumers: stored in its topic it would reach them.
             if p.TIMER_DELETE_KEY in properties:
                 raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "the time of the message to recall has passed")
             return topic, queue_id

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from mqframe.core import properties as p
-from mqframe.core.bodies import DataVersion
 from mqframe.core.clock import Clock
-from mqframe.core.data_version import next_version
-from mqframe.core.delay_tables import DelayOffsetTable
-from mqframe.core.topics import HALF_TOPIC
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.names import HALF_TOPIC
+from mqframe.core.wire.bodies import Body, DataVersion
+
+
+class DelayOffsetTable(Body):
+    """`config/delayOffset.json`: delay level to offset of its queue."""
+
+    data_version: DataVersion | None = None
+    offset_table: dict[int, int] = {}
 
 
 def is_due(time: int, now: int, delay_ms: int) -> bool:
@@ -136,5 +141,5 @@ class DelayOffsets:
     def dump(self) -> DelayOffsetTable:
         """Everything that is saved."""
         if self.changes:
-            self.version = next_version(self.version, self._clock.now_ms())
+            self.version = self.version.next(self._clock.now_ms())
         return DelayOffsetTable(data_version=self.version, offset_table=dict(self._saved))

@@ -5,10 +5,22 @@ Source: TimerMetrics.java.
 
 from __future__ import annotations
 
-from mqframe.core.bodies import DataVersion
 from mqframe.core.clock import Clock
-from mqframe.core.data_version import next_version
-from mqframe.core.delay_tables import TimerMetric, TimerMetricTable
+from mqframe.core.wire.bodies import Body, DataVersion
+
+
+class TimerMetric(Body):
+    """How many messages of a topic wait for a given time; `time_stamp`: of the last change, ms."""
+
+    count: int = 0
+    time_stamp: int = 0
+
+
+class TimerMetricTable(Body):
+    """`config/timermetrics`: waiting messages by topic."""
+
+    data_version: DataVersion | None = None
+    timing_count: dict[str, TimerMetric] = {}
 
 
 class TimerMetrics:
@@ -40,5 +52,5 @@ class TimerMetrics:
     def dump(self) -> TimerMetricTable:
         """Everything that is saved."""
         if self.changes:
-            self.version = next_version(self.version, self._clock.now_ms())
+            self.version = self.version.next(self._clock.now_ms())
         return TimerMetricTable(data_version=self.version, timing_count=dict(self._counts))

@@ -13,9 +13,9 @@ import binascii
 import re
 from typing import Final, NamedTuple
 
-from mqframe.core import properties as p
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
+from mqframe.core.messages import properties as p
 
 NEVER_ENQUEUED: Final = (1 << 63) - 1
 """What TIMER_ENQUEUE_MS says of a message that was due before it got to the wheel."""

@@ -1,4 +1,4 @@
-"""Positions in a bloom filter, computed as the reference does, since files hold them.
+"""Positions in a bloom filter, computed as Apache RocketMQ does, since files hold them.
 
 Source: BloomFilter.java, and Murmur3 (x64, 128 bits) of Guava's `Hashing.murmur3_128`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from mqframe.core.filter_bodies import BloomFilterData
+from mqframe.core.filtering.bodies import BloomFilterData
 
 _MASK: Final = (1 << 64) - 1
 _C1: Final = 0x87C37B91114253D5

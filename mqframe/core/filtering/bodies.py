@@ -1,4 +1,4 @@
-"""The objects in `config/consumerFilter.json`.
+"""Subscriptions as JSON bodies (wire.md §4), and the objects in `config/consumerFilter.json`.
 
 Source: ConsumerFilterManager.java, ConsumerFilterData.java.
 """
@@ -7,7 +7,27 @@ from __future__ import annotations
 
 import msgspec
 
-from mqframe.core.bodies import Body
+from mqframe.core.wire.bodies import Body
+
+
+class SubscriptionData(Body):
+    """What a group wants of a topic. `sub_version` in ms: the newest one counts."""
+
+    topic: str
+    class_filter_mode: bool = False
+    code_set: list[int] = []
+    expression_type: str | None = "TAG"
+    sub_string: str | None = "*"
+    sub_version: int = 0
+    tags_set: list[str] = []
+
+
+class SubscriptionAnswer(Body):
+    """What a group wants of one topic."""
+
+    group: str
+    topic: str
+    subscription_data: SubscriptionData | None = None
 
 
 class BloomFilterData(Body):

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from mqframe.core.bodies import SubscriptionData
 from mqframe.core.errors import FixError
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.tag_filter import ALL, TagFilter
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.filtering.tag_filter import ALL, TagFilter
+from mqframe.core.messages.message import ReceivedMessage
 
 SQL92: Final = "SQL92"
 SQL_VERSION: Final = 232

@@ -18,11 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from mqframe.core.bloom_filter import BloomFilter
-from mqframe.core.bodies import SubscriptionData
 from mqframe.core.clock import Clock
-from mqframe.core.filter_bodies import FilterData, FilterDataTable, TopicFilterData
-from mqframe.core.subscription import is_tag_type
+from mqframe.core.filtering.bloom_filter import BloomFilter
+from mqframe.core.filtering.bodies import FilterData, FilterDataTable, SubscriptionData, TopicFilterData
+from mqframe.core.filtering.subscription import is_tag_type
 
 KEPT_DEAD_MS: Final = 24 * 3600 * 1000
 DEAD_AT_START_MS: Final = 30_000
@@ -34,14 +33,19 @@ class FilterTable:
     `compiles`: whether an expression (type, text) is one; asked when one is new.
     """
 
-    __slots__ = ("_bloom", "_by_topic", "_clock", "changes", "compiles")
+    __slots__ = ("_bloom", "_by_topic", "_clock", "_compiles", "changes")
 
-    def __init__(self, clock: Clock, bloom: BloomFilter | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        compiles: Callable[[str, str], bool] = lambda kind, expression: True,
+        bloom: BloomFilter | None = None,
+    ) -> None:
         self._clock = clock
         self._bloom = bloom or BloomFilter()
         self._by_topic: dict[str, dict[str, FilterData]] = {}
         self.changes = 0
-        self.compiles: Callable[[str, str], bool] = _any
+        self._compiles = compiles
 
     def get(self, topic: str, group: str) -> FilterData | None:
         """What `group` wants of `topic`, alive or dead; `None` when it never said so, or said it wrongly."""
@@ -100,7 +104,7 @@ class FilterTable:
     def _replace(self, group: str, wanted: SubscriptionData, is_known: bool) -> None:
         kind, expression = wanted.expression_type or "", wanted.sub_string or ""
         groups = self._by_topic.setdefault(wanted.topic, {})
-        if self.compiles(kind, expression):
+        if self._compiles(kind, expression):
             groups[group] = FilterData(
                 bloom_filter_data=self._bloom.generate(f"{group}#{wanted.topic}"),
                 born_time=self._clock.now_ms(),
@@ -134,8 +138,3 @@ class FilterTable:
                     del groups[group]
             if not groups:
                 del self._by_topic[topic]
-
-
-def _any(kind: str, expression: str) -> bool:
-    """Stands in until the filters are there."""
-    return True

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
+from typing import Final
 
-from mqframe.core.bodies import SubscriptionData
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.java_hash import java_hash
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.java_hash import java_hash
+
+TAG: Final = "TAG"
+"""Type of expressions that name tags."""
 
 
 class Subscription:
@@ -34,7 +38,7 @@ class Subscription:
 
 def is_tag_type(expression_type: str | None) -> bool:
     """Whether an expression of this type names tags; no type at all means so too."""
-    return not expression_type or expression_type == "TAG"
+    return not expression_type or expression_type == TAG
 
 
 @lru_cache(maxsize=1024)
@@ -54,6 +58,6 @@ def tag_codes(expression: str | None) -> frozenset[int] | None:
     return frozenset(map(java_hash, tags))
 
 
-def wanted(codes: Collection[int] | None, arrived: Collection[int]) -> bool:
+def matches_any(codes: Collection[int] | None, arrived: Collection[int]) -> bool:
     """Whether one of the tag codes that `arrived` is among `codes`."""
     return codes is None or any(code in codes for code in arrived)

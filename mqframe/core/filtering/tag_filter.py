@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from mqframe.core import properties as p
-from mqframe.core.bodies import SubscriptionData
 from mqframe.core.errors import FixError
-from mqframe.core.java_hash import java_hash
-from mqframe.core.message import ReceivedMessage
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.message import ReceivedMessage
 
 ALL: Final = "*"
 
@@ -39,10 +39,6 @@ class TagFilter:
     def codes(self) -> list[int]:
         """The hashes of the tags, as the broker compares them; empty for all messages."""
         return [java_hash(tag) for tag in self.tags]
-
-    def matches(self, tag: str | None) -> bool:
-        """Whether a message with `tag` is wanted."""
-        return not self.tags or tag in self.tags
 
     def choose(self, messages: Sequence[ReceivedMessage]) -> Sequence[ReceivedMessage]:
         """Those of `messages` that are wanted, in order."""

@@ -1,4 +1,4 @@
-"""Counts that become rates: an int is added on the hot path, the rest happens on a timer."""
+"""Meters: totals with rates over recent time; the hot path adds an int, the rest happens on a timer."""
 
 from __future__ import annotations
 

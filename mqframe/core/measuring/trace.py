@@ -23,7 +23,7 @@ KEYS_BYTES_MAX: Final = 24_000
 
 
 class TraceKind(Enum):
-    """What a record tells of (TraceType.java)."""
+    """What happened to a message (TraceType.java)."""
 
     PUB = "Pub"
     RECALL = "Recall"
@@ -123,7 +123,7 @@ def decode_records(text: str, client_host: str = "") -> list[TraceRecord]:
 
 
 def keys_of(record: TraceRecord) -> list[str]:
-    """What a trace message with `record` is to be found by."""
+    """Keys by which a trace message with `record` is found."""
     return [record.message_id, *record.keys.split()]
 
 

@@ -1,4 +1,4 @@
-"""What a message must be before it is sent (Validators.java, wire.md §6 and §8)."""
+"""Validation of messages before they are sent (Validators.java, wire.md §6 and §8)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mqframe.core.errors import MessageError
-from mqframe.core.message import Message
-from mqframe.core.properties import PROPERTIES_BYTES_MAX, RESERVED
-from mqframe.core.topics import DLQ_PREFIX, FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
+from mqframe.core.messages.message import Message
+from mqframe.core.messages.names import DLQ_PREFIX, FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
+from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX, RESERVED
 
 INT_MAX = 2**31 - 1
 
@@ -78,6 +78,11 @@ def _check_text(what: str, text: str) -> None:
         raise MessageError(f"{what} is {type(text).__name__}, not text")
     if "\x01" in text or "\x02" in text:
         raise MessageError(f"{what} {text!r} holds a character 1 or 2, which separate properties on the wire")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as problem:
+            raise MessageError(f"{what} {text!r} cannot be encoded: {problem}") from None
 
 
 def _check_keys(keys: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Bodies packed and unpacked: zlib always, lz4 and zstd where their packages are installed (wire.md §6)."""
+"""Compression of bodies: zlib always, lz4 and zstd where their packages are installed (wire.md §6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mqframe.core.errors import FixError, GiveUpError
 
 
 class Compression(Enum):
-    """How a body is packed; the value is what the sys flag says of it."""
+    """The compression of a body; the value is what the sys flag says of it."""
 
     ZLIB = SysFlag.COMPRESSION_ZLIB
     LZ4 = SysFlag.COMPRESSION_LZ4

@@ -11,7 +11,7 @@ from itertools import count
 
 from mqframe.core.clock import Clock
 from mqframe.core.errors import FixError
-from mqframe.core.host import decode_host
+from mqframe.core.messages.addresses import decode_host
 
 
 def offset_id(host: bytes, commit_log_offset: int) -> str:

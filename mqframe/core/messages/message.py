@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from mqframe.core import properties as p
 from mqframe.core.codes import SysFlag
-from mqframe.core.compression import decompress
-from mqframe.core.host import decode_host
-from mqframe.core.ids import offset_id
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.addresses import decode_host
+from mqframe.core.messages.compression import decompress
+from mqframe.core.messages.ids import offset_id
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 
@@ -53,10 +53,12 @@ class SendStatus(Enum):
 
 
 class SendResult(msgspec.Struct, frozen=True, gc=False):
-    """What a broker said to a send.
+    """A broker's answer to a send.
 
     `message_id`: the unique key (comma-joined for a batch); `offset_message_id`: the broker's id, which holds
-    its address and the commit-log offset; `queue_offset`: of the first message of a batch.
+    its address and the commit-log offset; `queue_offset`: of the first message of a batch. `batch_places`:
+    "0:17,2:5", queue id and offset of each message of a batch of which some were there already; `None` where
+    `queue` and `queue_offset` count on for all.
     """
 
     status: SendStatus
@@ -68,6 +70,7 @@ class SendResult(msgspec.Struct, frozen=True, gc=False):
     region_id: str = "DefaultRegion"
     trace_on: bool = True
     recall_handle: str | None = None
+    batch_places: str | None = None
 
 
 class ReceivedMessage:

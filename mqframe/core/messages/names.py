@@ -41,7 +41,7 @@ def retry_topic(group: str) -> str:
 
 
 def dead_letter_topic(group: str) -> str:
-    """The topic that holds what a group gave up."""
+    """The dead-letter topic of a group."""
     return DLQ_PREFIX + group
 
 

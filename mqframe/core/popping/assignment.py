@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mqframe.core.message import MessageQueue
-from mqframe.core.pop_bodies import RequestModeBody, RequestModeTable
-from mqframe.core.topics import RETRY_PREFIX
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.popping.bodies import RequestModeBody, RequestModeTable
 
 PULL: Final = "PULL"
 POP: Final = "POP"

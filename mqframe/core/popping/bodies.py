@@ -12,8 +12,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from mqframe.core.bodies import Body, QueueBody
+from mqframe.core.consuming.bodies import QueueBody
 from mqframe.core.errors import BodyError
+from mqframe.core.wire.bodies import Body
 
 
 class BatchAck(msgspec.Struct):

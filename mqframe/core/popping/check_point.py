@@ -1,20 +1,21 @@
-"""One pop of one queue: which of its messages are still out, and where that is written down.
+"""One pop of one queue: which of its messages are still in flight, and where that is written down.
 
-States are a pair of `kept` and of whether something is still out:
+States are a pair of `kept` and of whether something is still in flight:
 
     kept     event                        becomes
     MEMORY   last message done            gone; nothing was ever written
     MEMORY   time in memory is over       WRITING
-    MEMORY   due                          reviving, until all that was out is stored again; then gone
-    WRITING  durable                      JOURNAL
+    MEMORY   due                          reviving, until all in flight is stored again; then gone
+    WRITING  durable                      LOGGED
     WRITING  refused by the store         MEMORY, tried again later
-    JOURNAL  a message done               JOURNAL, and the acknowledgement is to be written
-    JOURNAL  due                          reviving, until all that was out is stored again
-    JOURNAL  last done, and that written  gone
+    LOGGED   a message done               LOGGED, and the acknowledgement is to be written
+    LOGGED   due                          reviving, until all in flight is stored again
+    LOGGED   last done, and that written  gone
 
-A message is out until it is acknowledged, hidden anew under a check point of its own, or stored again because
-its time was over: each of these sets its bit. What is reviving, or due, takes no acknowledgement any more.
-The consumer's offset may pass a check point that is gone or in the journal: no kill loses it then.
+A message is in flight until it is acknowledged, its invisible time is changed (which gives it a check point
+of its own), or it is stored again because its time was over: each of these sets its bit. What is reviving, or
+due, takes no acknowledgement any more.
+The consumer's offset may pass a check point that is gone or in the revive log: no kill loses it then.
 Sources: PopCheckPoint.java, PopBufferMergeService.java, PopReviveService.java.
 """
 
@@ -23,7 +24,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
-from mqframe.core.pop_bodies import AckBody, CheckPointBody
+from mqframe.core.popping.bodies import AckBody, CheckPointBody
 
 RETRY_AFTER_SECONDS: Final = (
     10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200,
@@ -41,7 +42,11 @@ class Kept(Enum):
 
     MEMORY = "memory"
     WRITING = "writing"
-    JOURNAL = "journal"
+    LOGGED = "logged"
+
+
+GroupQueue = tuple[str, str, int]
+"""Topic, group and queue id."""
 
 
 class Key(NamedTuple):
@@ -58,15 +63,15 @@ class CheckPoint:
     """The messages that one pop took from one queue.
 
     `offsets`: their queue offsets, in order; `next_offset`: where the next pop of the queue begins; `done`,
-    `written`: bits of the messages that are not out any more, and of those of which the journal knows it.
+    `written`: bits of the messages that are not in flight any more, and of those that the revive log knows.
     `visible_at`: ms, when its time is over; `revive_at`: when to act on that, later after each of the
-    `failures` to do so. `timed`: whether it was read from the journal, so that the broker's timer may keep
-    acknowledgements of it, which are in the journal only when the timer has come past `visible_at`.
+    `failures` to do so. `timed`: whether it was read from the revive log, so that the broker's timer may keep
+    acknowledgements of it, which are in the revive log only when the timer has come past `visible_at`.
     """
 
     __slots__ = (
-        "done", "failures", "invisible_ms", "journal_offset", "kept", "key", "next_offset", "offsets",
-        "revive_at", "revive_queue", "reviving", "timed", "visible_at", "written",
+        "done", "failures", "invisible_ms", "kept", "key", "next_offset", "offsets", "revive_at",
+        "revive_offset", "revive_queue", "reviving", "timed", "visible_at", "written",
     )  # fmt: skip
 
     def __init__(
@@ -85,7 +90,7 @@ class CheckPoint:
         self.done = 0
         self.written = 0
         self.kept = Kept.MEMORY
-        self.journal_offset = -1
+        self.revive_offset = -1
         self.reviving = False
         self.timed = False
         self.visible_at = self.revive_at = key.pop_time + invisible_ms
@@ -98,29 +103,29 @@ class CheckPoint:
 
     @property
     def finished(self) -> bool:
-        """Whether no message is out any more."""
+        """Whether no message is in flight any more."""
         return self.done == self.all_bits
 
     @property
     def settled(self) -> bool:
         """Whether the consumer's offset may pass it."""
-        return self.kept is Kept.JOURNAL or (self.kept is Kept.MEMORY and self.finished)
+        return self.kept is Kept.LOGGED or (self.kept is Kept.MEMORY and self.finished)
 
     @property
     def gone(self) -> bool:
         """Whether nothing is left to be done or to be written."""
         return self.finished and (
-            self.kept is Kept.MEMORY or (self.kept is Kept.JOURNAL and self.written == self.done)
+            self.kept is Kept.MEMORY or (self.kept is Kept.LOGGED and self.written == self.done)
         )
 
     def is_open(self, offset: int, now_ms: int) -> bool:
-        """Whether the message at queue `offset` is out and may still be acknowledged or hidden anew."""
+        """Whether the message at queue `offset` is in flight and may still be acknowledged or changed."""
         if now_ms >= self.visible_at or offset not in self.offsets:
             return False
         return not self.done >> self.offsets.index(offset) & 1
 
     def finish(self, offset: int) -> None:
-        """The message at queue `offset` is not out any more."""
+        """The message at queue `offset` is not in flight any more."""
         self.done |= 1 << self.offsets.index(offset)
 
     def begin_revival(self) -> tuple[int, ...]:
@@ -138,22 +143,22 @@ class CheckPoint:
     # Being written down
 
     def write(self) -> None:
-        """Its record is on the way into the journal, with everything that is done so far."""
+        """Its record is on the way into the revive log, with everything that is done so far."""
         self.kept = Kept.WRITING
         self.written = self.done
 
-    def confirm(self, journal_offset: int) -> None:
+    def confirm(self, revive_offset: int) -> None:
         """Its record is durable, at this offset of its revive queue."""
-        self.kept = Kept.JOURNAL
-        self.journal_offset = journal_offset
+        self.kept = Kept.LOGGED
+        self.revive_offset = revive_offset
 
     def refuse(self) -> None:
         """The store did not take it; an earlier record of it, if there is one, counts on."""
-        self.kept = Kept.MEMORY if self.journal_offset < 0 else Kept.JOURNAL
+        self.kept = Kept.MEMORY if self.revive_offset < 0 else Kept.LOGGED
         self.written = 0
 
     def take_unwritten(self) -> list[int]:
-        """Queue offsets of messages that are done but not in the journal, which are being written now."""
+        """Queue offsets of messages that are done but not in the revive log, which are being written now."""
         fresh = self.done & ~self.written
         self.written = self.done
         return [offset for at, offset in enumerate(self.offsets) if fresh >> at & 1]
@@ -161,7 +166,7 @@ class CheckPoint:
     # As it is stored
 
     def body(self, broker_name: str) -> CheckPointBody:
-        """The record that stands for it in the journal."""
+        """The record that stands for it in the revive log."""
         key = self.key
         return CheckPointBody(
             topic=key.topic,
@@ -192,8 +197,8 @@ class CheckPoint:
         )
 
     @classmethod
-    def restored(cls, body: CheckPointBody, revive_queue: int, journal_offset: int) -> CheckPoint | None:
-        """The check point that a record of the journal stands for; `None` when it stands for none."""
+    def restored(cls, body: CheckPointBody, revive_queue: int, revive_offset: int) -> CheckPoint | None:
+        """The check point that a record of the revive log stands for; `None` when it stands for none."""
         key = key_of(body)
         if key is None or not 0 <= body.count <= MESSAGES_MAX:
             return None
@@ -203,7 +208,7 @@ class CheckPoint:
         offsets = tuple(key.start_offset + distance for distance in distances)
         point = cls(key, body.invisible_time, offsets, revive_queue)
         point.done = point.written = (body.bits % _INT) & point.all_bits
-        point.confirm(journal_offset)
+        point.confirm(revive_offset)
         point.timed = True
         return point
 

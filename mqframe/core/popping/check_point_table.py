@@ -1,4 +1,4 @@
-"""All check points of a broker: who is out, how far each group's offset may go, who is to be woken when.
+"""All check points of a broker: messages in flight, how far each group's offset may go, what is due when.
 
 The shell asks `take_due` what has to happen, does it, and says so. Nothing here waits, stores or sends.
 Sources: PopBufferMergeService.java, PopReviveService.java.
@@ -10,10 +10,8 @@ from collections import deque
 from heapq import heapify, heappop, heappush
 from typing import Final, NamedTuple
 
-from mqframe.core.pop_check_point import CheckPoint, Kept, Key
+from mqframe.core.popping.check_point import CheckPoint, GroupQueue, Kept, Key
 
-Lane = tuple[str, str, int]
-"""Topic, group and queue id."""
 IDLE_ENTRIES_MAX: Final = 4096
 """Wake-ups of check points that are gone, above which the list is cleaned."""
 
@@ -25,18 +23,18 @@ class Due(NamedTuple):
     revive: list[CheckPoint]
 
 
-class PopLedger:
+class CheckPointTable:
     """`stay_ms`: how long a check point stays in memory alone; those of which all messages are acknowledged
     within that time are never written."""
 
     def __init__(self, stay_ms: int = 10_000) -> None:
         self._stay_ms = stay_ms
         self._points: dict[Key, CheckPoint] = {}
-        self._lanes: dict[Lane, deque[CheckPoint]] = {}
+        self._queues: dict[GroupQueue, deque[CheckPoint]] = {}
         self._wakes: list[tuple[int, int, CheckPoint]] = []
         self._sequence = 0
         self._unwritten: dict[Key, CheckPoint] = {}
-        self._out: dict[tuple[str, str], dict[int, int]] = {}
+        self._in_flight: dict[tuple[str, str], dict[int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._points)
@@ -48,13 +46,13 @@ class PopLedger:
         """The check point with this key, unless it is gone."""
         return self._points.get(key)
 
-    def out(self, topic: str, group: str, queue_id: int) -> int:
-        """How many messages of a queue are out."""
-        return self._out.get((topic, group), {}).get(queue_id, 0)
+    def in_flight(self, topic: str, group: str, queue_id: int) -> int:
+        """How many messages of a queue are in flight."""
+        return self._in_flight.get((topic, group), {}).get(queue_id, 0)
 
-    def next_offset(self, lane: Lane) -> int:
+    def next_offset(self, queue: GroupQueue) -> int:
         """Where the next pop of the queue begins; -1 where the group's stored offset says it."""
-        points = self._lanes.get(lane)
+        points = self._queues.get(queue)
         return points[-1].next_offset if points else -1
 
     def add(self, point: CheckPoint) -> None:
@@ -67,13 +65,13 @@ class PopLedger:
             self._enter(point)
             self._wake(point, min(point.revive_at, key.pop_time + self._stay_ms))
         if point.next_offset >= 0:
-            self._lanes.setdefault((key.topic, key.group, key.queue_id), deque()).append(point)
+            self._queues.setdefault((key.topic, key.group, key.queue_id), deque()).append(point)
 
     def restore(self, point: CheckPoint) -> None:
-        """The journal holds a check point. A later record of one that is known replaces the earlier."""
+        """The revive log holds a check point. A later record of one that is known replaces the earlier."""
         old = self._points.get(point.key)
         if old is not None:
-            old.journal_offset = point.journal_offset
+            old.revive_offset = point.revive_offset
             self.finish(old, [o for at, o in enumerate(point.offsets) if point.done >> at & 1])
             old.written |= point.done
             self._forget_if_gone(old)
@@ -84,7 +82,7 @@ class PopLedger:
         self._wake(point, point.revive_at)
 
     def finish(self, point: CheckPoint, offsets: list[int]) -> int:
-        """The messages at these offsets are not out any more; gives how many of them were."""
+        """The messages at these offsets are not in flight any more; returns how many of them were."""
         before = point.done
         for offset in offsets:
             if offset in point.offsets:
@@ -92,14 +90,14 @@ class PopLedger:
         changed = (point.done ^ before).bit_count()
         if changed:
             self._count(point.key, -changed)
-            if point.kept is Kept.JOURNAL:
+            if point.kept is Kept.LOGGED:
                 self._unwritten[point.key] = point
             self._forget_if_gone(point)
         return changed
 
     def written(self, point: CheckPoint) -> None:
         """A check point, or the acknowledgements of one, became durable."""
-        if point.kept is Kept.JOURNAL and point.done != point.written:
+        if point.kept is Kept.LOGGED and point.done != point.written:
             self._unwritten[point.key] = point
         self._forget_if_gone(point)
 
@@ -147,25 +145,21 @@ class PopLedger:
         """The check points that are written nowhere."""
         return [point for point in self._points.values() if point.kept is Kept.MEMORY]
 
-    def take_committable(self, lane: Lane) -> int | None:
+    def take_committable(self, queue: GroupQueue) -> int | None:
         """The offset that the group may commit now; `None` when it does not change."""
-        points = self._lanes.get(lane)
+        points = self._queues.get(queue)
         if points is None:
             return None
         offset = None
         while points and points[0].settled:
             offset = points.popleft().next_offset
         if not points:
-            del self._lanes[lane]
+            del self._queues[queue]
         return offset
 
-    def clear_lane(self, lane: Lane) -> None:
+    def clear_queue(self, queue: GroupQueue) -> None:
         """An operator set the group's offset: what was popped does not hold it any more."""
-        self._lanes.pop(lane, None)
-
-    def lanes(self) -> list[Lane]:
-        """The queues with pops that hold their group's offset."""
-        return list(self._lanes)
+        self._queues.pop(queue, None)
 
     def _enter(self, point: CheckPoint) -> None:
         if point.key in self._points:
@@ -174,14 +168,14 @@ class PopLedger:
         self._count(point.key, (point.done ^ point.all_bits).bit_count())
 
     def _count(self, key: Key, change: int) -> None:
-        queues = self._out.setdefault((key.topic, key.group), {})
+        queues = self._in_flight.setdefault((key.topic, key.group), {})
         left = queues.get(key.queue_id, 0) + change
         if left > 0:
             queues[key.queue_id] = left
             return
         queues.pop(key.queue_id, None)
         if not queues:
-            del self._out[key.topic, key.group]
+            del self._in_flight[key.topic, key.group]
 
     def _forget_if_gone(self, point: CheckPoint) -> None:
         if point.gone and self._points.get(point.key) is point:

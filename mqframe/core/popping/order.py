@@ -20,10 +20,9 @@ from enum import Enum
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.pop_bodies import OrderInfo, OrderInfoTable
+from mqframe.core.popping.bodies import OrderInfo, OrderInfoTable
+from mqframe.core.popping.check_point import GroupQueue
 
-Lane = tuple[str, str, int]
-"""Topic, group and queue id."""
 SEPARATOR: Final = "@"
 IDLE_MS: Final = 24 * 3600 * 1000
 """A queue that was not popped for so long is forgotten."""
@@ -44,13 +43,13 @@ class OrderTable:
         self._table: dict[tuple[str, str], dict[int, OrderInfo]] = {}
         self.changes = 0
 
-    def find(self, lane: Lane) -> OrderInfo | None:
+    def find(self, queue: GroupQueue) -> OrderInfo | None:
         """The last pop of a queue."""
-        return self._table.get(lane[:2], {}).get(lane[2])
+        return self._table.get(queue[:2], {}).get(queue[2])
 
-    def blocks(self, lane: Lane, attempt_id: str | None, invisible_ms: int) -> bool:
+    def blocks(self, queue: GroupQueue, attempt_id: str | None, invisible_ms: int) -> bool:
         """Whether a pop gets nothing now. `invisible_ms`: the pop's, where the last one's is not known."""
-        info = self.find(lane)
+        info = self.find(queue)
         if info is None or (info.attempt_id is not None and info.attempt_id == attempt_id):
             return False
         if not info.invisible_time or info.invisible_time <= 0:
@@ -58,23 +57,29 @@ class OrderTable:
         now = self._clock.now_ms()
         return any(now < _visible_at(info, offset) for offset in open_offsets(info))
 
-    def free_at_ms(self, lane: Lane) -> int | None:
+    def free_at_ms(self, queue: GroupQueue) -> int | None:
         """When the queue is free unless something changes; `None` when it is."""
-        info = self.find(lane)
+        info = self.find(queue)
         if info is None:
             return None
         latest = max((_visible_at(info, offset) for offset in open_offsets(info)), default=0)
         return latest if latest > self._clock.now_ms() else None
 
-    def give(
-        self, lane: Lane, attempt_id: str | None, pop_time: int, invisible_ms: int, offsets: Sequence[int]
+    def popped(
+        self,
+        queue: GroupQueue,
+        attempt_id: str | None,
+        pop_time: int,
+        invisible_ms: int,
+        offsets: Sequence[int],
     ) -> dict[int, int]:
-        """The queue was popped; gives how often each message was tried before, those with 0 left out."""
-        old = self.find(lane)
+        """The queue was popped; returns how often each message was tried before, those with 0 left out."""
+        old = self.find(queue)
         counts: dict[int, int] = {}
         if old is not None:
             before = old.counts or {}
             if old.attempt_id is not None and old.attempt_id == attempt_id:
+                # The client asks again because the answer got lost: nobody has tried anything since.
                 counts = before
             else:
                 known = set(all_offsets(old))
@@ -87,13 +92,13 @@ class OrderTable:
             last_consume_timestamp=self._clock.now_ms(),
             attempt_id=attempt_id,
         )
-        self._table.setdefault(lane[:2], {})[lane[2]] = info
+        self._table.setdefault(queue[:2], {})[queue[2]] = info
         self.changes += 1
         return counts
 
-    def commit(self, lane: Lane, offset: int, pop_time: int) -> int | Commit:
+    def commit(self, queue: GroupQueue, offset: int, pop_time: int) -> int | Commit:
         """One message is done: the offset that the group stands at now, or why that cannot be."""
-        info = self.find(lane)
+        info = self.find(queue)
         if info is None:
             return offset + 1
         if pop_time != info.pop_time:
@@ -106,9 +111,9 @@ class OrderTable:
         still_open = open_offsets(info)
         return still_open[0] if still_open else known[-1] + 1
 
-    def hide_anew(self, lane: Lane, offset: int, pop_time: int, visible_at: int) -> bool:
+    def change_invisible_time(self, queue: GroupQueue, offset: int, pop_time: int, visible_at: int) -> bool:
         """One message is hidden until `visible_at` (ms); False when it is done, or visible already."""
-        info = self.find(lane)
+        info = self.find(queue)
         if info is None or pop_time != info.pop_time or offset not in open_offsets(info):
             return False
         if self._clock.now_ms() >= _visible_at(info, offset):
@@ -119,29 +124,29 @@ class OrderTable:
         self.changes += 1
         return True
 
-    def exhausted(self, lane: Lane, tries_max: int) -> list[int]:
+    def exhausted(self, queue: GroupQueue, tries_max: int) -> list[int]:
         """Messages of the last pop that are not done and were given `tries_max` times and once more."""
-        info = self.find(lane)
+        info = self.find(queue)
         if info is None or not info.counts:
             return []
         return [offset for offset in open_offsets(info) if info.counts.get(offset, 0) >= tries_max]
 
-    def clear(self, lane: Lane) -> None:
+    def clear(self, queue: GroupQueue) -> None:
         """Forget the last pop of a queue."""
-        if self._table.get(lane[:2], {}).pop(lane[2], None) is not None:
+        if self._table.get(queue[:2], {}).pop(queue[2], None) is not None:
             self.changes += 1
 
-    def lanes(self) -> list[Lane]:
+    def queues(self) -> list[GroupQueue]:
         """All queues with a pop."""
         return [(*who, queue_id) for who, queues in self._table.items() for queue_id in queues]
 
     def clean(self) -> None:
         """Forget queues that were not popped for a day."""
         limit = self._clock.now_ms() - IDLE_MS
-        for lane in self.lanes():
-            info = self.find(lane)
+        for queue in self.queues():
+            info = self.find(queue)
             if info is not None and info.last_consume_timestamp < limit:
-                self.clear(lane)
+                self.clear(queue)
         for who in [who for who, queues in self._table.items() if not queues]:
             del self._table[who]
 

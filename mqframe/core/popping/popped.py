@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BodyError, FixError, HeaderError, answer_error
-from mqframe.core.frame import Frame
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.pop_handle import (
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.properties import POP_CHECK_POINT
+from mqframe.core.popping.receipt_handle import (
     FIRST_POP_TIME,
     NORMAL,
     HandleError,
@@ -19,10 +19,10 @@ from mqframe.core.pop_handle import (
     parse_start_offsets,
     retry_mark,
 )
-from mqframe.core.properties import POP_CHECK_POINT
-from mqframe.core.record import RecordError, decode_records
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.pop import PopAnswer
+from mqframe.core.storage.record import RecordError, decode_records
+from mqframe.core.wire.frame import Frame
 
 _NOTHING: Final = (
     ResponseCode.POLLING_FULL,
@@ -121,6 +121,7 @@ def _handles(answer: PopAnswer, records: Sequence[ReceivedMessage], broker_name:
     for record in records:
         given = _given(record)
         if given is not None and starts:
+            # The broker made this handle for the retry topic, which the record does not name any more.
             handles.append(given.text)
             continue
         key = _key(record)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mqframe.core.errors import FixError
-from mqframe.core.topics import RETRY_PREFIX
+from mqframe.core.messages.names import RETRY_PREFIX
 
 FIRST_POP_TIME: Final = "1ST_POP_TIME"
 ORDER_REVIVE_QUEUE: Final = 999
@@ -119,19 +119,15 @@ def real_topic(topic: str, group: str, mark: str) -> str:
 # The texts of a pop answer
 
 
-def start_offset_text(mark: str, queue_id: int, start_offset: int) -> str:
-    """One piece of `PopAnswer.start_offset_info`; pieces are joined by semicolons, as all below."""
-    return f"{mark} {queue_id} {start_offset}"
+def queue_text(mark: str, queue_id: int, number: int) -> str:
+    """One piece of `PopAnswer.start_offset_info`, or of `order_count_info`: how often all messages of a queue
+    came before, at least. Pieces are joined by semicolons, as all below."""
+    return f"{mark} {queue_id} {number}"
 
 
 def message_offsets_text(mark: str, queue_id: int, offsets: Sequence[int]) -> str:
     """One piece of `PopAnswer.msg_offset_info`: which messages of a queue there are."""
     return f"{mark} {queue_id} {','.join(map(str, offsets))}"
-
-
-def queue_count_text(mark: str, queue_id: int, count: int) -> str:
-    """One piece of `PopAnswer.order_count_info`: how often all messages of a queue came before, at least."""
-    return f"{mark} {queue_id} {count}"
 
 
 def offset_count_text(mark: str, queue_id: int, offset: int, count: int) -> str:

@@ -1,27 +1,15 @@
 """All request kinds, one class each, and the table of them by code."""
 
-from mqframe.core.requests import admin, consumers, insight, messages, nameserver, pop, replies
-from mqframe.core.requests.fields import (
-    REQUESTS,
-    Header,
-    NoHeader,
-    Request,
-    decode_fields,
-    encode_fields,
-)
-
-__all__ = [
-    "REQUESTS",
-    "Header",
-    "NoHeader",
-    "Request",
-    "admin",
-    "consumers",
-    "decode_fields",
-    "encode_fields",
-    "insight",
-    "messages",
-    "nameserver",
-    "pop",
-    "replies",
-]
+from mqframe.core.requests import admin as admin
+from mqframe.core.requests import consumers as consumers
+from mqframe.core.requests import insight as insight
+from mqframe.core.requests import messages as messages
+from mqframe.core.requests import nameserver as nameserver
+from mqframe.core.requests import pop as pop
+from mqframe.core.requests import replies as replies
+from mqframe.core.requests.fields import REQUESTS as REQUESTS
+from mqframe.core.requests.fields import Header as Header
+from mqframe.core.requests.fields import NoHeader as NoHeader
+from mqframe.core.requests.fields import Request as Request
+from mqframe.core.requests.fields import decode_fields as decode_fields
+from mqframe.core.requests.fields import encode_fields as encode_fields

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
 
 
 class HeartbeatAnswer(Header):
@@ -16,7 +16,7 @@ class HeartbeatAnswer(Header):
 
 @request(34, HeartbeatAnswer, body="HeartbeatData")
 class HeartBeat(Request):
-    """A client tells its groups and subscriptions."""
+    """A client registers its groups and subscriptions."""
 
 
 @request(35)
@@ -64,23 +64,17 @@ class OffsetAnswer(Header):
 
 
 @request(14, OffsetAnswer)
-class QueryConsumerOffset(Request):
+class QueryConsumerOffset(GroupQueueRequest):
     """A group's stored offset of a queue."""
 
-    consumer_group: str
-    topic: str
-    queue_id: Int
     set_zero_if_not_found: bool | None = None
     bname: str | None = None
 
 
 @request(15)
-class UpdateConsumerOffset(Request):
+class UpdateConsumerOffset(GroupQueueRequest):
     """Store a group's offset of a queue."""
 
-    consumer_group: str
-    topic: str
-    queue_id: Int
     commit_offset: Long
     bname: str | None = None
 

@@ -38,6 +38,14 @@ class Request(Header):
     """What the answer's body holds."""
 
 
+class GroupQueueRequest(Request):
+    """A request about one queue of a topic as a group reads it; its own fields follow these."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int
+
+
 class NoHeader(Header):
     """No fields at all."""
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from mqframe.core.requests.fields import Header, Int, Long, Request, request
@@ -48,60 +46,41 @@ class SendMessage(SendFields):
     """Store one message (first form of the header)."""
 
 
-LETTERS: Final = {
-    "producer_group": "a",
-    "topic": "b",
-    "default_topic": "c",
-    "default_topic_queue_nums": "d",
-    "queue_id": "e",
-    "sys_flag": "f",
-    "born_timestamp": "g",
-    "flag": "h",
-    "properties": "i",
-    "reconsume_times": "j",
-    "unit_mode": "k",
-    "max_reconsume_times": "l",
-    "batch": "m",
-    "broker_name": "n",
-}
-"""Wire names of the short form."""
-
-
-class SendFieldsV2(Request, rename=LETTERS):
+class SendFieldsV2(Request):
     """The fields of a send, with one-letter wire names."""
 
-    producer_group: str
-    topic: str
-    default_topic: str
-    default_topic_queue_nums: Int
-    queue_id: Int
-    sys_flag: Int
-    born_timestamp: Long
-    flag: Int
-    properties: str | None = None
-    reconsume_times: Int | None = None
-    unit_mode: bool | None = None
-    max_reconsume_times: Int | None = None
-    batch: bool | None = None
-    broker_name: str | None = None
+    producer_group: str = msgspec.field(name="a")
+    topic: str = msgspec.field(name="b")
+    default_topic: str = msgspec.field(name="c")
+    default_topic_queue_nums: Int = msgspec.field(name="d")
+    queue_id: Int = msgspec.field(name="e")
+    sys_flag: Int = msgspec.field(name="f")
+    born_timestamp: Long = msgspec.field(name="g")
+    flag: Int = msgspec.field(name="h")
+    properties: str | None = msgspec.field(name="i", default=None)
+    reconsume_times: Int | None = msgspec.field(name="j", default=None)
+    unit_mode: bool | None = msgspec.field(name="k", default=None)
+    max_reconsume_times: Int | None = msgspec.field(name="l", default=None)
+    batch: bool | None = msgspec.field(name="m", default=None)
+    broker_name: str | None = msgspec.field(name="n", default=None)
 
 
 @request(310, SendAnswer, body="message body")
-class SendMessageV2(SendFieldsV2, rename=LETTERS):
+class SendMessageV2(SendFieldsV2):
     """Store one message (short form of the header)."""
 
 
-@request(320, SendAnswer, body="batch of messages (mqframe.core.batch)")
-class SendBatchMessage(SendFieldsV2, rename=LETTERS):
+@request(320, SendAnswer, body="batch of messages (mqframe.core.messages.batch)")
+class SendBatchMessage(SendFieldsV2):
     """Store several messages of one topic and queue."""
 
 
-@request(21320, SendAnswer, body="batch of messages (mqframe.core.batch)")
-class SendHalfBatch(SendFieldsV2, rename=LETTERS):
+@request(21320, SendAnswer, body="batch of messages (mqframe.core.messages.batch)")
+class SendHalfBatch(SendFieldsV2):
     """Store several messages of one topic and queue as one half message; brokers of this project only.
 
     Properties TRAN_MSG, PGROUP and HALF_BATCH (how many messages) are needed. Others answer 3. The code fits
-    the 16 bits of a binary header and is far from the reference's (source: RequestCode.java).
+    the 16 bits of a binary header and is far from Apache RocketMQ's (source: RequestCode.java).
     """
 
 

@@ -27,7 +27,7 @@ class RegisterBrokerAnswer(Header):
 
 @request(103, RegisterBrokerAnswer, body="RegisterBrokerBody", answer_body="KVTable")
 class RegisterBroker(Request):
-    """A broker tells its address and topics."""
+    """A broker registers its address and topics."""
 
     broker_name: str
     broker_addr: str
@@ -87,7 +87,7 @@ class GetBrokerMemberGroup(Request):
 
 @request(206, answer_body="TopicList")
 class GetAllTopicList(Request):
-    """All topics that brokers told of."""
+    """All topics that brokers registered."""
 
 
 @request(224, answer_body="TopicList")
@@ -100,6 +100,21 @@ class GetTopicsByCluster(Request):
 @request(304, answer_body="TopicList")
 class GetSystemTopicListFromNs(Request):
     """Cluster and broker names, which are topics too."""
+
+
+@request(311, answer_body="TopicList")
+class GetUnitTopicList(Request):
+    """The topics of units."""
+
+
+@request(312, answer_body="TopicList")
+class GetHasUnitSubTopicList(Request):
+    """The topics that units subscribe to."""
+
+
+@request(313, answer_body="TopicList")
+class GetHasUnitSubUnunitTopicList(Request):
+    """The topics that units subscribe to and that belong to no unit."""
 
 
 class WipeAnswer(Header):

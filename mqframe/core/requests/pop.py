@@ -7,11 +7,11 @@ neighbours).
 
 from __future__ import annotations
 
-from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
 
 
 class PopAnswer(Header):
-    """Where the messages of a pop came from (`mqframe.core.pop_handle` reads and writes the three texts).
+    """Where the messages of a pop came from; `core.popping.receipt_handle` reads and writes the texts.
 
     `rest_num`: messages that were left; `revive_qid`: 999 for an ordered pop.
     """
@@ -26,7 +26,7 @@ class PopAnswer(Header):
 
 
 @request(200050, PopAnswer, answer_body="records, back to back")
-class PopMessage(Request):
+class PopMessage(GroupQueueRequest):
     """Take messages out, hidden from the group's other members for `invisible_time`.
 
     `queue_id`: -1 for any queue; `poll_time`: how long to wait for messages, counted from `born_time`;
@@ -34,9 +34,6 @@ class PopMessage(Request):
     for each try of one ordered pop, which then does not block itself.
     """
 
-    consumer_group: str
-    topic: str
-    queue_id: Int
     max_msg_nums: Int
     invisible_time: Long
     poll_time: Long
@@ -50,15 +47,12 @@ class PopMessage(Request):
 
 
 @request(200051)
-class AckMessage(Request):
+class AckMessage(GroupQueueRequest):
     """One popped message is done. `extra_info`: its receipt handle.
 
     `topic`: the one that it was really popped from; for a message that came again the retry topic.
     """
 
-    consumer_group: str
-    topic: str
-    queue_id: Int
     extra_info: str
     offset: Long
     bname: str | None = None
@@ -78,12 +72,9 @@ class ChangeInvisibleTimeAnswer(Header):
 
 
 @request(200053, ChangeInvisibleTimeAnswer)
-class ChangeInvisibleTime(Request):
+class ChangeInvisibleTime(GroupQueueRequest):
     """Hide a popped message for `invisible_time` from now on; its handle is a new one afterwards."""
 
-    consumer_group: str
-    topic: str
-    queue_id: Int
     extra_info: str
     offset: Long
     invisible_time: Long
@@ -98,12 +89,9 @@ class NotificationAnswer(Header):
 
 
 @request(200054, NotificationAnswer)
-class Notification(Request):
+class Notification(GroupQueueRequest):
     """Wait until there is something to pop, without taking it."""
 
-    consumer_group: str
-    topic: str
-    queue_id: Int
     poll_time: Long
     born_time: Long
     order: bool | None = None
@@ -118,12 +106,9 @@ class PollingInfoAnswer(Header):
 
 
 @request(200055, PollingInfoAnswer)
-class PollingInfo(Request):
+class PollingInfo(GroupQueueRequest):
     """How many pops of a group wait at a queue (-1: at any queue)."""
 
-    consumer_group: str
-    topic: str
-    queue_id: Int
     bname: str | None = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqframe.core.requests.fields import Int, Long, Request, request
-from mqframe.core.requests.messages import LETTERS, SendAnswer, SendFields, SendFieldsV2
+from mqframe.core.requests.messages import SendAnswer, SendFields, SendFieldsV2
 
 
 @request(324, SendAnswer, body="message body")
@@ -12,7 +12,7 @@ class SendReplyMessage(SendFields):
 
 
 @request(325, SendAnswer, body="message body")
-class SendReplyMessageV2(SendFieldsV2, rename=LETTERS):
+class SendReplyMessageV2(SendFieldsV2):
     """Hand a reply to the client that waits for it (short form of the header)."""
 
 

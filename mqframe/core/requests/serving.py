@@ -1,19 +1,21 @@
-"""A request as its handler sees it, and what the handler says to it."""
+"""How requests are served: the marker of handlers, the call that a handler gets, and what it answers."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
+
+from msgspec import ValidationError, convert
 
 from mqframe.core.codes import FLAG_ONEWAY, ResponseCode
-from mqframe.core.errors import BodyError, FixError, HeaderError, MessageError, Refusal
-from mqframe.core.frame import Body, Frame
-from mqframe.core.requests import Header, decode_fields, encode_fields
+from mqframe.core.errors import HeaderError
+from mqframe.core.requests.fields import Header, Request, encode_fields
+from mqframe.core.requests.peer import Peer
+from mqframe.core.wire import bodies, loose_json
+from mqframe.core.wire.frame import Body, Frame
 
-if TYPE_CHECKING:
-    from mqframe.net.peer import Peer
-
-H = TypeVar("H", bound=Header)
+B = TypeVar("B")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Reply:
@@ -50,6 +52,19 @@ class Reply:
         return fields
 
 
+Answer = Reply | Header | bodies.Body
+"""What a handler answers: a whole `Reply`, or what a success has alone, its header or its JSON body."""
+
+
+def as_reply(answer: Answer) -> Reply:
+    """The whole answer that `answer` is short for."""
+    if isinstance(answer, Reply):
+        return answer
+    if isinstance(answer, Header):
+        return Reply(header=answer)
+    return Reply(body=loose_json.dumps(answer))
+
+
 class Call:
     """One request of a peer.
 
@@ -71,9 +86,9 @@ class Call:
         """Whether the sender wants no answer."""
         return bool(self.frame.flag & FLAG_ONEWAY)
 
-    def fields(self, kind: type[H]) -> H:
-        """The header fields as a `kind`. Raises `HeaderError`."""
-        return decode_fields(self.frame.ext, kind)
+    def body(self, kind: type[B]) -> B:
+        """The JSON body as a `kind`. Raises `BodyError`."""
+        return loose_json.decode(memoryview(self.frame.body), kind)
 
     def reply(self, reply: Reply) -> None:
         """Answer, once, now or later, on the loop's thread. No effect on a one-way call or a closed peer.
@@ -86,16 +101,52 @@ class Call:
         self.peer.answer(self, reply)
 
 
-Handler = Callable[[Call], "Reply | Awaitable[Reply] | None"]
-"""Serves one request kind: gives the answer, an awaitable of it, or `None` when `call.reply` comes later."""
+Handler = Callable[[Call], "Answer | Awaitable[Answer] | None"]
+"""Serves one request: returns the answer, an awaitable of it, or `None` when `call.reply` comes later."""
 
 
-def failure_reply(problem: Exception) -> Reply | None:
-    """The answer to a request that `problem` stopped; `None` when it is not an error of the request."""
-    if isinstance(problem, Refusal):
-        return Reply(problem.code, remark=problem.remark)
-    if isinstance(problem, MessageError):
-        return Reply(ResponseCode.MESSAGE_ILLEGAL, remark=str(problem))
-    if isinstance(problem, HeaderError | BodyError | FixError):
-        return Reply(ResponseCode.SYSTEM_ERROR, remark=str(problem))
-    return None
+def serves(*kinds: type[Request]) -> Callable[[F], F]:
+    """Mark a method as the handler of `kinds`. It is called with the decoded fields and the `Call`.
+
+    It returns what a `Handler` returns. Errors become answers: a `Refusal` with its code, malformed fields
+    and bodies and every other error with SYSTEM_ERROR.
+    """
+
+    def mark(handler: F) -> F:
+        handler.request_kinds = kinds  # type: ignore[attr-defined]
+        return handler
+
+    return mark
+
+
+def handlers_of(*owners: object) -> dict[int, Handler]:
+    """The handlers of all `owners`, objects with marked methods or marked functions, by request code.
+
+    Raises `ValueError` when two serve the same request.
+    """
+    table: dict[int, Handler] = {}
+    for owner in owners:
+        names = [name for name in dir(type(owner)) if _kinds(getattr(type(owner), name, None))]
+        for handler in [getattr(owner, name) for name in names] or [owner]:
+            for kind in _kinds(handler):
+                if kind.CODE in table:
+                    raise ValueError(f"{kind.__name__} is served twice, once by {handler!r}")
+                table[kind.CODE] = _decoding(kind, handler)
+    return table
+
+
+def _kinds(handler: object) -> tuple[type[Request], ...]:
+    found = getattr(handler, "request_kinds", ())
+    return found if isinstance(found, tuple) else ()
+
+
+def _decoding(kind: type[Request], handler: Callable[[Any, Call], Any]) -> Handler:
+    # Decodes in place: sends and pulls pass here, and a call of decode_fields more is one a request.
+    def serve(call: Call) -> Any:
+        try:
+            fields = convert(call.frame.ext or {}, kind, strict=False)
+        except ValidationError as problem:
+            raise HeaderError(f"{kind.__name__}: {problem}") from None
+        return handler(fields, call)
+
+    return serve

@@ -7,11 +7,11 @@ from typing import Final
 
 import attrs
 
-from mqframe.core import properties as p
 from mqframe.core.errors import FixError
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.retry_rules import TIMER_NAMES
-from mqframe.core.topics import dead_letter_topic, retry_topic
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.core.messages.names import dead_letter_topic, retry_topic
+from mqframe.core.retry.policy import TIMER_NAMES
 
 MARK: Final = "MQFRAME_DEAD_LETTER"
 """Property of a copy that was sent again: "group@id", where id is the broker's id of the dead letter."""

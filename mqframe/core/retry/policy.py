@@ -14,27 +14,18 @@ Sources: AbstractSendMessageProcessor.consumerSendMsgBack, DefaultMQPushConsumer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from mqframe.core import properties as p
-from mqframe.core.bodies import CustomizedRetryPolicy, GroupRetryPolicy, SubscriptionGroupConfig
-from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import Refusal
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.topics import retry_topic
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import retry_topic
+from mqframe.core.retry.backoff import retry_level, retry_wait
 
 RETRIES_MAX: Final = 16
 """How often a message comes back where neither group nor consumer say otherwise."""
-FIRST_LEVEL: Final = 3
-"""The delay level of the first return; each further one takes the next level."""
-TIMEOUT_LEVEL: Final = 3
-"""The delay level of a message that took too long (ProcessQueue.cleanExpiredMsg)."""
-DELAY_MS_MAX: Final = 3 * 24 * 3_600_000
-"""Longest wait that a group's policy may ask for: as far ahead as brokers keep messages for later."""
 LIMIT_IN_REQUEST_VERSION: Final = 121
 """From here on (3.4.9) the maximum in a client's request counts."""
-_EXPONENTS_MAX: Final = 32
 TIMER_NAMES: Final = frozenset(
     """TIMER_DELAY_SEC TIMER_DELAY_MS TIMER_DELIVER_MS TIMER_OUT_MS TIMER_ENQUEUE_MS TIMER_DEQUEUE_MS
     TIMER_ROLL_TIMES TIMER_DELAY_LEVEL TIMER_DEL_UNIQKEY""".split()
@@ -74,77 +65,11 @@ def verdict(
     if delay_level > 0:
         return Verdict(False, delay_level)
     if schedule is None:
-        return Verdict(False, FIRST_LEVEL + reconsume_times)
-    delay = schedule[min(max(reconsume_times, 0), len(schedule) - 1)]
+        return Verdict(False, retry_level(reconsume_times))
+    delay = retry_wait(schedule, reconsume_times)
     if delay in levels:
         return Verdict(False, levels.index(delay) + 1)
     return Verdict(False, 0, delay)
-
-
-def retry_schedule(policy: GroupRetryPolicy) -> tuple[int, ...] | None:
-    """The waits of `policy` in ms, for the first return, the second …; the last one is kept from there on.
-
-    `None` where the policy says nothing of its own, so that the broker's levels count. The first two waits of
-    a customized policy are those that no return uses, as with the levels (CustomizedRetryPolicy.java).
-    """
-    if policy.type == "EXPONENTIAL" and policy.exponential_retry_policy is not None:
-        grows = policy.exponential_retry_policy
-        waits = [
-            min(grows.max, grows.initial * grows.multiplier**times) for times in range(_EXPONENTS_MAX + 1)
-        ]
-    elif policy.type == "CUSTOMIZED" and policy.customized_retry_policy is not None:
-        listed = policy.customized_retry_policy.next
-        waits = listed[FIRST_LEVEL - 1 :] or listed[-1:]
-    else:
-        return None
-    return tuple(min(max(wait, 1), DELAY_MS_MAX) for wait in waits) or None
-
-
-def ordered_interval(group: SubscriptionGroupConfig) -> int | None:
-    """The wait, ms, between tries of a message that `group` consumes in order; `None` where nothing is set.
-
-    Order knows one interval for all tries: the first of the group's schedule, if the group says of itself
-    that it consumes in order.
-    """
-    waits = retry_schedule(group.group_retry_policy) if group.consume_message_orderly else None
-    return waits[0] if waits else None
-
-
-def listed_waits(waits: Sequence[int]) -> GroupRetryPolicy:
-    """The policy of a group whose messages come back after `waits` (ms), one after the other.
-
-    The last one is kept; without any the broker's levels count.
-    """
-    if not waits:
-        return GroupRetryPolicy()
-    unused = [waits[0]] * (FIRST_LEVEL - 1)
-    return GroupRetryPolicy("CUSTOMIZED", CustomizedRetryPolicy([*unused, *waits]))
-
-
-def check_policy(group: str, policy: GroupRetryPolicy) -> None:
-    """Raise `Refusal` 29 for a policy that cannot be kept."""
-
-    def refuse(what: str) -> Refusal:
-        return Refusal(ResponseCode.INVALID_PARAMETER, f"retry policy of group {group}: {what}")
-
-    if policy.type not in ("CUSTOMIZED", "EXPONENTIAL"):
-        raise refuse(f"type {policy.type!r} is neither CUSTOMIZED nor EXPONENTIAL")
-    if policy.customized_retry_policy is not None:
-        waits = policy.customized_retry_policy.next
-        if not waits:
-            raise refuse("next is empty; give at least one wait in ms")
-        bad = [wait for wait in waits if not 1 <= wait <= DELAY_MS_MAX]
-        if bad:
-            raise refuse(f"a wait of {bad[0]} ms is not within 1 and {DELAY_MS_MAX}")
-    if policy.exponential_retry_policy is not None:
-        grows = policy.exponential_retry_policy
-        if grows.multiplier < 1:
-            raise refuse(f"multiplier {grows.multiplier} is less than 1")
-        if not 1 <= grows.initial <= grows.max <= DELAY_MS_MAX:
-            raise refuse(
-                f"initial {grows.initial} ms and max {grows.max} ms must satisfy "
-                f"1 <= initial <= max <= {DELAY_MS_MAX}"
-            )
 
 
 def limit_in_request(version: int, named: int | None) -> int | None:
@@ -159,8 +84,8 @@ class MemberLimits:
     done so the one before it counts. Of each group, by client id:
 
         absent  --seen in the group-->       silent     in the order of joining
-        silent  --handed back with m-->      named m
-        named   --handed back with m'-->     named m'
+        silent  --sent back with m-->        named m
+        named   --sent back with m'-->       named m'
         silent, named  --not in the group--> absent
     """
 
@@ -218,7 +143,7 @@ def resent_properties(message: ReceivedMessage, delay_level: int, times: int, li
 
     `times`: how often the copy came back then; `limit`: the consumer's maximum.
     """
-    level = delay_level if delay_level > 0 else FIRST_LEVEL + message.reconsume_times
+    level = delay_level if delay_level > 0 else retry_level(message.reconsume_times)
     copied = copied_properties(
         message.properties, message.topic, message.offset_message_id, Verdict(False, level)
     )

@@ -1,11 +1,11 @@
 """Which submitted messages travel together, and when.
 
-Messages gather in one lane for each queue. A lane's newest batch is open until it is full, until the linger
-time since its first message has passed, or until a message comes that must travel alone. Closed batches leave
-in order, one at a time for each lane: the next one leaves when the one before it is done, so that the queue
-keeps the order of `add` whatever happens on the way.
+Messages gather for each queue. A queue's newest batch is open until it is full, until the linger time since
+its first message has passed, or until a message comes that must travel alone. Closed batches leave in order,
+one at a time for each queue: the next one leaves when the one before it is done, so that the queue keeps the
+order of `add` whatever happens on the way.
 
-Nothing here waits or sends: `take_ready` tells what is to be sent now, `next_due` when to ask again.
+Nothing here waits or sends: `take_ready` returns what is to be sent now, `next_due` when to ask again.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ T = TypeVar("T")
 class Batch(Generic[T]):
     """Messages that travel together. `bytes`: their size; `closed`: nothing can be added any more."""
 
-    __slots__ = ("bytes", "closed", "due", "items", "lane")
+    __slots__ = ("bytes", "closed", "due", "items", "queue")
 
-    def __init__(self, lane: Hashable, due: float) -> None:
-        self.lane = lane
+    def __init__(self, queue: Hashable, due: float) -> None:
+        self.queue = queue
         self.due = due
         self.items: list[T] = []
         self.bytes = 0
         self.closed = False
 
 
-class _Lane(Generic[T]):
+class _QueueBatches(Generic[T]):
+    """The batches of one queue. `busy`: one of them is under way."""
+
     __slots__ = ("busy", "closed", "open")
 
     def __init__(self) -> None:
@@ -50,27 +52,27 @@ class Accumulator(Generic[T]):
         self._messages_max = messages_max
         self._bytes_max = bytes_max
         self._linger = linger_seconds
-        self._lanes: dict[Hashable, _Lane[T]] = {}
-        self._ready: deque[_Lane[T]] = deque()
+        self._queues: dict[Hashable, _QueueBatches[T]] = {}
+        self._ready: deque[_QueueBatches[T]] = deque()
         self._open: dict[Hashable, Batch[T]] = {}
 
     @property
     def empty(self) -> bool:
         """Whether nothing is waiting or under way."""
-        return not self._lanes
+        return not self._queues
 
     @property
     def has_ready(self) -> bool:
-        """Whether `take_ready` would give something without a clock."""
+        """Whether `take_ready` would return something without a clock."""
         return bool(self._ready)
 
-    def add(self, lane: Hashable, item: T, size: int, now: float, *, alone: bool = False) -> Batch[T]:
-        """Put `item` of `size` bytes at the end of `lane`; gives the batch that it is in."""
-        batch = self._open.get(lane)
+    def add(self, queue: Hashable, item: T, size: int, now: float, *, alone: bool = False) -> Batch[T]:
+        """Put `item` of `size` bytes at the end of `queue`; returns the batch that it is in."""
+        batch = self._open.get(queue)
         if batch is None or alone or batch.bytes + size > self._bytes_max:
             if batch is not None:
                 self._close(batch)
-            batch = self._begin(lane, now)
+            batch = self._begin(queue, now)
         self.append(batch, item, size)
         if alone and not batch.closed:
             self._close(batch)
@@ -96,22 +98,22 @@ class Accumulator(Generic[T]):
             self._close(batch)
 
     def take_ready(self) -> list[Batch[T]]:
-        """Closed batches whose lanes are free. Each lane is busy from now on until `done`."""
+        """Closed batches whose queues are free. Each queue is busy from now on until `done`."""
         taken = []
         while self._ready:
-            lane = self._ready.popleft()
-            lane.busy = True
-            taken.append(lane.closed.popleft())
+            batches = self._ready.popleft()
+            batches.busy = True
+            taken.append(batches.closed.popleft())
         return taken
 
     def done(self, batch: Batch[T]) -> None:
-        """`batch` was sent or given up; its lane is free for the next one."""
-        lane = self._lanes[batch.lane]
-        lane.busy = False
-        if lane.closed:
-            self._ready.append(lane)
-        elif lane.open is None:
-            del self._lanes[batch.lane]
+        """`batch` was sent or given up; its queue is free for the next one."""
+        batches = self._queues[batch.queue]
+        batches.busy = False
+        if batches.closed:
+            self._ready.append(batches)
+        elif batches.open is None:
+            del self._queues[batch.queue]
 
     def next_due(self) -> float | None:
         """When the oldest open batch has waited long enough; `None` when none is open."""
@@ -119,19 +121,19 @@ class Accumulator(Generic[T]):
             return batch.due
         return None
 
-    def _begin(self, key: Hashable, now: float) -> Batch[T]:
-        lane = self._lanes.get(key)
-        if lane is None:
-            lane = self._lanes[key] = _Lane()
-        batch: Batch[T] = Batch(key, now + self._linger)
-        lane.open = self._open[key] = batch
+    def _begin(self, queue: Hashable, now: float) -> Batch[T]:
+        batches = self._queues.get(queue)
+        if batches is None:
+            batches = self._queues[queue] = _QueueBatches()
+        batch: Batch[T] = Batch(queue, now + self._linger)
+        batches.open = self._open[queue] = batch
         return batch
 
     def _close(self, batch: Batch[T]) -> None:
         batch.closed = True
-        lane = self._lanes[batch.lane]
-        lane.open = None
-        del self._open[batch.lane]
-        lane.closed.append(batch)
-        if not lane.busy and len(lane.closed) == 1:
-            self._ready.append(lane)
+        batches = self._queues[batch.queue]
+        batches.open = None
+        del self._open[batch.queue]
+        batches.closed.append(batch)
+        if not batches.busy and len(batches.closed) == 1:
+            self._ready.append(batches)

@@ -6,13 +6,13 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from mqframe.core import properties as p
-from mqframe.core.batch import ELEMENT_OVERHEAD_BYTES, decode_batch
 from mqframe.core.errors import MessageError
-from mqframe.core.message import Message
-from mqframe.core.message_checks import check_properties_size
-from mqframe.core.properties import decode_properties, encode_properties
-from mqframe.core.request_reply import ReplyMessage
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.batch import ELEMENT_OVERHEAD_BYTES, decode_batch
+from mqframe.core.messages.checks import check_properties_size
+from mqframe.core.messages.message import Message
+from mqframe.core.messages.properties import decode_properties, encode_properties
+from mqframe.core.sending.request_reply import ReplyMessage
 
 BATCH_PROPERTIES: Final = {
     True: "WAIT\x01true\x02",

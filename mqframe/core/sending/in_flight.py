@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Budget:
+class InFlightCount:
     """Counts what is under way. Something larger than `bytes_max` fits while nothing else is under way."""
 
     __slots__ = ("bytes", "bytes_max", "count", "count_max")
@@ -18,15 +18,15 @@ class Budget:
         """Whether one more of `size` bytes may start."""
         return self.count < self.count_max and (self.bytes + size <= self.bytes_max or not self.count)
 
-    def take(self, size: int) -> bool:
-        """Start one of `size` bytes if it fits; tells whether it did."""
+    def acquire(self, size: int) -> bool:
+        """Start one of `size` bytes if it fits; returns whether it did."""
         if self.count < self.count_max and (self.bytes + size <= self.bytes_max or not self.count):
             self.count += 1
             self.bytes += size
             return True
         return False
 
-    def give(self, size: int, count: int = 1) -> None:
+    def release(self, size: int, count: int = 1) -> None:
         """`count` ended, of `size` bytes in all."""
         self.count -= count
         self.bytes -= size

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mqframe.core import properties as p
 from mqframe.core.errors import FixError, HeaderError
-from mqframe.core.host import encode_host
-from mqframe.core.message import Message, ReceivedMessage
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.message import Message, ReceivedMessage
+from mqframe.core.messages.names import reply_topic
 from mqframe.core.requests.replies import PushReplyMessageToClient
-from mqframe.core.topics import reply_topic
 
 REPLY = "reply"
 """The type of a message that is a reply (MixAll.REPLY_MESSAGE_FLAG)."""
@@ -70,11 +70,6 @@ def reply_to(
         client_id=asked[p.REPLY_TO_CLIENT],
         ttl_ms=asked.get(p.TTL),
     )
-
-
-def is_request(message: ReceivedMessage) -> bool:
-    """Whether somebody waits for a reply to `message`."""
-    return bool(message.properties.get(p.CORRELATION_ID) and message.properties.get(p.REPLY_TO_CLIENT))
 
 
 def request_properties(correlation_id: str, client_id: str, timeout_seconds: float) -> str:

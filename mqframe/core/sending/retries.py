@@ -14,7 +14,6 @@ from typing import Final
 
 import attrs
 
-from mqframe.core.backoff import backoff_seconds
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import (
     AccessError,
@@ -26,6 +25,7 @@ from mqframe.core.errors import (
     RouteError,
     TooMuchInFlight,
 )
+from mqframe.core.retry.backoff import backoff_seconds
 
 RETRY_CODES: Final = frozenset(
     {

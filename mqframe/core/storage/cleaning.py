@@ -1,4 +1,4 @@
-"""Which commit-log files go, and when writes are refused (store.md §4, system.md §3)."""
+"""Clean-up rules: which log files are deleted, when writes are refused (store.md §4, behaviour.md §3)."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What queues and index need to know of a record's properties, found without splitting them all."""
+"""Tags codes and index keys of stored records, found without splitting all their properties."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from mqframe.core import properties as p
-from mqframe.core.delay_levels import delivery_time
-from mqframe.core.java_hash import java_hash
-from mqframe.core.topics import SCHEDULE_TOPIC
+from mqframe.core.delay.levels import delivery_time
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.names import SCHEDULE_TOPIC
 
 tag_code = lru_cache(maxsize=1 << 14)(java_hash)
 """The tags code of a tag: its Java hash (wire.md §6)."""

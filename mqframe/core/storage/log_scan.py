@@ -5,11 +5,10 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.record import HEAD, HEADS, MAGIC_BLANK, MAGIC_V1, MAGIC_V2
+from mqframe.core.storage.record import HEAD, HEADS, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, topic_text
 
 _SIZE_MAGIC: Final = struct.Struct(">ii")
 _SHORT: Final = struct.Struct(">h")
@@ -45,11 +44,6 @@ class LogRecord(NamedTuple):
         return self.sys_flag & SysFlag.TRANSACTION_MASK != SysFlag.TRANSACTION_ROLLBACK
 
 
-@lru_cache(maxsize=16384)
-def _topic(raw: bytes) -> str:
-    return raw.decode()
-
-
 def is_blank(buffer: bytes | memoryview, at: int) -> bool:
     """Whether the unused end of a file starts at byte `at`."""
     return at + 8 <= len(buffer) and _SIZE_MAGIC.unpack_from(buffer, at)[1] == MAGIC_BLANK
@@ -61,7 +55,7 @@ def read_record(
     """The record at byte `at` of `buffer`, which is `physical_offset` of the log; `None` when there is none.
 
     Checked: magic, that the lengths of the parts add up and fit, the body's CRC (with `crc`), that text is
-    UTF-8, and that the record says the offset at which it lies (the reference leaves the last one out).
+    UTF-8, and that the record says the offset at which it lies (Apache RocketMQ leaves the last one out).
     """
     try:
         size, magic, body_crc, queue_id, _, queue_offset, physical, sys_flag, _, _, stored, _, _, _, body = (
@@ -89,7 +83,7 @@ def read_record(
             return None
         if crc and zlib.crc32(buffer[start:body_end]) & 0x7FFFFFFF != body_crc:
             return None
-        topic = _topic(bytes(buffer[topic_start:topic_end]))
+        topic = topic_text(bytes(buffer[topic_start:topic_end]))
         properties = str(buffer[topic_end + 2 : end], "utf-8")
     except (struct.error, IndexError, UnicodeDecodeError):
         return None

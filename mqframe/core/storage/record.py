@@ -14,7 +14,8 @@ from typing import Final
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import GiveUpError
-from mqframe.core.message import ReceivedMessage
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.message import ReceivedMessage
 
 MAGIC_V1: Final = -626843481
 MAGIC_V2: Final = -626843477
@@ -33,10 +34,6 @@ HEADS: Final = {
     for store_v6 in (False, True)
 }
 """The fixed part by whether the born host and the store host are IPv6."""
-
-PHYSICAL_OFFSET_AT: Final = 28
-SYS_FLAG_AT: Final = 36
-STORE_TIMESTAMP_V4_AT: Final = 56
 
 _SIZE_MAGIC: Final = struct.Struct(">ii")
 _SHORT: Final = struct.Struct(">h")
@@ -80,7 +77,7 @@ def encode_record(
     reconsume_times: int = 0,
     prepared_transaction_offset: int = 0,
 ) -> bytes:
-    """One record. Hosts are packed (`mqframe.core.host`); the host bits of `sys_flag` follow from them."""
+    """One record. Hosts are packed (`core.wire.addresses`); the host bits of `sys_flag` follow from them."""
     magic, topic_bytes = topic_part(topic)
     born_v6, store_v6 = len(born_host) == 20, len(store_host) == 20
     sys_flag &= ~(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
@@ -114,12 +111,36 @@ def encode_record(
     )
 
 
+def copy_record(
+    message: ReceivedMessage, place: tuple[str, int, int], physical_offset: int, properties: bytes
+) -> bytes:
+    """A record of `message` with other properties, as if it lay at `place`: topic, queue and queue offset."""
+    topic, queue_id, queue_offset = place
+    return encode_record(
+        topic=topic,
+        queue_id=queue_id,
+        queue_offset=queue_offset,
+        physical_offset=physical_offset,
+        body=message.stored_body,
+        properties=properties,
+        born_timestamp=message.born_timestamp,
+        born_host=encode_host(message.born_host),
+        store_timestamp=message.store_timestamp,
+        store_host=encode_host(message.store_host),
+        flag=message.flag,
+        sys_flag=message.sys_flag,
+        reconsume_times=message.reconsume_times,
+        prepared_transaction_offset=message.prepared_transaction_offset,
+    )
+
+
 def decode_record(buffer: bytes | memoryview, at: int = 0, broker_name: str = "") -> ReceivedMessage:
     """The record that starts at byte `at`. Bodies and properties are copied out, lengths are checked.
 
-    Raises `RecordError`. The CRC is not checked here (`check_crc` does).
+    Raises `RecordError`. The CRC is not checked (`body_crc` of the stored body tells).
     """
     try:
+        # Read as IPv4 first, which most are; the flags lie before the hosts, and are right in any case.
         fields = HEAD.unpack_from(buffer, at)
         sys_flag = fields[7]
         start = at + 88
@@ -142,7 +163,7 @@ def decode_record(buffer: bytes | memoryview, at: int = 0, broker_name: str = ""
         end = topic_end + 2 + properties_length
         if body_length < 0 or properties_length < 0 or end - at != size or end > len(buffer):
             raise RecordError(f"record at byte {at} says {size} bytes, its parts have {end - at}")
-        topic = _topic(bytes(buffer[topic_start:topic_end]))
+        topic = topic_text(bytes(buffer[topic_start:topic_end]))
     except (struct.error, IndexError, UnicodeDecodeError) as problem:
         raise RecordError(f"record at byte {at} cannot be read: {problem}") from problem
     return ReceivedMessage(
@@ -166,19 +187,10 @@ def decode_record(buffer: bytes | memoryview, at: int = 0, broker_name: str = ""
     )
 
 
-@lru_cache(maxsize=4096)
-def _topic(raw: bytes) -> str:
+@lru_cache(maxsize=16384)
+def topic_text(raw: bytes) -> str:
+    """The topic whose bytes a record holds. Raises `UnicodeDecodeError`."""
     return raw.decode()
-
-
-def check_crc(message: ReceivedMessage) -> None:
-    """Raise `RecordError` when the stored body is not the one whose CRC the record holds."""
-    found = body_crc(message.stored_body)
-    if found != message.body_crc:
-        raise RecordError(
-            f"body at commit-log offset {message.commit_log_offset} has CRC {found}, "
-            f"its record says {message.body_crc}"
-        )
 
 
 def decode_records(
@@ -208,7 +220,7 @@ def decode_records(
                     topic_bytes = raw[body_end + 1 : topic_end]
                     if topic_bytes != last_topic:
                         try:
-                            topic, last_topic = _topic(topic_bytes), topic_bytes
+                            topic, last_topic = topic_text(topic_bytes), topic_bytes
                         except UnicodeDecodeError as problem:
                             raise RecordError(f"record at byte {at} cannot be read: {problem}") from problem
                     yield make(

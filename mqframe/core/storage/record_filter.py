@@ -1,4 +1,4 @@
-"""Filters that look at a stored record's properties, and at nothing else of it."""
+"""Filters over the properties of stored records, which are not decoded any further."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.properties import NAME_END, PAIR_END, decode_properties, find_property
-from mqframe.core.record import MAGIC_V1
+from mqframe.core.messages.properties import NAME_END, PAIR_END, decode_properties, find_property
+from mqframe.core.storage.record import MAGIC_V1
 
 RecordFilter = Callable[["bytes | bytearray | memoryview"], bool]
 """Whether the reader wants this record; it is handed all the bytes of exactly one."""
@@ -78,7 +78,7 @@ def record_filter(
 ) -> RecordFilter:
     """A filter of records by a condition on their properties.
 
-    `failed`: told when the condition raises, or the record cannot be read; such a record is not wanted.
+    `failed`: called when the condition raises, or the record cannot be read; such a record is not wanted.
     Without it the error goes on.
     """
     unpack = _HEAD.unpack_from

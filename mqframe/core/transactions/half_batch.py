@@ -13,8 +13,6 @@ from typing import Final
 
 import msgspec
 
-from mqframe.core import properties as p
-from mqframe.core.batch import ELEMENT_OVERHEAD_BYTES, decode_batch
 from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.errors import (
     AnswerError,
@@ -26,10 +24,12 @@ from mqframe.core.errors import (
     RouteError,
     TooMuchInFlight,
 )
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.record import HEADS
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.batch import ELEMENT_OVERHEAD_BYTES, decode_batch
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.messages import SendHalfBatch
-from mqframe.core.send_rules import FLOW_CONTROL_CODES
+from mqframe.core.sending.retries import FLOW_CONTROL_CODES
+from mqframe.core.storage.record import HEADS
 
 ELEMENTS_MAX: Final = 32767
 """Messages in one half, count."""
@@ -55,7 +55,7 @@ _ABSENT: Final = (
 
 
 class PreparedHalf(msgspec.Struct, frozen=True):
-    """A half message that a broker holds until it is told how its transaction ended. JSON by msgspec.
+    """A half message that a broker holds until it learns how its transaction ended. JSON by msgspec.
 
     `topic`, `queue_id`: where its messages go; `queue_offset`: of the half in the broker's half queue;
     `commit_log_offset`: of the half, bytes; `count`: messages in it; `repeatable`: whether its end may be
@@ -76,8 +76,8 @@ class EndStatus(Enum):
     """What a broker says to an end.
 
     DONE: it counts; ENDED_BEFORE: the half was committed, rolled back or discarded before (604); NOT_FOUND:
-    the broker holds no such half, because it is too old or because the store is another one; UNCERTAIN: it
-    was told, and nobody knows whether it heard (only in `EndsUnfinished.statuses`).
+    the broker holds no such half, because it is too old or because the store is another one; UNCERTAIN: the
+    end was sent, and nobody knows whether it arrived (only in `EndsUnfinished.statuses`).
     """
 
     DONE = "done"
@@ -87,7 +87,7 @@ class EndStatus(Enum):
 
 
 class EndsUnfinished(RetryError):
-    """Not all halves could be ended. `statuses`: of each half, in order; `None`: its broker was not told.
+    """Not all halves could be ended. `statuses`: of each half, in order; `None`: its broker did not get it.
 
     Those that are `None` can be ended again at any time, those that are UNCERTAIN when they are `repeatable`;
     others answer by themselves when their broker asks.
@@ -99,7 +99,7 @@ class EndsUnfinished(RetryError):
 
 
 def status_of_failure(problem: MqframeError) -> EndStatus | None:
-    """What is known of an end that met `problem`: `None` when its broker was not told, or took nothing."""
+    """What is known of an end that met `problem`: `None` when its broker did not get it, or took nothing."""
     if isinstance(problem, ConnectError | TooMuchInFlight | RouteError):
         return None
     if isinstance(problem, AnswerError) and problem.code in _NOTHING_DONE:

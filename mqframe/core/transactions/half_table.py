@@ -26,7 +26,7 @@ class HalfTable:
     ============  ==================  =====================  ====================  ====================
 
     Committed, rolled back and discarded are all ended here: what a late or second end meets is the same. How
-    often a transaction was asked for is told by its half message itself, which survives everything.
+    often a transaction was asked for stands in its half message itself, which survives everything.
 
     Every half behind `half_cursor` is open unless it is marked, so a half that was just stored needs no call.
     Memory: one bit for each half behind the cursor, 8 bytes for each op behind `op_cursor`, and about 120
@@ -55,9 +55,9 @@ class HalfTable:
         return None if at < self.half_cursor or self._is_marked(at) else at
 
     def close(self, root: int) -> int | None:
-        """End transaction `root`; gives the offset that its op message has to name, `None` for an ended one.
+        """End transaction `root`; returns the offset that its op message names, `None` for an ended one.
 
-        Committing, rolling back and discarding do this once; whoever comes second is told.
+        Committing, rolling back and discarding do this once; whoever comes second gets `None`.
         """
         at = self.place(root)
         if at is not None:
@@ -66,7 +66,7 @@ class HalfTable:
         return at
 
     def move(self, root: int, offset: int) -> bool:
-        """The half of `root` was stored again at `offset`; gives whether the transaction is open."""
+        """The half of `root` was stored again at `offset`; returns whether the transaction is open."""
         at = self.place(root)
         if at is None:
             if offset >= self.half_cursor:
@@ -85,7 +85,7 @@ class HalfTable:
             self._ops.append(half_offset)
 
     def advance(self, half_end: int) -> bool:
-        """Pass what has ended, up to `half_end`; gives whether a cursor moved."""
+        """Pass what has ended, up to `half_end`; returns whether a cursor moved."""
         before = self.half_cursor, self.op_cursor
         self.half_cursor = self.next_open(self.half_cursor, half_end)
         self._trim()

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
-from mqframe.core import properties as p
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.message import ReceivedMessage
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import HALF_TOPIC
 from mqframe.core.requests.messages import EndTransaction
-from mqframe.core.topics import HALF_TOPIC
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.transactions.outcome import TransactionOutcome
 
 CHECK_GROUP: Final = "CID_RMQ_SYS_TRANS"
 """The group under which a broker keeps how far both queues are worked off."""
@@ -95,7 +95,7 @@ def next_step(half: ReceivedMessage, now_ms: int, limits: CheckLimits) -> Step:
     if immunity is not None:
         seconds = _number(immunity, -1)
         return Step.IMMUNE if age <= (seconds * 1000 if seconds >= 0 else limits.timeout_ms) else Step.CHECK
-    # A half from a clock that is ahead of this one is due at once, as the reference has it.
+    # A half from a clock that is ahead of this one is due at once, as Apache RocketMQ has it.
     return Step.YOUNG if 0 <= age <= limits.timeout_ms else Step.CHECK
 
 
@@ -132,10 +132,11 @@ def check_end(
             f"commitOrRollback is {fields.commit_or_rollback}: 8 commits, 12 rolls back, 0 leaves open"
         ) from None
     if outcome is TransactionOutcome.UNKNOWN:
-        return outcome
+        return outcome  # it changes nothing, so nothing is to be found wrong with it
     at = fields.commit_log_offset
     if half is None or half.topic != HALF_TOPIC or half.commit_log_offset != at:
         raise _wrong(f"no half message begins at commit-log offset {at}")
+    # A check may be on its way by then: its answer counts, or one transaction could end in two ways.
     if not fields.from_transaction_check and _is_late(half, now_ms, timeout_ms):
         raise Refusal(
             ResponseCode.ILLEGAL_OPERATION,
@@ -144,6 +145,7 @@ def check_end(
     group = half.properties.get(p.PRODUCER_GROUP)
     if group != fields.producer_group:
         raise _wrong(f"the half at commit-log offset {at} is of producer group {group}, not of the sender's")
+    # Both offsets are of one record; where they are not, the sender means the half of another store.
     if half.queue_offset != fields.tran_state_table_offset:
         raise _wrong(
             f"the half at commit-log offset {at} has queue offset {half.queue_offset}, "

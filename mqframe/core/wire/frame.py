@@ -2,7 +2,7 @@
 
     4 B length of what follows | 1 B header form, 3 B header length | header | body
 
-`FrameDecoder` takes bytes in any pieces and gives whole frames; it never touches a socket. The body of a
+`FrameDecoder` takes bytes in any pieces and returns whole frames; it never touches a socket. The body of a
 frame is a view of the bytes that came in, not a copy. Sources: RemotingCommand.java,
 RocketMQSerializable.java.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE, LANGUAGE_NUMBERS, LANGUAGES, VERSION
+from mqframe.core.codes import LANGUAGE_NUMBERS, LANGUAGES, VERSION
 from mqframe.core.errors import FrameError
 
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -46,16 +46,6 @@ class Frame(msgspec.Struct, eq=True):
     language: str = "PYTHON"
     version: int = VERSION
     form: HeaderForm = HeaderForm.JSON
-
-    @property
-    def is_response(self) -> bool:
-        """Whether this answers a request of the receiving side."""
-        return bool(self.flag & FLAG_RESPONSE)
-
-    @property
-    def is_oneway(self) -> bool:
-        """Whether the sender wants no answer."""
-        return bool(self.flag & FLAG_ONEWAY)
 
 
 class _JsonHeader(msgspec.Struct):
@@ -127,6 +117,7 @@ class FrameDecoder:
     def next_frame(self) -> Frame | None:
         """The next whole frame, or `None` when more bytes are needed."""
         if self._parts:
+            # Joining at each piece would copy a large frame as often as it has pieces.
             if self.unread_bytes < self._need:
                 return None
             rest = self._buffer[self._position :]
@@ -138,6 +129,7 @@ class FrameDecoder:
         available = len(buffer) - at
         if available < 8:
             if available >= 4:
+                # Already here: whoever sent no frame may never send four bytes more.
                 self._check_length(_INT.unpack_from(buffer, at)[0])
             self._need = 8 if available >= 4 else 4
             return None
@@ -278,7 +270,7 @@ _ANSWER: Final = (
 
 
 def _encode_json_header(frame: Frame) -> bytes:
-    # Keys in the order of the reference (alphabetical), so that recorded frames come out the same.
+    # Keys in the order of Apache RocketMQ (alphabetical), so that recorded frames come out the same.
     ext = b'"extFields":%b,' % _encode_json(frame.ext) if frame.ext is not None else b""
     remark = b'"remark":%b,' % _encode_json(frame.remark) if frame.remark is not None else b""
     return b'{"code":%d,%b"flag":%d,"language":"%b","opaque":%d,%b%b"version":%d}' % (

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from mqframe.core.errors import BodyError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 T = TypeVar("T")
 

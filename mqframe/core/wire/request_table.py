@@ -6,8 +6,8 @@
 | sending | `sent`               | waiting |                                                 |
 | either  | `answer`             | -       | gets the reply, also before its send was heard of |
 | either  | `remove`             | -       | knows by itself: the send failed, or it gave up |
-| sending | its time is up       | -       | is told that the send did not end in time       |
-| waiting | its time is up       | -       | is told that no reply came in time              |
+| sending | its time is up       | -       | gets an error: the send did not end in time     |
+| waiting | its time is up       | -       | gets an error: no reply came in time            |
 | -       | `answer`             | -       | nobody; the reply came late, or twice           |
 """
 
@@ -68,7 +68,7 @@ class RequestTable(Generic[W]):
             entry.sent = True
 
     def answer(self, correlation_id: str) -> W | None:
-        """Who waits for this reply, and does so no more; `None` when nobody does."""
+        """Remove and return the waiter of this reply; `None` when nobody waits."""
         entry = self._entries.pop(correlation_id, None)
         return None if entry is None else entry.waiter
 
@@ -96,7 +96,7 @@ class RequestTable(Generic[W]):
         return order[0][0] if order else None
 
     def clear(self) -> list[W]:
-        """All who wait; they do so no more."""
+        """Remove and return all waiters."""
         waiters = [entry.waiter for entry in self._entries.values()]
         self._entries.clear()
         self._order.clear()

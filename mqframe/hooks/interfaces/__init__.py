@@ -3,35 +3,42 @@
 Implement one, name it in the entry-point group `mqframe` as `kind.name`, and it can be chosen by that name.
 """
 
-from mqframe.hooks.interfaces.allocation import AllocationStrategy
-from mqframe.hooks.interfaces.consume_hook import ConsumeContext, ConsumeHook
-from mqframe.hooks.interfaces.dispatcher import Dispatcher, LogRange
-from mqframe.hooks.interfaces.forbidden_hook import Forbidden, ForbiddenContext, ForbiddenHook
-from mqframe.hooks.interfaces.hook_port import HookPort
-from mqframe.hooks.interfaces.message_filter import Matches, MessageFilter
-from mqframe.hooks.interfaces.offset_store import OffsetStore, OffsetStoreContext, OffsetWire, ReadFrom
-from mqframe.hooks.interfaces.rpc_hook import RpcHook
-from mqframe.hooks.interfaces.selector import QueueSelector
-from mqframe.hooks.interfaces.send_hook import SendContext, SendHook
-
-__all__ = [
-    "AllocationStrategy",
-    "ConsumeContext",
-    "ConsumeHook",
-    "Dispatcher",
-    "Forbidden",
-    "ForbiddenContext",
-    "ForbiddenHook",
-    "HookPort",
-    "LogRange",
-    "Matches",
-    "MessageFilter",
-    "OffsetStore",
-    "OffsetStoreContext",
-    "OffsetWire",
-    "QueueSelector",
-    "ReadFrom",
-    "RpcHook",
-    "SendContext",
-    "SendHook",
-]
+from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
+from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
+from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort
+from mqframe.hooks.interfaces.broker_port import DueTask as DueTask
+from mqframe.hooks.interfaces.broker_port import GroupLookup as GroupLookup
+from mqframe.hooks.interfaces.broker_port import MessageReader as MessageReader
+from mqframe.hooks.interfaces.broker_port import MessageWriter as MessageWriter
+from mqframe.hooks.interfaces.broker_port import TopicLookup as TopicLookup
+from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
+from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
+from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
+from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
+from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
+from mqframe.hooks.interfaces.broker_service import Table as Table
+from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
+from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
+from mqframe.hooks.interfaces.dispatcher import Dispatcher as Dispatcher
+from mqframe.hooks.interfaces.dispatcher import LogRange as LogRange
+from mqframe.hooks.interfaces.forbidden_hook import Forbidden as Forbidden
+from mqframe.hooks.interfaces.forbidden_hook import ForbiddenContext as ForbiddenContext
+from mqframe.hooks.interfaces.forbidden_hook import ForbiddenHook as ForbiddenHook
+from mqframe.hooks.interfaces.hook_port import ClientHook as ClientHook
+from mqframe.hooks.interfaces.hook_port import HookPort as HookPort
+from mqframe.hooks.interfaces.message_filter import Matches as Matches
+from mqframe.hooks.interfaces.message_filter import MessageFilter as MessageFilter
+from mqframe.hooks.interfaces.offset_store import OffsetStore as OffsetStore
+from mqframe.hooks.interfaces.offset_store import OffsetStoreContext as OffsetStoreContext
+from mqframe.hooks.interfaces.offset_store import OffsetWire as OffsetWire
+from mqframe.hooks.interfaces.offset_store import ReadFrom as ReadFrom
+from mqframe.hooks.interfaces.plugins import Plugins as Plugins
+from mqframe.hooks.interfaces.rpc_hook import RpcHook as RpcHook
+from mqframe.hooks.interfaces.selector import QueueSelector as QueueSelector
+from mqframe.hooks.interfaces.send_hook import SendContext as SendContext
+from mqframe.hooks.interfaces.send_hook import SendHook as SendHook
+from mqframe.hooks.interfaces.send_rule import PendingRecord as PendingRecord
+from mqframe.hooks.interfaces.send_rule import SendRule as SendRule
+from mqframe.hooks.interfaces.send_rule import StoredAt as StoredAt
+from mqframe.hooks.interfaces.topic_summary import TagSummary as TagSummary
+from mqframe.hooks.interfaces.topic_summary import TopicSummary as TopicSummary

@@ -1,11 +1,11 @@
-"""How the queues of a topic are shared among the members of a consumer group."""
+"""Allocation strategies: how the queues of a topic are shared among the members of a consumer group."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 
 class AllocationStrategy(ABC):

@@ -1,4 +1,4 @@
-"""What happens around every call of a listener."""
+"""Consume hooks: called before and after every call of a message listener."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.hooks.interfaces.hook_port import HookPort
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.hooks.interfaces.hook_port import ClientHook
 
 
 @attrs.define
@@ -28,19 +28,5 @@ class ConsumeContext:
     extras: dict[str, object] = attrs.field(factory=dict)
 
 
-class ConsumeHook:
-    """Sees each call of a listener. Synchronous; may not block. Exceptions are logged and isolated."""
-
-    name: str = ""
-
-    def before(self, context: ConsumeContext) -> None:
-        """Called before the listener."""
-
-    def after(self, context: ConsumeContext) -> None:
-        """Called after the listener, whatever came of it."""
-
-    def attach(self, port: HookPort) -> None:
-        """Called once, when the client starts, in its loop. For hooks that send messages of their own."""
-
-    def detach(self) -> None:
-        """Called when the client stops, in its loop: hand over what is left; it is still sent."""
+class ConsumeHook(ClientHook[ConsumeContext]):
+    """Sees each call of a listener, before and after it."""

@@ -1,4 +1,4 @@
-"""What a broker feeds with stored messages, besides its own queues and index."""
+"""Following dispatchers: consumers of a broker's commit log, fed beside the broker's queues and index."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from mqframe.core.message import ReceivedMessage
+from mqframe.core.messages.message import ReceivedMessage
 
 
 class LogRange(Protocol):
@@ -16,26 +16,21 @@ class LogRange(Protocol):
     @property
     def start(self) -> int:
         """Commit-log offset of the first byte."""
-        ...
 
     @property
     def end(self) -> int:
         """Commit-log offset after the last byte."""
-        ...
 
     @property
     def commit_log_directory(self) -> Path:
         """Where the files of the log lie, each named by the 20 digits of its start offset."""
-        ...
 
     @property
     def commit_log_file_bytes(self) -> int:
         """Size of each file, bytes."""
-        ...
 
     def records(self) -> Iterator[ReceivedMessage]:
         """The messages in the stretch, in order, blank ends of files passed over."""
-        ...
 
 
 class Dispatcher(ABC):

@@ -1,4 +1,4 @@
-"""A last word on whether a message may be sent."""
+"""Forbidden-check hooks: the last check of a message before a producer sends it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import attrs
 
 from mqframe.core.errors import FixError
-from mqframe.core.message import Message, MessageQueue
+from mqframe.core.messages.message import Message, MessageQueue
 
 
 class Forbidden(FixError):

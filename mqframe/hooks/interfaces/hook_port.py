@@ -1,11 +1,13 @@
-"""What a hook may use of the client that it watches."""
+"""What send and consume hooks have in common, and the port: what they may use of their client."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from mqframe.core.message import Message
+from mqframe.core.messages.message import Message
+
+C = TypeVar("C")
 
 
 class HookPort(Protocol):
@@ -14,19 +16,38 @@ class HookPort(Protocol):
     @property
     def client_id(self) -> str:
         """How brokers know the client."""
-        ...
 
     def now_ms(self) -> int:
         """Wall-clock time, ms since 1970."""
-        ...
 
     def send(self, message: Message) -> bool:
         """Hand `message` over to be sent soon, past all send hooks; from any thread, never blocks.
 
         False when too many are under way: the message is dropped. One that cannot be sent is logged.
         """
-        ...
 
     def every(self, seconds: float, action: Callable[[], None]) -> None:
         """Call `action` every `seconds`, in the thread of the client's loop, until the client stops."""
-        ...
+
+
+class ClientHook(Generic[C]):
+    """Sees what a client does. Synchronous; may not block. Exceptions are logged with its name and isolated.
+
+    Implement what is needed; before-hooks run in order, after-hooks in reverse.
+    """
+
+    name: str = ""
+    producer_group: str = "_INNER_HOOK_PRODUCER"
+    """What the name of the producer group begins with as which messages of the hook's own are sent."""
+
+    def before(self, context: C) -> None:
+        """Called before each try of a send, or each call of a listener."""
+
+    def after(self, context: C) -> None:
+        """Called after it, whatever came of it."""
+
+    def attach(self, port: HookPort) -> None:
+        """Called once, when the client starts, in its loop. For hooks that send messages of their own."""
+
+    def detach(self) -> None:
+        """Called when the client stops, in its loop: hand over what is left; it is still sent."""

@@ -1,4 +1,4 @@
-"""Filters by which subscriptions choose messages, beyond tags."""
+"""Message filters: expression languages of subscriptions, beyond tags."""
 
 from __future__ import annotations
 
@@ -26,3 +26,10 @@ class MessageFilter:
         expected.
         """
         raise NotImplementedError
+
+    def codes(self, expression: str | None) -> frozenset[int] | None:
+        """The hash codes of the tags that `expression` can match, `None` for all: known before compiling.
+
+        A broker compares them with the queues' entries. Only the filter by tags ("TAG") is asked for them.
+        """
+        return None

@@ -1,4 +1,4 @@
-"""Where a consumer keeps how far it has come."""
+"""Offset stores: where a consumer group keeps its progress in each queue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 import attrs
 
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 
 class ReadFrom(Enum):
@@ -26,19 +26,17 @@ class OffsetWire(Protocol):
 
     async def query(self, queue: MessageQueue) -> int | None:
         """The offset that the broker holds for the group; `None` when it holds none."""
-        ...
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
         """Tell the broker's master, one-way."""
-        ...
 
 
 @attrs.frozen
 class OffsetStoreContext:
     """What an offset store is handed when it is made.
 
-    `group`, `client_id`: whose offsets they are; `instance_id`: the part of the client id that tells two
-    clients of one host apart; `wire`: the broker's own offsets; `directory`: where local files may lie.
+    `group`, `client_id`: whose offsets they are; `wire`: the broker's own offsets; `directory`: where local
+    files may lie.
     """
 
     group: str

@@ -1,8 +1,8 @@
-"""What happens around every remote call, on both sides."""
+"""RPC hooks: called before and after every remote call, in clients and in servers."""
 
 from __future__ import annotations
 
-from mqframe.core.frame import Frame
+from mqframe.core.wire.frame import Frame
 
 
 class RpcHook:

@@ -1,4 +1,4 @@
-"""How the queue of one message is chosen from its sharding key."""
+"""Queue selectors: how the queue of a message is chosen from its sharding key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from mqframe.core.message import Message, MessageQueue
+from mqframe.core.messages.message import Message, MessageQueue
 
 
 class QueueSelector(ABC):

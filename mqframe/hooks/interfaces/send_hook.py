@@ -1,4 +1,4 @@
-"""What happens around every send."""
+"""Send hooks: called before and after every send of a producer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from mqframe.core.message import Message, MessageQueue, SendResult
-from mqframe.hooks.interfaces.hook_port import HookPort
+from mqframe.core.messages.message import Message, MessageQueue, SendResult
+from mqframe.hooks.interfaces.hook_port import ClientHook
 
 
 @attrs.define
@@ -29,22 +29,5 @@ class SendContext:
     extras: dict[str, object] = attrs.field(factory=dict)
 
 
-class SendHook:
-    """Sees each send. Synchronous; may not block. Exceptions are logged with the plugin's name and isolated.
-
-    Implement one or both; before-hooks run in order, after-hooks in reverse.
-    """
-
-    name: str = ""
-
-    def before(self, context: SendContext) -> None:
-        """Called once for each try, before the request leaves."""
-
-    def after(self, context: SendContext) -> None:
-        """Called once for each try, with its result or error."""
-
-    def attach(self, port: HookPort) -> None:
-        """Called once, when the client starts, in its loop. For hooks that send messages of their own."""
-
-    def detach(self) -> None:
-        """Called when the client stops, in its loop: hand over what is left; it is still sent."""
+class SendHook(ClientHook[SendContext]):
+    """Sees each try of a send: before the request leaves, and with its result or error."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from mqframe.core.errors import ConnectError, SettingError, TlsError
 from mqframe.net.settings import NetSettings
-from mqframe.net.tls_pipe import TlsPipe
+from mqframe.net.tls.pipe import TlsPipe
 
 HANDSHAKE_BYTE: Final = 0x16
 """What a TLS connection begins with. A frame that did would be 369 MB long or longer."""

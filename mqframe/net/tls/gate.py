@@ -1,4 +1,4 @@
-"""Where connections to a server with a certificate arrive: plain and TLS, told apart by their first byte."""
+"""New connections of a server with a certificate: TLS or plain, distinguished by their first byte."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import cast
 
 from mqframe.log import get_logger
+from mqframe.net.addresses import address_text
 from mqframe.net.clock import LoopClock, Timer
-from mqframe.net.other_side import address_text
-from mqframe.net.tls import HANDSHAKE_BYTE, broken
-from mqframe.net.tls_pipe import TlsPipe
-from mqframe.net.tls_protocol import TlsProtocol
+from mqframe.net.tls.contexts import HANDSHAKE_BYTE, broken
+from mqframe.net.tls.pipe import TlsPipe
+from mqframe.net.tls.protocol import TlsProtocol
 
 log = get_logger("net")
 

@@ -1,4 +1,4 @@
-"""TLS as bytes in and bytes out: what every secured connection here is made of, whoever moves the bytes."""
+"""A TLS session without any I/O: bytes in, bytes out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TlsPipe:
             self._shake()
 
     def receive(self, data: bytes) -> bytes:
-        """Take `data` of the other side in; gives all that can be read of it now."""
+        """Take `data` of the other side in; returns all that can be read of it now."""
         self._incoming.write(data)
         if not self.established and not self._shake():
             return b""

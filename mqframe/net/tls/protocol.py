@@ -1,15 +1,15 @@
-"""TLS between a transport of asyncio and a connection that knows nothing of it."""
+"""TLS as a layer of asyncio: between a transport and the protocol of a plain connection."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
-from mqframe.net.other_side import CLOSED
-from mqframe.net.tls import broken
-from mqframe.net.tls_pipe import TlsPipe
+from mqframe.net.addresses import CLOSED
+from mqframe.net.tls.contexts import broken
+from mqframe.net.tls.pipe import TlsPipe
 
 
 class TlsProtocol(asyncio.Protocol):
@@ -124,10 +124,6 @@ class TlsTransport(asyncio.Transport):
             self._transport.write(self._protocol.pipe.send(data))
         except ssl.SSLError as problem:
             self._protocol.fail(problem)
-
-    def writelines(self, list_of_data: Iterable[Any]) -> None:
-        """Encrypt and send."""
-        self.write(b"".join(list_of_data))
 
     def close(self) -> None:
         """Say that nothing more will come, then close."""

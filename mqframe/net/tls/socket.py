@@ -8,9 +8,9 @@ import ssl
 import threading
 from collections.abc import Callable
 
-from mqframe.net.other_side import CLOSED
-from mqframe.net.tls import broken
-from mqframe.net.tls_pipe import TlsPipe
+from mqframe.net.addresses import CLOSED
+from mqframe.net.tls.contexts import broken
+from mqframe.net.tls.pipe import TlsPipe
 
 _RECEIVE_BYTES = 64 * 1024
 

@@ -1,4 +1,4 @@
-"""Laying records out in the commit log, and noting what dispatch will need of them."""
+"""Appends: records are laid out in the commit log, and queued for dispatch."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.delay_levels import parse_levels
-from mqframe.core.dispatch_facts import index_keys, queue_code
-from mqframe.core.properties import PROPERTIES_BYTES_MAX
-from mqframe.core.record import HEAD, topic_part
-from mqframe.store.batch_layout import HOSTS_V6, BatchLayout, fixed_part, too_large
-from mqframe.store.commit_log import CommitLog
-from mqframe.store.consume_queue import ENTRY, ConsumeQueue
-from mqframe.store.incoming import Incoming, Stored, StoredBatch
-from mqframe.store.queue_table import QueueTable
+from mqframe.core.delay.levels import parse_levels
+from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX
+from mqframe.core.storage.dispatch_facts import index_keys, queue_code
+from mqframe.core.storage.record import HEAD, topic_part
+from mqframe.core.storage.stored import Stored, StoredBatch
+from mqframe.store.appending.batch_layout import HOSTS_V6, BatchLayout, fixed_part, too_large
+from mqframe.store.incoming import Incoming
+from mqframe.store.log.commit_log import CommitLog
+from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
+from mqframe.store.queues.queue_table import QueueTable
 from mqframe.store.settings import StoreSettings
 
 _SHORT: Final = struct.Struct(">h")
@@ -77,7 +78,8 @@ class Appender:
         self.waiting: deque[Appended | Placed] = deque()
 
     def put(self, incoming: Incoming) -> Stored:
-        """Append one message. Raises `Refusal` (13: too large; 14: disk full); nothing is stored then."""
+        """Append one message. Raises `MessageError` (too large) and `StoreUnavailable` (disk full);
+        nothing is stored then."""
         topic, queue_id, body = incoming.topic, incoming.queue_id, incoming.body
         text = incoming.properties
         properties = text.encode()
@@ -137,7 +139,7 @@ class Appender:
     def put_batch(self, head: Incoming, batch: memoryview, extra: bytes) -> StoredBatch:
         """Append the messages of `batch` to one queue; `extra` goes behind the properties of each.
 
-        Raises `BodyError` for a malformed batch, `Refusal` as `put`; nothing is stored then.
+        Raises `BodyError` for a malformed batch, the others as `put`; nothing is stored then.
         """
         log = self._log
         now = max(self._now_ms(), self.store_time)

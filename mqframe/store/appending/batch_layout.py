@@ -6,13 +6,13 @@ import struct
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from mqframe.core.codes import ResponseCode, SysFlag
-from mqframe.core.dispatch_facts import index_keys, queue_code
-from mqframe.core.errors import BodyError, Refusal
-from mqframe.core.properties import PROPERTIES_BYTES_MAX, UNIQUE_KEY, find_property
-from mqframe.core.record import HEADS, topic_part
-from mqframe.store.consume_queue import ENTRY
+from mqframe.core.codes import SysFlag
+from mqframe.core.errors import BodyError, MessageError
+from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX, UNIQUE_KEY, find_property
+from mqframe.core.storage.dispatch_facts import index_keys, queue_code
+from mqframe.core.storage.record import HEADS, topic_part
 from mqframe.store.incoming import Incoming
+from mqframe.store.queues.consume_queue import ENTRY
 
 HOSTS_V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 _SHORT: Final = struct.Struct(">h")
@@ -69,7 +69,7 @@ class BatchLayout:
     def lay(self, raw: bytes, physical: int, queue_offset: int) -> LaidBatch:
         """The batch `raw` from log offset `physical` and queue offset `queue_offset` on.
 
-        Raises `BodyError` where `raw` is malformed, `Refusal` where a message is too large.
+        Raises `BodyError` where `raw` is malformed, `MessageError` where a message is too large.
         """
         head, extra, extra_size = self._head, self._extra, len(self._extra)
         fixed, same_for_all = self._fixed_part()
@@ -174,13 +174,13 @@ def fixed_part(born_host: bytes, store_host: bytes, sys_flag: int) -> tuple[stru
     return HEADS[born_v6, store_v6], sys_flag
 
 
-def too_large(body_size: int, body_max: int, properties_size: int) -> Refusal:
-    """The refusal of a message whose body or properties are too large."""
+def too_large(body_size: int, body_max: int, properties_size: int) -> MessageError:
+    """The error of a message whose body or properties are too large."""
     if body_size > body_max:
         remark = f"the body has {body_size} bytes, at most {body_max} are allowed"
     else:
         remark = f"the properties have {properties_size} bytes, at most {PROPERTIES_BYTES_MAX} are allowed"
-    return Refusal(ResponseCode.MESSAGE_ILLEGAL, remark)
+    return MessageError(remark)
 
 
 def _malformed(number: int, position: int, problem: str) -> BodyError:

@@ -1,4 +1,4 @@
-"""Building queues and index from what was just appended, once per turn (store.md §3)."""
+"""Inline dispatch: queues and index are built of new records, once a turn of the loop (store.md §3)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import Refusal
+from mqframe.core.errors import StoreUnavailable
 from mqframe.log import get_logger
-from mqframe.store.appender import Appended, Placed
-from mqframe.store.consume_queue import ConsumeQueue
-from mqframe.store.index import KeyIndex
-from mqframe.store.queue_table import QueueTable
+from mqframe.store.appending.appender import Appended, Placed
+from mqframe.store.index.key_index import KeyIndex
+from mqframe.store.queues.consume_queue import ConsumeQueue
+from mqframe.store.queues.queue_table import QueueTable
 
 log: Final = get_logger("store")
 OnArrival = Callable[[str, int, int, list[int]], None]
-"""Told of new messages in a queue: topic, queue id, the queue's end after them, their tags codes."""
+"""Called with new messages of a queue: topic, queue id, the queue's end after them, their tags codes."""
 
 
 class InlineDispatch:
@@ -41,7 +40,7 @@ class InlineDispatch:
         self._on_arrival = on_arrival
         self.done = 0
         self.done_timestamp = 0
-        self.failure: Refusal | None = None
+        self.failure: StoreUnavailable | None = None
 
     def run(self, confirmed: int) -> None:
         """Dispatch everything that ends at or before `confirmed` (bytes)."""
@@ -61,8 +60,7 @@ class InlineDispatch:
                     "queues or index cannot be written; writes are refused until they can",
                     problem=str(problem),
                 )
-            self.failure = Refusal(
-                ResponseCode.SERVICE_NOT_AVAILABLE,
+            self.failure = StoreUnavailable(
                 f"queue or index files cannot be written: {problem.strerror}; free some disk space",
             )
             return

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from pathlib import Path
 from typing import Final
 
+from mqframe.store.files.descriptors import save_page
+
 _TIMES: Final = struct.Struct(">qqqqq")
-_FILE_BYTES: Final = 4096
 
 
 class Checkpoint:
@@ -32,12 +32,4 @@ class Checkpoint:
 
     def save(self, encoded: bytes | None = None) -> None:
         """Write and sync the file. May run in a thread when `encoded` was taken by the owner."""
-        data = self.encode() if encoded is None else encoded
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            if os.fstat(descriptor).st_size != _FILE_BYTES:
-                os.ftruncate(descriptor, _FILE_BYTES)
-            os.pwrite(descriptor, data, 0)
-            os.fdatasync(descriptor)
-        finally:
-            os.close(descriptor)
+        save_page(self._path, self.encode() if encoded is None else encoded)

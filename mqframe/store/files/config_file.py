@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from mqframe.core.errors import MqframeError
 from mqframe.log import get_logger
-from mqframe.store.log_file import sync_directory
+from mqframe.store.files.log_file import sync_directory
 
 T = TypeVar("T")
 log: Final = get_logger("store")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from typing import Final
+
+_PAGE_BYTES: Final = 4096
 
 
 class Descriptors:
@@ -53,6 +56,16 @@ def _open(path: str, size: int | None) -> int:
     if os.fstat(descriptor).st_size != size:
         os.ftruncate(descriptor, size)
     return descriptor
+
+
+def save_page(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` at the beginning of the file at `path`, which has one page, and wait for the disk."""
+    descriptor = _open(os.fspath(path), _PAGE_BYTES)
+    try:
+        os.pwrite(descriptor, data, 0)
+        os.fdatasync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_all(descriptor: int, data: bytes, at: int) -> None:

@@ -31,26 +31,30 @@ def file_name(offset: int) -> str:
     return f"{offset:020d}"
 
 
+def sized_files(directory: Path) -> list[tuple[int, Path, int]]:
+    """(start offset, path, size in bytes) of the numbered files in `directory`, in order."""
+    if not directory.is_dir():
+        return []
+    return sorted(
+        (int(path.name), path, path.stat().st_size)
+        for path in directory.iterdir()
+        if path.name.isdecimal() and len(path.name) == 20
+    )
+
+
 def numbered_files(directory: Path, file_bytes: int) -> list[tuple[int, Path]]:
     """The (start offset, path) of each file, in order; an empty last one is removed.
 
     Raises `StoreError` for a file of another size than `file_bytes`: then the store was written with another
     setting, or is damaged.
     """
-    if not directory.is_dir():
-        return []
-    files = sorted(
-        (int(path.name), path)
-        for path in directory.iterdir()
-        if path.name.isdecimal() and len(path.name) == 20
-    )
-    if files and files[-1][1].stat().st_size == 0:
+    files = sized_files(directory)
+    if files and files[-1][2] == 0:
         files.pop()[1].unlink()
-    for _, path in files:
-        size = path.stat().st_size
+    for _, path, size in files:
         if size != file_bytes:
             raise StoreError(
                 f"{path} has {size} bytes, the setting says {file_bytes}: set the file size that the store"
                 " was written with, or move the damaged file away"
             )
-    return files
+    return [(base, path) for base, path, _ in files]

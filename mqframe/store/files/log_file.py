@@ -8,11 +8,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from mqframe.store.descriptors import write_all
-from mqframe.store.layout import file_name
+from mqframe.store.files.descriptors import write_all
+from mqframe.store.files.layout import file_name
 
 Allocate = Callable[[int, int], None]
-"""Gives the file behind a descriptor that many bytes of disk; raises OSError when there are too few."""
+"""Allocates that many bytes of disk for the file behind a descriptor. Raises OSError on a full disk."""
 
 
 def allocate_really(descriptor: int, size: int) -> None:
@@ -21,15 +21,19 @@ def allocate_really(descriptor: int, size: int) -> None:
 
 
 class LogFile:
-    """`base`: log offset of its first byte; `map`: its bytes; `view`: the same as memoryview."""
+    """One mapped file of the commit log.
 
-    __slots__ = ("__weakref__", "base", "descriptor", "map", "path", "size", "view")
+    `base`: log offset of its first byte; `map`: its bytes; `view`: the same as memoryview.
+    """
+
+    __slots__ = ("__weakref__", "base", "descriptor", "map", "path", "removed", "size", "view")
 
     def __init__(self, path: Path, size: int) -> None:
         self.path = path
         self.base = int(path.name)
         self.size = size
         self.descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.removed = False
         self.map = mmap.mmap(self.descriptor, size)
         self.view = memoryview(self.map)
 
@@ -57,8 +61,15 @@ class LogFile:
         allocate(self.descriptor, self.size)
 
     def sync(self) -> None:
-        """Wait until the disk holds what was written. Releases the interpreter lock."""
-        os.fdatasync(self.descriptor)
+        """Wait until the disk holds what was written. Releases the interpreter lock.
+
+        For a thread, during which the loop may `remove` the file: nothing of it has to be on disk then.
+        """
+        try:
+            os.fdatasync(self.descriptor)
+        except OSError:
+            if not self.removed:
+                raise
 
     def write(self, at: int, data: bytes) -> None:
         """Write `data` at byte `at`; the map shows it at once.
@@ -93,6 +104,7 @@ class LogFile:
 
     def remove(self) -> None:
         """Delete the file; slices that were handed out stay readable."""
+        self.removed = True
         self.path.unlink(missing_ok=True)
         os.close(self.descriptor)
 

@@ -7,12 +7,13 @@ import os
 import struct
 
 from mqframe.core.errors import StoreError
-from mqframe.store.layout import Layout
+from mqframe.store.files.layout import Layout
 
 
 class Ownership:
-    """Holds byte 0 of `lock` locked. Raises `StoreError` when somebody else does.
+    """Exclusive use of a store directory: byte 0 of its file `lock` is locked.
 
+    Raises `StoreError` when somebody else has it.
     `was_killed`: whether the last owner did not stop in good order.
     """
 

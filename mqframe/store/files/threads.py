@@ -26,7 +26,7 @@ class Threads:
     def run(self, work: Callable[[], T], done: Callable[[T | None, OSError | None], None]) -> None:
         """Do `work` in a thread, then call `done` on the loop with its result or its OSError.
 
-        Once the threads were ended, nothing is done and nobody is told: files are closed by then, and
+        Once the threads were ended, nothing is done and `done` is not called: files are closed by then, and
         perhaps somebody else's.
         """
         if self._closed:
@@ -41,12 +41,12 @@ class Threads:
             return
         loop = self._loop
 
-        def tell(result: T | None, problem: OSError | None) -> None:
+        def deliver(result: T | None, problem: OSError | None) -> None:
             if not self._closed:
                 done(result, problem)
 
         future = self.pool.submit(work)
-        future.add_done_callback(lambda ended: _report(loop, ended, tell))
+        future.add_done_callback(lambda ended: _report(loop, ended, deliver))
 
     async def run_and_wait(self, work: Callable[[], T]) -> T:
         """Do `work` in a thread and wait for it."""

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from mqframe.core.log_scan import record_end
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.record import decode_record
+from mqframe.core.errors import StoreError
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.storage.log_scan import record_end
+from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 from mqframe.log import get_logger
-from mqframe.store.config_file import ConfigFile
-from mqframe.store.layout import file_name
+from mqframe.store.files.config_file import ConfigFile
+from mqframe.store.files.layout import file_name
+from mqframe.store.log.commit_log import CommitLog
 
 log: Final = get_logger("store")
 _IDLE_SECONDS: Final = 1.0
@@ -73,28 +75,26 @@ def _decode(raw: bytes) -> dict[str, int]:
 
 
 class Follower(threading.Thread):
-    """Hands [cursor, `limit()`) to `dispatcher`, in stretches, for as long as it is not stopped.
+    """Hands [cursor, `limit()`) of `log` to `dispatcher`, in stretches, for as long as it is not stopped.
 
-    `limit`: log offset up to which records may be shown; `oldest`: where the log starts now; both in bytes.
+    `limit`: log offset up to which records may be shown, bytes.
     """
 
     def __init__(
         self,
         dispatcher: Dispatcher,
         cursors: Cursors,
-        directory: Path,
-        file_bytes: int,
-        broker_name: str,
-        oldest: Callable[[], int],
+        log: CommitLog,
         limit: Callable[[], int],
+        broker_name: str,
     ) -> None:
         super().__init__(name=f"mqframe-follow-{dispatcher.name}", daemon=True)
         self._dispatcher = dispatcher
         self._cursors = cursors
-        self._directory = directory
-        self._file_bytes = file_bytes
+        self._log = log
+        self._directory = log.directory
+        self._file_bytes = log.file_bytes
         self._broker_name = broker_name
-        self._oldest = oldest
         self._limit = limit
         self._wake = threading.Event()
         self._pause = threading.Event()
@@ -121,16 +121,20 @@ class Follower(threading.Thread):
 
     def run(self) -> None:
         """The thread."""
-        if not self._start():
-            return
-        pause = _RETRY_SECONDS
+        started, pause = False, _RETRY_SECONDS
         while not self._ending:
             try:
+                if not started:
+                    self._start()
+                    started, pause = True, _RETRY_SECONDS
+                    continue
                 busy = self._step()
             except Exception:
-                # At least once: what is not durable is handed over again, later.
+                # A plugin's failure stays with the plugin. At least once: what is not durable comes again.
                 self._handed = self.cursor
-                log.exception("dispatcher failed; the stretch comes again", dispatcher=self._dispatcher.name)
+                failed = "dispatcher failed; the stretch comes again"
+                unstarted = "dispatcher could not be started; that is tried again"
+                log.exception(failed if started else unstarted, dispatcher=self._dispatcher.name)
                 self._pause.wait(pause)
                 pause = min(2 * pause, _RETRY_SECONDS_MAX)
                 continue
@@ -141,34 +145,23 @@ class Follower(threading.Thread):
             elif self._limit() - self._handed < _GATHERED_BYTES:
                 # A call for each message would take the broker's time, in whose process this thread is.
                 self._pause.wait(self._dispatcher.gather_seconds)
+        if not started:
+            return
         try:
             self._dispatcher.stop()
         except Exception:
             # A plugin's failure stays with the plugin; what it has not kept comes again at the next start.
             log.exception("dispatcher could not be stopped in good order", dispatcher=self._dispatcher.name)
 
-    def _start(self) -> bool:
-        """Start the dispatcher, again and again until it succeeds; False when that is not wanted any more."""
-        pause = _RETRY_SECONDS
-        while not self._ending:
-            try:
-                own = self._dispatcher.start(self._directory.parent, self._broker_name)
-            except Exception:
-                # A plugin's failure stays with the plugin.
-                name = self._dispatcher.name
-                log.exception("dispatcher could not be started; that is tried again", dispatcher=name)
-                self._pause.wait(pause)
-                pause = min(2 * pause, _RETRY_SECONDS_MAX)
-                continue
-            if own is not None:
-                self._keep(own)
-            self._handed = self.cursor
-            return True
-        return False
+    def _start(self) -> None:
+        own = self._dispatcher.start(self._directory.parent, self._broker_name)
+        if own is not None:
+            self._keep(own)
+        self._handed = self.cursor
 
     def _step(self) -> bool:
         start = self._handed
-        oldest = self._oldest()
+        oldest = self._log.start
         if start < oldest:
             log.warning(
                 "dispatcher missed deleted records",
@@ -213,3 +206,54 @@ class Follower(threading.Thread):
         if cursor != self.cursor:
             self.cursor = cursor
             self._cursors.set(self._dispatcher.name, cursor)
+
+
+class Followers:
+    """All following dispatchers of one store, by name. `limit`: as for `Follower`."""
+
+    def __init__(self, cursors: Path, log: CommitLog, limit: Callable[[], int]) -> None:
+        self._cursors = Cursors(cursors)
+        self._log = log
+        self._limit = limit
+        self._started = False
+        self._followers: dict[str, Follower] = {}
+
+    def add(self, dispatcher: Dispatcher, broker_name: str) -> None:
+        """Feed `dispatcher` from its own cursor on. Raises `StoreError` when its name is taken."""
+        name = dispatcher.name
+        if name in self._followers:
+            raise StoreError(f"two dispatchers are named {name!r}: give one another name")
+        self._followers[name] = Follower(dispatcher, self._cursors, self._log, self._limit, broker_name)
+        if self._started:
+            self._followers[name].start()
+
+    def start(self) -> None:
+        """Start the threads, of those that are added later, too."""
+        if not self._started:
+            self._started = True
+            for follower in self._followers.values():
+                follower.start()
+
+    def wake(self) -> None:
+        """There is something new."""
+        for follower in self._followers.values():
+            follower.wake()
+
+    def end(self) -> None:
+        """Ask the threads to finish the stretches under way and stop."""
+        for follower in self._followers.values():
+            follower.end()
+
+    def join(self) -> None:
+        """Wait until the threads have ended."""
+        for follower in self._followers.values():
+            if follower.is_alive():
+                follower.join()
+
+    def cursors(self) -> dict[str, int]:
+        """How far each dispatcher is, log bytes, by name."""
+        return {name: follower.cursor for name, follower in self._followers.items()}
+
+    def lag_bytes(self, name: str) -> int:
+        """How many bytes of the log dispatcher `name` has not taken in. Raises `KeyError`."""
+        return self._followers[name].lag_bytes

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from mqframe.store.consume_queue import ConsumeQueue
+from mqframe.core.storage.record import decode_record
+from mqframe.store.queues.consume_queue import ConsumeQueue
+from mqframe.store.reading.reads import StoreReads
 
 QUEUES_MAX: Final = 256
 """Queues that are searched for one number of messages: a search takes some twenty small reads."""
@@ -30,22 +32,25 @@ class Lag(NamedTuple):
         return 0 if self.stored_ms is None else max(0, now_ms - self.stored_ms)
 
 
+def lag_of(name: str, cursor: int, store: StoreReads, queues: Iterable[ConsumeQueue] | None) -> Lag:
+    """How far the dispatcher `name` with this cursor (log bytes) is behind.
+
+    `queues`: those whose messages are counted; `None`: they are not.
+    """
+    cursor = max(cursor, store.min_offset)
+    size = max(0, store.confirmed_offset - cursor)
+    if not size:
+        return Lag(name, cursor, 0, 0, None)
+    file_bytes = store.settings.commit_log_file_bytes
+    # Where a file ends before its size, the next record begins the next file.
+    record = store.record_at(cursor) or store.record_at(cursor - cursor % file_bytes + file_bytes)
+    stored = None if record is None else decode_record(record).store_timestamp
+    return Lag(name, cursor, size, None if queues is None else messages_from(queues, cursor), stored)
+
+
 def messages_from(queues: Iterable[ConsumeQueue], log_offset: int) -> int | None:
     """How many messages lie at `log_offset` or behind it; `None` for more than `QUEUES_MAX` queues."""
     behind = [queue for queue in queues if queue.covered > log_offset]
     if len(behind) > QUEUES_MAX:
         return None
-    return sum(queue.end - _first_from(queue, log_offset) for queue in behind)
-
-
-def _first_from(queue: ConsumeQueue, log_offset: int) -> int:
-    """The first queue offset whose record does not lie before `log_offset`."""
-    low, high = queue.floor[0], queue.end
-    while low < high:
-        middle = (low + high) // 2
-        entry = queue.entry(middle)
-        if entry is None or entry[0] < log_offset or entry[1] == 0x7FFFFFFF:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return sum(queue.end - queue.first_from(log_offset, queue.floor[0]) for queue in behind)

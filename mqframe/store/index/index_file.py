@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from mqframe.store.descriptors import write_all
+from mqframe.store.files.descriptors import write_all
 
 HEADER: Final = struct.Struct(">qqqqii")
 ENTRY: Final = struct.Struct(">iqii")
@@ -82,7 +82,7 @@ class IndexFile:
     def add(self, pairs: Sequence[tuple[int, int]], timestamp: int) -> int:
         """Note entries for (key hash, log offset) pairs of records stored at `timestamp`, as many as fit.
 
-        Gives how many; `write` puts them into the file.
+        Returns how many; `write` puts them into the file.
         """
         fit = pairs[: self.entries - self.count]
         if not fit:

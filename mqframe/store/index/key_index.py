@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from mqframe.core.java_hash import index_hash, unsigned_hash
+from mqframe.core.messages.java_hash import index_hash, unsigned_hash
 from mqframe.log import get_logger
-from mqframe.store.index_file import IndexFile
-from mqframe.store.log_file import Allocate
+from mqframe.store.files.log_file import Allocate
+from mqframe.store.index.index_file import IndexFile
 
 log: Final = get_logger("store")
 _HEADS_MAX: Final = 20_000
@@ -49,9 +49,9 @@ class KeyIndex:
         for path in sorted(self._directory.iterdir()):
             if len(path.name) != 17 or not path.name.isdecimal():
                 continue
-            wanted = 40 + self._slots * 4 + self._entries * 20
-            if path.stat().st_size != wanted or self.lost:
-                log.warning("damaged index file is built again", file=str(path), wanted_bytes=wanted)
+            expected = 40 + self._slots * 4 + self._entries * 20
+            if path.stat().st_size != expected or self.lost:
+                log.warning("damaged index file is built again", file=str(path), expected_bytes=expected)
                 path.unlink()
                 self.lost = True
                 continue

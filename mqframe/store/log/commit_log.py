@@ -7,23 +7,25 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Final
 
-from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import Refusal
-from mqframe.core.record import BLANK_BYTES, MAGIC_BLANK
+from mqframe.core.errors import MessageError, StoreUnavailable
+from mqframe.core.storage.record import BLANK_BYTES, MAGIC_BLANK
 from mqframe.log import get_logger
-from mqframe.store.layout import file_name, numbered_files
-from mqframe.store.log_file import Allocate, LogFile
+from mqframe.store.files.layout import numbered_files
+from mqframe.store.files.log_file import Allocate, LogFile
 
 log: Final = get_logger("store")
 _BLANK: Final = struct.Struct(">ii")
 
 
 class CommitLog:
-    """Files of `file_bytes` in `directory`. `end`: offset at which the next record is written, bytes."""
+    """The commit log of one store: files of `file_bytes` in `directory`.
+
+    `end`: offset at which the next record is written, bytes.
+    """
 
     def __init__(self, directory: Path, file_bytes: int, allocate: Allocate, threads: Executor) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._directory = directory
+        self.directory = directory
         self.file_bytes = file_bytes
         self._allocate = allocate
         self._threads = threads
@@ -73,7 +75,8 @@ class CommitLog:
     def room(self, size: int) -> LogFile:
         """The file into which a record of `size` bytes goes, at `end`; turns to the next file if it must.
 
-        Raises `Refusal` when there is no room on the disk for the next file; nothing is changed then.
+        Raises `StoreUnavailable` when there is no room on the disk for the next file, `MessageError` for a
+        record that is larger than a file; nothing is changed then.
         """
         files = self.files
         if files:
@@ -84,8 +87,7 @@ class CommitLog:
 
     def _turn(self, size: int) -> LogFile:
         if size + BLANK_BYTES > self.file_bytes:
-            raise Refusal(
-                ResponseCode.MESSAGE_ILLEGAL,
+            raise MessageError(
                 f"a record of {size} bytes does not fit a commit-log file of {self.file_bytes} bytes",
             )
         files = self.files
@@ -107,11 +109,10 @@ class CommitLog:
         try:
             if ahead is not None:
                 return ahead.result()
-            return LogFile.create(self._directory, base, self.file_bytes, self._allocate)
+            return LogFile.create(self.directory, base, self.file_bytes, self._allocate)
         except OSError as problem:
-            raise Refusal(
-                ResponseCode.SERVICE_NOT_AVAILABLE,
-                f"no room for a commit-log file of {self.file_bytes} bytes in {self._directory}:"
+            raise StoreUnavailable(
+                f"no room for a commit-log file of {self.file_bytes} bytes in {self.directory}:"
                 f" {problem.strerror}; free some disk space",
             ) from problem
 
@@ -120,7 +121,7 @@ class CommitLog:
         if self._ahead is None and self.files:
             base = self.files[-1].base + self.file_bytes
             self._ahead = self._threads.submit(
-                LogFile.create, self._directory, base, self.file_bytes, self._allocate
+                LogFile.create, self.directory, base, self.file_bytes, self._allocate
             )
 
     def drop_ahead(self) -> None:
@@ -164,7 +165,3 @@ class CommitLog:
         for file in self.files:
             file.close()
         self.files = []
-
-    def path_of(self, base: int) -> Path:
-        """The path of the file that starts at `base`."""
-        return self._directory / file_name(base)

@@ -1,22 +1,31 @@
-"""When the log goes to disk, and who is told (store.md §4): asynchronous flush and group commit."""
+"""Flushes of the commit log: asynchronous, and group commit where senders wait (store.md §4)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
-from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import Refusal
+from mqframe.core.errors import StoreUnavailable
 from mqframe.log import get_logger
-from mqframe.store.commit_log import CommitLog
+from mqframe.store.files.threads import Threads
+from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.settings import StoreSettings
-from mqframe.store.threads import Threads
 
 log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
+
+
+class Confirmation(Protocol):
+    """Says which records may be seen, and lists those that may."""
+
+    def confirmed(self) -> int:
+        """First log offset that is not confirmed, bytes."""
+
+    def dispatch(self) -> None:
+        """Called on the loop whenever more of the log is flushed: build queues and index of it."""
 
 
 class _Waiter(NamedTuple):
@@ -26,9 +35,9 @@ class _Waiter(NamedTuple):
 
 
 class LogFlusher:
-    """One flush is under way at a time; what is appended meanwhile shares the next.
+    """Flushes the commit log, one flush at a time; what is appended meanwhile shares the next.
 
-    `on_flushed`: called on the loop whenever `log.flushed` grew. `failure`: why nothing can be stored any
+    `failure`: why nothing can be stored any
     more, once the disk has failed; `None` normally.
     """
 
@@ -38,19 +47,17 @@ class LogFlusher:
         settings: StoreSettings,
         clock: Clock,
         threads: Threads,
-        confirmed: Callable[[], int],
-        on_flushed: Callable[[], None],
+        confirmation: Confirmation,
     ) -> None:
         self._log = commit_log
         self._clock = clock
         self._threads = threads
-        self._confirmed = confirmed
-        self._on_flushed = on_flushed
+        self._confirmation = confirmation
         self.sync = settings.flush == "SYNC_FLUSH"
         self._pages_min = settings.flush_pages_min
         self._thorough_seconds = settings.flush_thorough_ms / 1000
         self._wait_seconds = settings.sync_flush_timeout_ms / 1000
-        self.failure: Refusal | None = None
+        self.failure: StoreUnavailable | None = None
         self._under_way = False
         self._asked = False
         self._last_flush = clock.monotonic()
@@ -85,27 +92,26 @@ class LogFlusher:
             # The kernel forgets what it could not write: a second try would succeed without it. So nothing
             # that was not on disk before is ever confirmed; the next start finds out what is there.
             log.error("the commit log could not be flushed; no more is taken", problem=str(problem))
-            self.failure = Refusal(
-                ResponseCode.SERVICE_NOT_AVAILABLE,
+            self.failure = StoreUnavailable(
                 f"the commit log could not be flushed: {problem.strerror}; check the disk and restart",
             )
             self.give_up()
         elif end > self._log.flushed:
             self._log.flushed = end
-            self._on_flushed()
+            self._confirmation.dispatch()
             self.settle()
             if self._waiters:
                 self.flush()
 
     def settle(self) -> None:
-        """Tell the waiters whose offset is confirmed."""
-        confirmed, waiters = self._confirmed(), self._waiters
+        """Call back those who wait for an offset that is confirmed now."""
+        confirmed, waiters = self._confirmation.confirmed(), self._waiters
         while waiters and waiters[0].end <= confirmed:
             waiters.popleft().callback(True)
 
     def when_confirmed(self, end: int, callback: Callable[[bool], object]) -> None:
         """Call `callback` once log offset `end` is confirmed: True, or False after the time limit."""
-        if end <= self._confirmed():
+        if end <= self._confirmation.confirmed():
             callback(True)
             return
         if self.failure is not None:
@@ -122,12 +128,12 @@ class LogFlusher:
             self.flush()
 
     def expire(self) -> None:
-        """Tell the waiters whose time is over."""
+        """Call back those who have waited too long."""
         now, waiters = self._clock.monotonic(), self._waiters
         while waiters and waiters[0].deadline <= now:
             waiters.popleft().callback(False)
 
     def give_up(self) -> None:
-        """Tell all waiters that it did not come to it: the store stops."""
+        """Call all who wait back with False: the store stops."""
         while self._waiters:
             self._waiters.popleft().callback(False)

@@ -1,14 +1,14 @@
-"""What a pull gets of a queue: entries looked at, stretches of the log to read, and how they are read."""
+"""Which records a pull of a queue returns, as stretches of the log, and how these are read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 from typing import Final, NamedTuple
 
-from mqframe.core.frame import Body
-from mqframe.core.record_filter import RecordFilter
-from mqframe.store.consume_queue import ENTRY
+from mqframe.core.storage.record_filter import RecordFilter
+from mqframe.core.wire.frame import Body
 from mqframe.store.incoming import ENTRY_BYTES, GetStatus
+from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE
 
 Fetch = Callable[[int, int], "Body | None"]
 """The record of that many bytes at a log offset; `None` when the log does not hold it any more."""
@@ -16,7 +16,6 @@ Fetch = Callable[[int, int], "Body | None"]
 GAP_BYTES_MAX: Final = 4096
 """Stretches so close to each other are read with one call: to copy what lies between costs less."""
 WINDOW_BYTES_MAX: Final = 1 << 20
-_FILLER_SIZE: Final = 0x7FFFFFFF
 
 Stretch = tuple[int, int]
 """Log offsets [start, end) of whole records."""
@@ -50,7 +49,7 @@ def choose(
     """
     if codes is None and records is None:
         return _choose_all(entries, offset, max_messages, bytes_max, log_start, file_bytes)
-    wanted: list[Stretch] = []
+    stretches: list[Stretch] = []
     status = GetStatus.NO_MATCHED_MESSAGE
     start = stop = -1
     found = size_all = 0
@@ -59,7 +58,7 @@ def choose(
         if codes is not None and code not in codes:
             at += 1
             continue
-        if physical < log_start or size == _FILLER_SIZE or size <= 0:
+        if physical < log_start or size == FILLER_SIZE or size <= 0:
             at += 1
             if not found:
                 status = GetStatus.MESSAGE_WAS_REMOVING
@@ -80,15 +79,15 @@ def choose(
             stop += size
         else:
             if stop > start:
-                wanted.append((start, stop))
+                stretches.append((start, stop))
             start, stop = physical, physical + size
         found += 1
         size_all += size
         at += 1
     if found:
-        wanted.append((start, stop))
+        stretches.append((start, stop))
         status = GetStatus.FOUND
-    return Chosen(status, at, wanted, found, size_all)
+    return Chosen(status, at, stretches, found, size_all)
 
 
 def _choose_all(
@@ -96,7 +95,7 @@ def _choose_all(
 ) -> Chosen:
     """As `choose`, without filters: big pulls go through here, so the common step is the first test."""
     count = min(len(entries) // ENTRY_BYTES, max_messages)
-    wanted: list[Stretch] = []
+    stretches: list[Stretch] = []
     status = GetStatus.NO_MATCHED_MESSAGE
     start = stop = file_end = -1
     found = passed = 0
@@ -107,7 +106,7 @@ def _choose_all(
             room -= size
             found += 1
             continue
-        if physical < log_start or size == _FILLER_SIZE or size <= 0:
+        if physical < log_start or size == FILLER_SIZE or size <= 0:
             passed += 1
             if not found:
                 status = GetStatus.MESSAGE_WAS_REMOVING
@@ -115,15 +114,15 @@ def _choose_all(
         if found and size > room:
             break
         if stop > start:
-            wanted.append((start, stop))
+            stretches.append((start, stop))
         start, stop = physical, physical + size
         file_end = physical - (physical - log_start) % file_bytes + file_bytes
         room -= size
         found += 1
     if found:
-        wanted.append((start, stop))
+        stretches.append((start, stop))
         status = GetStatus.FOUND
-    return Chosen(status, offset + found + passed, wanted, found, bytes_max - room)
+    return Chosen(status, offset + found + passed, stretches, found, bytes_max - room)
 
 
 def windows(stretches: Iterable[Stretch], log_start: int, file_bytes: int) -> list[list[Stretch]]:
@@ -142,7 +141,7 @@ def windows(stretches: Iterable[Stretch], log_start: int, file_bytes: int) -> li
 
 
 def read_window(window: list[Stretch], fetch: Fetch) -> list[Body] | None:
-    """The records of each stretch of `window`, read with one call of `fetch`; `None` when that gives none."""
+    """The records of each stretch of `window`, read with one call of `fetch`; `None` when it returns none."""
     first = window[0][0]
     whole = fetch(first, window[-1][1] - first)
     if whole is None or len(window) == 1:

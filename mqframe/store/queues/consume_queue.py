@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import struct
+from bisect import bisect_left
 from pathlib import Path
 from typing import Final
 
-from mqframe.store.descriptors import Descriptors, write_all
+from mqframe.store.files.descriptors import Descriptors, write_all
+from mqframe.store.files.layout import file_name
 from mqframe.store.incoming import ENTRY_BYTES
-from mqframe.store.layout import file_name
 
 ENTRY: Final = struct.Struct(">qiq")
 """Commit-log offset, record size, tags code."""
-FILLER: Final = ENTRY.pack(0, 0x7FFFFFFF, 0)
+FILLER_SIZE: Final = 0x7FFFFFFF
+"""The record size that a filler names."""
+FILLER: Final = ENTRY.pack(0, FILLER_SIZE, 0)
 """Stands where a queue has no record: before its first one, or in a gap."""
 
 
@@ -162,16 +165,18 @@ class ConsumeQueue:
         """First queue offset whose record the log still holds from `log_start` on; `end` when none is."""
         if log_start == self._floor_for:
             return self._floor
-        low, high = max(self._floor, self.bases[0] // ENTRY_BYTES if self.bases else 0), self.end
-        while low < high:
-            middle = (low + high) // 2
-            entry = self.entry(middle)
-            if entry is None or entry[0] < log_start or entry[1] == 0x7FFFFFFF:
-                low = middle + 1
-            else:
-                high = middle
-        self._floor, self._floor_for = low, log_start
-        return low
+        low = max(self._floor, self.bases[0] // ENTRY_BYTES if self.bases else 0)
+        self._floor, self._floor_for = self.first_from(log_start, low), log_start
+        return self._floor
+
+    def first_from(self, log_offset: int, low: int) -> int:
+        """First queue offset from `low` on whose record lies at `log_offset` or behind; `end`: none does."""
+
+        def is_reached(offset: int) -> bool:
+            entry = self.entry(offset)
+            return entry is not None and entry[0] >= log_offset and entry[1] != FILLER_SIZE
+
+        return bisect_left(range(self.end), True, low, self.end, key=is_reached)
 
     def drop_files_before(self, log_start: int) -> int:
         """Delete files whose last entry lies before `log_start` (never the last file); how many went."""
@@ -234,3 +239,18 @@ class ConsumeQueue:
     def floor(self) -> tuple[int, int]:
         """The smallest offset, and the log start for which it was looked up."""
         return self._floor, self._floor_for
+
+
+def entries_in(descriptor: int, entries_max: int) -> int:
+    """How many entries a queue file of `entries_max` has that is filled from its beginning without a gap."""
+
+    def is_empty(number: int) -> bool:
+        raw = os.pread(descriptor, ENTRY_BYTES, number * ENTRY_BYTES)
+        return len(raw) < ENTRY_BYTES or bool(ENTRY.unpack(raw)[1] <= 0)
+
+    return bisect_left(range(entries_max), True, key=is_empty)
+
+
+def behind(entry: tuple[int, int, int] | None) -> int:
+    """The log offset behind the record of `entry`; 0 for a filler and for none."""
+    return 0 if entry is None or entry[1] == FILLER_SIZE else entry[0] + entry[1]

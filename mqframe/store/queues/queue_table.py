@@ -11,9 +11,9 @@ import msgspec
 
 from mqframe.core.errors import StoreError
 from mqframe.log import get_logger
-from mqframe.store.consume_queue import ENTRY, ConsumeQueue
-from mqframe.store.descriptors import Descriptors
+from mqframe.store.files.descriptors import Descriptors
 from mqframe.store.incoming import ENTRY_BYTES
+from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue, behind, entries_in
 
 log: Final = get_logger("store")
 _CHUNK_BYTES: Final = 200 * ENTRY_BYTES
@@ -112,17 +112,9 @@ class QueueTable:
     def _searched_end(self, queue: ConsumeQueue) -> tuple[int, int]:
         # Stopped in good order: entries fill the last file without a gap, so halving finds its end.
         descriptor = self.descriptors.get(queue.path(queue.bases[-1]))
-        low, high = 0, self._file_bytes // ENTRY_BYTES
-        while low < high:
-            middle = (low + high) // 2
-            if ENTRY.unpack(os.pread(descriptor, ENTRY_BYTES, middle * ENTRY_BYTES))[1] > 0:
-                low = middle + 1
-            else:
-                high = middle
-        end = queue.bases[-1] // ENTRY_BYTES + low
+        end = queue.bases[-1] // ENTRY_BYTES + entries_in(descriptor, self.entries_per_file)
         queue.end = end
-        last = queue.entry(end - 1) if end else None
-        return end, last[0] + last[1] if last and last[1] != 0x7FFFFFFF else 0
+        return end, behind(queue.entry(end - 1) if end else None)
 
     def _checked_end(self, queue: ConsumeQueue) -> tuple[int, int]:
         covered, previous = 0, -1
@@ -133,7 +125,7 @@ class QueueTable:
             for at in range(0, self._file_bytes, _CHUNK_BYTES):
                 chunk = os.pread(descriptor, min(_CHUNK_BYTES, self._file_bytes - at), at)
                 for physical, size, _ in ENTRY.iter_unpack(chunk):
-                    filler = size == 0x7FFFFFFF and physical == 0
+                    filler = size == FILLER_SIZE and physical == 0
                     # Entries ascend; one that does not is a stale one behind an earlier end.
                     if size <= 0 or physical < 0 or (physical <= previous and not filler):
                         return end, covered
@@ -142,14 +134,14 @@ class QueueTable:
                         previous, covered = physical, physical + size
         return end, covered
 
-    def take_ends(self, ends: QueueEnds) -> None:
+    def restore_ends(self, ends: QueueEnds) -> None:
         """Take the queues over from what an orderly stop left."""
         for topic, rows in ends.queues.items():
             for queue_id, bases, floor, floor_for, end, covered in rows:
                 self.queue(topic, queue_id).restore(bases, floor, floor_for, end, covered)
 
     def ends(self, log_files: list[int], log_end: int, checkpoint: bytes) -> QueueEnds:
-        """What the next start is told."""
+        """The ends of all queues, for the next start."""
         queues: dict[str, list[tuple[int, list[int], int, int, int, int]]] = {}
         for queue in self._queues.values():
             row = (queue.queue_id, queue.bases, *queue.floor, queue.end, queue.covered)
@@ -160,15 +152,13 @@ class QueueTable:
         """Cut entries of records at or past `log_end` off all queues."""
         for queue in self:
             if queue.covered > log_end:
-                end = queue.end
+                end, last = queue.end, None
                 while end:
-                    entry = queue.entry(end - 1)
-                    if entry is None or (entry[0] + entry[1] > log_end and entry[1] != 0x7FFFFFFF):
-                        end -= 1
-                        continue
-                    break
-                last = queue.entry(end - 1) if end else None
-                queue.cut(end, last[0] + last[1] if last and last[1] != 0x7FFFFFFF else 0)
+                    last = queue.entry(end - 1)
+                    if last is not None and behind(last) <= log_end:
+                        break
+                    end, last = end - 1, None
+                queue.cut(end, behind(last))
 
     def follow_log(self, log_start: int) -> int:
         """Delete queue files that lie before `log_start` whole; how many went."""

@@ -1,23 +1,24 @@
-"""Reading: queues by offset and by time, the log by offset, the index by key."""
+"""Lookups in queues by offset and time, in the log by offset, in the index by key."""
 
 from __future__ import annotations
 
-import os
+from bisect import bisect_left
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from mqframe.core.dispatch_facts import index_keys
-from mqframe.core.frame import Body
-from mqframe.core.log_scan import LogRecord, read_record
-from mqframe.core.properties import UNIQUE_KEY, find_property
-from mqframe.core.record import HEAD
-from mqframe.core.record_filter import RecordFilter
-from mqframe.store.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
-from mqframe.store.commit_log import CommitLog
-from mqframe.store.consume_queue import ConsumeQueue
+from mqframe.core.messages.properties import UNIQUE_KEY, find_property
+from mqframe.core.storage.dispatch_facts import index_keys
+from mqframe.core.storage.log_scan import LogRecord, read_record
+from mqframe.core.storage.record import HEAD
+from mqframe.core.storage.record_filter import RecordFilter
+from mqframe.core.wire.frame import Body
+from mqframe.store.files.log_files import LogFiles
+from mqframe.store.files.threads import Threads
 from mqframe.store.incoming import Found, GetStatus, QueryFound
-from mqframe.store.index import KeyIndex
-from mqframe.store.queue_table import QueueTable
+from mqframe.store.message_files import MessageFiles
+from mqframe.store.queues.choosing import Fetch, Stretch, choose, read_window, windows
+from mqframe.store.queues.consume_queue import ConsumeQueue
+from mqframe.store.settings import StoreSettings
 
 _STORE_TIME_AT: Final = 56
 _QUERY_MAX: Final = 64
@@ -29,17 +30,21 @@ class _WaitsForDisk(Exception):
 
 
 class Lookup:
-    """Reads of one store. `scan_entries_max`: queue entries looked at for one pull."""
+    """Finds records of one store: those of a queue, at a log offset, of a time, with a key.
+
+    `confirmed`: returns the first log offset that consumers may not see yet, bytes.
+    """
 
     def __init__(
-        self, log: CommitLog, queues: QueueTable, index: KeyIndex | None, scan_entries_max: int
+        self, settings: StoreSettings, files: MessageFiles, threads: Threads, confirmed: Callable[[], int]
     ) -> None:
-        self._log = log
-        self._queues = queues
-        self._index = index
-        self._scan_entries_max = scan_entries_max
+        self.settings = settings
+        self.confirmed = confirmed
+        self._log, self._queues, self._index, _ = files
+        self._scan_entries_max = settings.scan_entries_max
+        self._threads = threads
 
-    def outside(self, queue: ConsumeQueue | None, offset: int) -> Found | None:
+    def _outside(self, queue: ConsumeQueue | None, offset: int) -> Found | None:
         """The answer for an `offset` at which `queue` holds no record; `None` when it does."""
         if queue is None:
             return Found(GetStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
@@ -54,8 +59,9 @@ class Lookup:
             return Found(GetStatus.OFFSET_OVERFLOW_BADLY, high, low, high)
         return None
 
-    def is_further_back(self, topic: str, queue_id: int, offset: int, distance: int) -> bool:
-        """Whether the record at queue offset `offset` lies over `distance` bytes before the log's end."""
+    def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
+        """Whether the record lies further from the end of the log than memory is likely to reach."""
+        distance = self.settings.hot_bytes
         if self._log.end - self._log.start <= distance:
             return False
         queue = self._queues.get((topic, queue_id))
@@ -64,7 +70,7 @@ class Lookup:
         entry = queue.entry(offset)
         return entry is not None and self._log.end - entry[0] > distance
 
-    def get(
+    def _get(
         self,
         topic: str,
         queue_id: int,
@@ -78,10 +84,10 @@ class Lookup:
         """Up to `max_messages` records from queue offset `offset` on (GetMessageStatus.java).
 
         Records from log offset `mapped_from` on are slices of the map, older ones are copied.
-        `None`: the disk would have to be waited for (`get_elsewhere` does).
+        `None`: the disk would have to be waited for (`_get_elsewhere` does).
         """
         queue = self._queues.get((topic, queue_id))
-        nothing = self.outside(queue, offset)
+        nothing = self._outside(queue, offset)
         if nothing is not None or queue is None:
             return nothing or Found(GetStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
         entries = queue.read(offset, self._entries_to_scan(max_messages, codes, records))
@@ -92,24 +98,14 @@ class Lookup:
         if records is not None:
             fetch = self._fetching(mapped_from)
         try:
-            chosen = self._choose(entries, offset, max_messages, codes, bytes_max, records, fetch)
+            chosen = choose(
+                entries, offset, max_messages, codes, bytes_max, self._log.start, self._log.file_bytes,
+                records, fetch,
+            )  # fmt: skip
             parts = self._parts(chosen.stretches, mapped_from)
         except _WaitsForDisk:
             return None
         return Found(chosen.status, chosen.following, low, high, parts, chosen.found, chosen.size_bytes)
-
-    def _choose(
-        self,
-        entries: bytes,
-        offset: int,
-        max_messages: int,
-        codes: Container[int] | None,
-        bytes_max: int,
-        records: RecordFilter | None,
-        fetch: Fetch | None,
-    ) -> Chosen:
-        start, file_bytes = self._log.start, self._log.file_bytes
-        return choose(entries, offset, max_messages, codes, bytes_max, start, file_bytes, records, fetch)
 
     def _parts(self, stretches: list[Stretch], mapped_from: int) -> list[Body]:
         """Stretches from log offset `mapped_from` on as slices of the map, older ones copied.
@@ -175,7 +171,7 @@ class Lookup:
         per_file = self._queues.entries_per_file
         return offset - offset % per_file + per_file
 
-    def get_elsewhere(
+    def _get_elsewhere(
         self,
         queue: ConsumeQueue,
         offset: int,
@@ -185,14 +181,17 @@ class Lookup:
         low: int,
         records: RecordFilter | None = None,
     ) -> Found:
-        """As `get`, in a thread that does not own the store: reads files by descriptors of its own."""
+        """As `_get`, in a thread that does not own the store: reads files by descriptors of its own."""
         entries = queue.read_elsewhere(offset, self._entries_to_scan(max_messages, codes, records))
         if not entries:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, queue.end)
-        with _OwnFiles(self._log, self._base_of) as files:
-            chosen = self._choose(entries, offset, max_messages, codes, bytes_max, records, files.fetch)
+        start, file_bytes = self._log.start, self._log.file_bytes
+        with self._own_files() as files:
+            chosen = choose(
+                entries, offset, max_messages, codes, bytes_max, start, file_bytes, records, files.fetch
+            )
             parts: list[Body] = []
-            for window in windows(chosen.stretches, self._log.start, self._log.file_bytes):
+            for window in windows(chosen.stretches, start, file_bytes):
                 read = read_window(window, files.fetch)
                 if read is None:
                     return Found(GetStatus.MESSAGE_WAS_REMOVING, chosen.following, low, queue.end)
@@ -201,13 +200,13 @@ class Lookup:
             parts = [b"".join(parts)]  # here rather than on the loop
         return Found(chosen.status, chosen.following, low, queue.end, parts, chosen.found, chosen.size_bytes)
 
-    def records(self, wanted: Sequence[tuple[int, int]], mapped_from: int) -> list[Body | None] | None:
+    def _records(self, places: Sequence[tuple[int, int]], mapped_from: int) -> list[Body | None] | None:
         """The records at these (log offset, size), `None` for one that is not there (any more).
 
-        `None` for all: the disk would have to be waited for (`records_elsewhere` does).
+        `None` for all: the disk would have to be waited for (`_records_elsewhere` does).
         """
         found: list[Body | None] = []
-        for start, size in wanted:
+        for start, size in places:
             if start >= mapped_from:
                 found.append(self._log.slice(start, size))
                 continue
@@ -221,19 +220,29 @@ class Lookup:
             found.append(read)
         return found
 
-    def records_elsewhere(self, wanted: Sequence[tuple[int, int]]) -> list[Body | None]:
-        """As `records`, in a thread that does not own the store."""
+    def _records_elsewhere(self, places: Sequence[tuple[int, int]]) -> list[Body | None]:
+        """As `_records`, in a thread that does not own the store."""
         log = self._log
-        with _OwnFiles(log, self._base_of) as files:
+        with self._own_files() as files:
             return [
                 files.fetch(start, size) if log.start <= start and start + size <= log.end else None
-                for start, size in wanted
+                for start, size in places
             ]
 
-    def _base_of(self, offset: int) -> int:
-        return offset - (offset - self._log.start) % self._log.file_bytes
+    def _own_files(self) -> LogFiles:
+        return LogFiles(self._log.directory, self._log.start, self._log.file_bytes)
 
-    def record(self, offset: int) -> tuple[LogRecord, memoryview] | None:
+    def record_at(self, commit_log_offset: int, *, unconfirmed: bool = False) -> bytes | None:
+        """The record that starts at this log offset; `None` when none does.
+
+        `unconfirmed`: also one that consumers may not see yet.
+        """
+        if not unconfirmed and commit_log_offset >= self.confirmed():
+            return None
+        found = self._record(commit_log_offset)
+        return None if found is None else bytes(found[1])
+
+    def _record(self, offset: int) -> tuple[LogRecord, memoryview] | None:
         """The record that starts at log `offset`, with its bytes; `None` when none does."""
         file = self._log.file_at(offset)
         if file is None or offset >= self._log.end:
@@ -243,8 +252,12 @@ class Lookup:
             return None
         return record, file.view[offset - file.base : record.end - file.base]
 
-    def store_time(self, queue: ConsumeQueue, offset: int) -> int | None:
-        """Store time, ms, of the record at queue `offset`."""
+    def store_time_at(self, topic: str, queue_id: int, offset: int) -> int | None:
+        """Store time (ms) of the record at queue `offset`; `None` when there is none."""
+        queue = self._queues.get((topic, queue_id))
+        return None if queue is None else self._store_time(queue, offset)
+
+    def _store_time(self, queue: ConsumeQueue, offset: int) -> int | None:
         entry = queue.entry(offset)
         if entry is None:
             return None
@@ -254,29 +267,39 @@ class Lookup:
         at = _STORE_TIME_AT + (12 if int.from_bytes(head[36:40], "big") & 0x10 else 0)
         return int.from_bytes(head[at : at + 8], "big")
 
-    def offset_at(self, queue: ConsumeQueue, timestamp: int, upper: bool) -> int:
-        """First queue offset stored at or after `timestamp` (ms); `upper`: last one at or before it.
+    def offset_at(self, topic: str, queue_id: int, timestamp_ms: int, *, upper: bool = False) -> int:
+        """First queue offset stored at or after `timestamp_ms`; `upper`: the last one at or before it.
 
         Beyond the newest record the lower bound is the queue's end; before the oldest the upper one is 0, as
-        the reference has it (ConsumeQueue.binarySearchInQueueByTime).
+        Apache RocketMQ has it (ConsumeQueue.binarySearchInQueueByTime).
         """
-        floor = low = queue.min_offset(self._log.start)
-        high = queue.end
-        while low < high:
-            middle = (low + high) // 2
-            stored = self.store_time(queue, middle)
-            if stored is None or stored < timestamp or (upper and stored == timestamp):
-                low = middle + 1
-            else:
-                high = middle
+        queue = self._queues.get((topic, queue_id))
+        if queue is None:
+            return 0
+
+        def is_reached(offset: int) -> bool:
+            stored = self._store_time(queue, offset)
+            return stored is not None and (stored > timestamp_ms or (stored == timestamp_ms and not upper))
+
+        floor = queue.min_offset(self._log.start)
+        found = bisect_left(range(queue.end), True, floor, queue.end, key=is_reached)
         if not upper:
-            return low
-        return low - 1 if low > floor else 0
+            return found
+        return found - 1 if found > floor else 0
 
-    def query(self, topic: str, key: str, count_max: int, begin: int, end: int, unique: bool) -> QueryFound:
-        """Records of `topic` with exactly `key`, newest first, stored from `begin` to `end` (ms).
+    def query(
+        self,
+        topic: str,
+        key: str,
+        max_count: int,
+        begin_ms: int = 0,
+        end_ms: int = (1 << 63) - 1,
+        *,
+        unique: bool = False,
+    ) -> QueryFound:
+        """Records with exactly this key (a business key or a unique id), newest first.
 
-        `unique`: the key is a unique id, and business keys that equal it do not count.
+        `unique`: only records whose unique id it is.
         """
         index = self._index
         if index is None:
@@ -284,15 +307,15 @@ class Lookup:
         last = index.files[-1] if index.files else None
         records: list[bytes] = []
         seen: set[int] = set()
-        for offset in index.offsets(topic, key, begin, end):
-            if len(records) >= min(count_max, _QUERY_MAX):
+        for offset in index.offsets(topic, key, begin_ms, end_ms):
+            if len(records) >= min(max_count, _QUERY_MAX):
                 break
-            found = self.record(offset)
+            found = self._record(offset)
             if found is None or offset in seen:
                 continue
             record, raw = found
             seen.add(offset)
-            if record.topic != topic or not begin <= record.store_timestamp <= end:
+            if record.topic != topic or not begin_ms <= record.store_timestamp <= end_ms:
                 continue
             if unique:
                 matches = find_property(record.properties, UNIQUE_KEY) == key
@@ -301,33 +324,3 @@ class Lookup:
             if matches:
                 records.append(bytes(raw))
         return QueryFound(records, last.end_timestamp if last else 0, last.end_offset if last else 0)
-
-
-class _OwnFiles:
-    """Log files opened by a thread for itself, closed when it has read what it wanted."""
-
-    __slots__ = ("_base_of", "_descriptors", "_log")
-
-    def __init__(self, log: CommitLog, base_of: Callable[[int], int]) -> None:
-        self._log = log
-        self._base_of = base_of
-        self._descriptors: dict[int, int] = {}
-
-    def fetch(self, start: int, size: int) -> Body | None:
-        """`size` bytes from log offset `start` on; `None` when the file was removed meanwhile."""
-        base = self._base_of(start)
-        descriptor = self._descriptors.get(base)
-        if descriptor is None:
-            try:
-                descriptor = os.open(self._log.path_of(base), os.O_RDONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                return None
-            self._descriptors[base] = descriptor
-        return os.pread(descriptor, size, start - base)
-
-    def __enter__(self) -> _OwnFiles:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        for descriptor in self._descriptors.values():
-            os.close(descriptor)

@@ -1,29 +1,18 @@
-"""What a store can be asked: where things are, and what is in them."""
+"""Reads of a store: where queues begin and end, messages by offset, time and key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
-from mqframe.core.frame import Body
-from mqframe.core.record_filter import RecordFilter
-from mqframe.store.commit_log import CommitLog
-from mqframe.store.consume_queue import ENTRY
-from mqframe.store.incoming import Found, QueryFound
-from mqframe.store.lookup import Lookup
-from mqframe.store.queue_table import QueueTable
-from mqframe.store.settings import StoreSettings
-from mqframe.store.threads import Threads
+from mqframe.core.storage.record_filter import RecordFilter
+from mqframe.core.wire.frame import Body
+from mqframe.store.incoming import Found
+from mqframe.store.queues.consume_queue import ENTRY
+from mqframe.store.reading.lookup import Lookup
 
 
-class StoreReads:
-    """The reading half of `MessageStore`, which sets these fields."""
-
-    settings: StoreSettings
-    confirmed: Callable[[], int]
-    _log: CommitLog
-    _queues: QueueTable
-    _lookup: Lookup
-    _threads: Threads
+class StoreReads(Lookup):
+    """Reads of one store."""
 
     # Where things are
 
@@ -76,11 +65,11 @@ class StoreReads:
     ) -> Found:
         """Records of a queue from `offset` on, as they lie in the log; with `codes` only those tags codes.
 
-        `records`: whether a record is wanted; no more than `scan_entries_max` entries are looked at for one
+        `records`: whether a record matches; no more than `scan_entries_max` entries are looked at for one
         read, so that what matches nothing holds nobody up. `bytes_max` does not hold the first record back.
         Parts are slices of the log's map, not copies; what memory does not hold is waited for.
         """
-        found = self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, 0, records)
+        found = self._get(topic, queue_id, offset, max_messages, codes, bytes_max, 0, records)
         assert found is not None, "all is mapped"
         return found
 
@@ -97,7 +86,7 @@ class StoreReads:
     ) -> Found | None:
         """As `get`, but `None` instead of a wait for the disk; then `get_cold` is the call to make."""
         mapped_from = self._log.end - self.settings.mapped_read_bytes
-        return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
+        return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
 
     def entries(self, topic: str, queue_id: int, offset: int, count: int) -> list[tuple[int, int, int]]:
         """Up to `count` queue entries from `offset` on: (log offset, record size in bytes, tags code).
@@ -109,10 +98,6 @@ class StoreReads:
             return []
         raw = queue.read(offset, count)
         return list(ENTRY.iter_unpack(raw[: len(raw) // ENTRY.size * ENTRY.size]))
-
-    def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
-        """Whether the record lies further from the end of the log than memory is likely to reach."""
-        return self._lookup.is_further_back(topic, queue_id, offset, self.settings.hot_bytes)
 
     async def get_cold(
         self,
@@ -127,59 +112,23 @@ class StoreReads:
     ) -> Found:
         """As `get`, with all reading done in a thread."""
         queue = self._queues.get((topic, queue_id))
-        nothing = self._lookup.outside(queue, offset)
+        nothing = self._outside(queue, offset)
         if nothing is not None or queue is None:
             return self.get(
                 topic, queue_id, offset, max_messages, codes=codes, records=records, bytes_max=bytes_max
             )
         low = queue.min_offset(self._log.start)
         return await self._threads.run_and_wait(
-            lambda: self._lookup.get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
+            lambda: self._get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
         )
 
-    async def records_at(self, wanted: Sequence[tuple[int, int]]) -> list[Body | None]:
+    async def records_at(self, places: Sequence[tuple[int, int]]) -> list[Body | None]:
         """The records at these (log offset, size in bytes), in this order; `None` for those that are gone.
 
         What memory does not hold is read in a thread. Newer ones are slices of the log's map, not copies.
         """
         mapped_from = self._log.end - self.settings.mapped_read_bytes
-        found = self._lookup.records(wanted, mapped_from)
+        found = self._records(places, mapped_from)
         if found is None:
-            found = await self._threads.run_and_wait(lambda: self._lookup.records_elsewhere(wanted))
+            found = await self._threads.run_and_wait(lambda: self._records_elsewhere(places))
         return found
-
-    def offset_at(self, topic: str, queue_id: int, timestamp_ms: int, *, upper: bool = False) -> int:
-        """First queue offset stored at or after `timestamp_ms`; `upper`: the last one at or before it."""
-        queue = self._queues.get((topic, queue_id))
-        return 0 if queue is None else self._lookup.offset_at(queue, timestamp_ms, upper)
-
-    def store_time_at(self, topic: str, queue_id: int, offset: int) -> int | None:
-        """Store time (ms) of the record at queue `offset`; `None` when there is none."""
-        queue = self._queues.get((topic, queue_id))
-        return None if queue is None else self._lookup.store_time(queue, offset)
-
-    def record_at(self, commit_log_offset: int, *, unconfirmed: bool = False) -> bytes | None:
-        """The record that starts at this log offset; `None` when none does.
-
-        `unconfirmed`: also one that consumers may not see yet.
-        """
-        if not unconfirmed and commit_log_offset >= self.confirmed():
-            return None
-        found = self._lookup.record(commit_log_offset)
-        return None if found is None else bytes(found[1])
-
-    def query(
-        self,
-        topic: str,
-        key: str,
-        max_count: int,
-        begin_ms: int = 0,
-        end_ms: int = (1 << 63) - 1,
-        *,
-        unique: bool = False,
-    ) -> QueryFound:
-        """Records with exactly this key (a business key or a unique id), newest first.
-
-        `unique`: only records whose unique id it is.
-        """
-        return self._lookup.query(topic, key, max_count, begin_ms, end_ms, unique)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Final
 
-from mqframe.core.timer_layout import CHECKPOINT
-
-_FILE_BYTES: Final = 4096
+from mqframe.core.delay.timer_layout import CHECKPOINT
+from mqframe.store.files.descriptors import save_page
 
 
 class TimerCheckpoint:
@@ -63,12 +60,4 @@ class TimerCheckpoint:
 
     def save(self, encoded: bytes) -> None:
         """Write and sync the file; `encoded` was taken by the owner. For a thread."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            if os.fstat(descriptor).st_size != _FILE_BYTES:
-                os.ftruncate(descriptor, _FILE_BYTES)
-            os.pwrite(descriptor, encoded, 0)
-            os.fdatasync(descriptor)
-        finally:
-            os.close(descriptor)
+        save_page(self._path, encoded)

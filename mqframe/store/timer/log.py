@@ -7,9 +7,9 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Final
 
-from mqframe.core.timer_layout import BLANK, BLANK_MAGIC, UNIT, Unit, decode_unit, is_blank
-from mqframe.store.descriptors import write_all
-from mqframe.store.layout import file_name, numbered_files
+from mqframe.core.delay.timer_layout import BLANK, BLANK_MAGIC, UNIT, Unit, decode_unit, is_blank
+from mqframe.store.files.descriptors import write_all
+from mqframe.store.files.layout import file_name, numbered_files
 
 _BLOCK_UNITS: Final = 1024
 
@@ -40,7 +40,7 @@ class TimerLog:
         return max(self._files, default=0)
 
     def append(self, unit: Unit) -> int:
-        """Write `unit` at the end; gives its position. Raises OSError, and can be called again then."""
+        """Write `unit` at the end; returns its position. Raises OSError, and can be called again then."""
         base = self.end - self.end % self._file_bytes
         left = self._file_bytes - (self.end - base)
         if left < UNIT.size + BLANK.size:
@@ -85,7 +85,7 @@ class TimerLog:
         return decode_unit(os.pread(descriptor, UNIT.size, at - UNIT.size)) is not None
 
     def _units_of(self, base: int, at: int) -> Generator[tuple[int, Unit], None, bool]:
-        """The units of one file from byte `at` on; gives whether they reach its end."""
+        """The units of one file from byte `at` on; returns whether they reach its end."""
         while at < self._file_bytes:
             raw = os.pread(self._files[base], _BLOCK_UNITS * UNIT.size, at)
             for offset in range(0, len(raw), UNIT.size):

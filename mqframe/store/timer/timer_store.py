@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from mqframe.core.timer_layout import MAGIC_DELETE, MAGIC_PLAIN, MAGIC_ROLL, UNIT, Unit
-from mqframe.core.timer_rules import placed, slot_of_write
+from mqframe.core.delay.timer_layout import MAGIC_DELETE, MAGIC_PLAIN, MAGIC_ROLL, UNIT, Unit
+from mqframe.core.delay.timer_rules import placed, slot_of_write
 from mqframe.log import get_logger
-from mqframe.store.layout import Layout
+from mqframe.store.files.layout import Layout
 from mqframe.store.timer.checkpoint import TimerCheckpoint
 from mqframe.store.timer.log import TimerLog
 from mqframe.store.timer.wheel import Slot, TimerWheel
@@ -132,7 +132,7 @@ class TimerStore:
     def mark(self, log_end: int) -> bool:
         """What was delivered and taken in until now lies before `log_end` in the commit log.
 
-        Gives whether the checkpoint is to follow; it need not for every second in which nothing was due.
+        Returns whether the checkpoint is to follow; it need not for every second in which nothing was due.
         """
         saved = self.checkpoint
         noted = self._marks[-1] if self._marks else (0, saved.read_time, saved.queue_offset, 0)
@@ -169,7 +169,7 @@ class TimerStore:
         self.checkpoint.save(encoded)
 
     def clean(self, log_start: int) -> list[Path]:
-        """Remove log files whose messages lie before commit-log offset `log_start`; gives their paths."""
+        """Remove log files whose messages lie before commit-log offset `log_start`; returns their paths."""
         return self._log.remove_before(log_start)
 
     def close(self) -> None:
@@ -217,7 +217,7 @@ class TimerStore:
             self._wheel.put(Slot(time, slot.first, position, slot.messages + change))
 
     def _count(self, end: int) -> list[Slot]:
-        """Count what waits; gives the slots that name positions at or beyond `end`."""
+        """Count what waits; returns the slots that name positions at or beyond `end`."""
         broken, waiting = [], 0
         turn = 2 * _REACH_SLOTS * self.precision
         for slot in self._wheel.used(self.read_time, self.read_time + turn):

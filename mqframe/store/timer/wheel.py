@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from mqframe.core.delay.timer_layout import SLOT, SLOTS
 from mqframe.core.errors import StoreError
-from mqframe.core.timer_layout import SLOT, SLOTS
-from mqframe.store.descriptors import write_all
+from mqframe.store.files.descriptors import write_all
 
 _FILE_BYTES: Final = SLOTS * SLOT.size
 _BLOCK_BYTES: Final = 1 << 16

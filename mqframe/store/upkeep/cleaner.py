@@ -1,56 +1,45 @@
-"""Deleting what is old, and refusing writes on a full disk (store.md §4). The rules are in core.cleaning."""
+"""Clean-up: deletes old files, refuses writes on a full disk (store.md §4; rules: core.storage.cleaning)."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
-from mqframe.core.cleaning import Pressure, files_to_delete, parse_hours, pressure
 from mqframe.core.clock import Clock
-from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import Refusal
+from mqframe.core.errors import StoreUnavailable
+from mqframe.core.storage.cleaning import Pressure, files_to_delete, parse_hours, pressure
 from mqframe.log import get_logger
-from mqframe.store.commit_log import CommitLog
-from mqframe.store.index import KeyIndex
-from mqframe.store.log_file import LogFile
-from mqframe.store.queue_table import QueueTable
+from mqframe.store.files.disk import DiskUsage
+from mqframe.store.files.log_file import LogFile
+from mqframe.store.files.threads import Threads
+from mqframe.store.message_files import MessageFiles
 from mqframe.store.settings import StoreSettings
 
 log: Final = get_logger("store")
 ALL_HOURS: Final = frozenset(range(24))
-DiskUsage = Callable[[Path], tuple[int, int]]
-"""Total and free bytes of the disk that holds a directory."""
-
-
-def disk_usage(directory: Path) -> tuple[int, int]:
-    """What the operating system says; free is what this user may use."""
-    found = os.statvfs(directory)
-    return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
 
 
 class Cleaner:
-    """`refusal`: why writes are refused at the moment, `None` normally."""
+    """Deletes commit-log files past their time, and what queues and index hold of them.
+
+    `refusal`: why writes are refused at the moment, `None` normally.
+    """
 
     def __init__(
         self,
         settings: StoreSettings,
         clock: Clock,
-        commit_log: CommitLog,
-        queues: QueueTable,
-        index: KeyIndex | None,
+        files: MessageFiles,
+        threads: Threads,
         usage: DiskUsage,
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._log = commit_log
-        self._queues = queues
-        self._index = index
+        self._log, self._queues, self._index, _ = files
+        self._threads = threads
         self._usage = usage
         self._hours = parse_hours(settings.delete_when)
-        self.refusal: Refusal | None = None
+        self.refusal: StoreUnavailable | None = None
 
     def look(self) -> Pressure:
         """How full the disk is now; sets `refusal`."""
@@ -63,16 +52,15 @@ class Cleaner:
             self.refusal = None
         elif self.refusal is None:
             used = (total - free) * 100 // total
-            self.refusal = Refusal(
-                ResponseCode.SERVICE_NOT_AVAILABLE,
+            self.refusal = StoreUnavailable(
                 f"the disk of {settings.directory} is {used} % full, writes stop above"
                 f" {settings.disk_refuse_percent} %: free some space or raise store.disk_refuse_percent",
             )
-            log.error("writes are refused", reason=self.refusal.remark)
+            log.error("writes are refused", reason=self.refusal)
         return level
 
     def run(self, cursors: dict[str, int], *, any_hour: bool = False) -> list[LogFile]:
-        """One pass. Gives the log files that are out of the log now, to be removed in a thread.
+        """One pass. Returns the log files that are out of the log; a thread removes them from the disk.
 
         `cursors`: how far following dispatchers are, log bytes, by name; a warning goes out before data that
         one has not seen is deleted. `any_hour`: files past their time go whatever hour it is.
@@ -98,8 +86,19 @@ class Cleaner:
                     )
             gone = self._log.remove_oldest(count)
             log.info("old commit-log files go", files=count, start=start, pressure=level.name)
+            self._threads.run(lambda: _remove(gone), _log_problem)
         start = self._log.start
         self._queues.follow_log(start)
         if self._index is not None:
             self._index.follow_log(start)
         return gone
+
+
+def _remove(files: list[LogFile]) -> None:
+    for file in files:
+        file.remove()
+
+
+def _log_problem(_: None, problem: OSError | None) -> None:
+    if problem is not None:
+        log.error("old commit-log files could not be removed", problem=str(problem))

@@ -1,4 +1,4 @@
-"""Finding out, at start, where log, queues and index end (store.md §4)."""
+"""Recovery at start: where log, queues and index end, and making them agree (store.md §4)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.delay_levels import parse_levels
-from mqframe.core.dispatch_facts import index_keys, queue_code
-from mqframe.core.log_scan import LogRecord, is_blank, read_record, scan
-from mqframe.core.recovering import start_after_crash
+from mqframe.core.delay.levels import parse_levels
+from mqframe.core.storage.dispatch_facts import index_keys, queue_code
+from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record, scan
+from mqframe.core.storage.recovery import start_after_crash
 from mqframe.log import get_logger
-from mqframe.store.checkpoint import Checkpoint
-from mqframe.store.commit_log import CommitLog
-from mqframe.store.consume_queue import ENTRY
-from mqframe.store.index import KeyIndex
-from mqframe.store.layout import Layout
-from mqframe.store.queue_table import QueueEnds, QueueTable
+from mqframe.store.files.layout import Layout
+from mqframe.store.message_files import MessageFiles
+from mqframe.store.queues.consume_queue import ENTRY
+from mqframe.store.queues.queue_table import QueueEnds
 from mqframe.store.settings import StoreSettings
 
 log: Final = get_logger("store")
@@ -41,22 +39,11 @@ class Recovered(NamedTuple):
 class Recovery:
     """Brings the parts of one store into agreement. Nothing in it raises for damaged records."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        settings: StoreSettings,
-        checkpoint: Checkpoint,
-        commit_log: CommitLog,
-        queues: QueueTable,
-        index: KeyIndex | None,
-    ) -> None:
+    def __init__(self, layout: Layout, settings: StoreSettings, files: MessageFiles) -> None:
         self._layout = layout
         self._levels = parse_levels(settings.delay_levels)
         self._crc = settings.check_crc_on_recovery
-        self._checkpoint = checkpoint
-        self._log = commit_log
-        self._queues = queues
-        self._index = index
+        self._log, self._queues, self._index, self._checkpoint = files
 
     def run(self, killed: bool) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError."""
@@ -66,7 +53,7 @@ class Recovery:
         if ends is None:
             self._queues.load(killed)
         else:
-            self._queues.take_ends(ends)
+            self._queues.restore_ends(ends)
         if self._index is not None:
             self._index.load()
         if not self._log.files:
@@ -119,7 +106,7 @@ class Recovery:
         if self._index is None:
             return start
         if killed:
-            # What lies before is on disk, see Maintenance.flush_queues; what follows is indexed once more.
+            # What lies before is on disk, see `QueueFlusher.flush`; what follows is indexed once more.
             self._index.rewind(start)
         if not self._index.lost:
             return start
@@ -189,6 +176,13 @@ def _note(record: LogRecord, commits: deque[int]) -> None:
         commits.clear()
 
 
-def encode_ends(ends: QueueEnds) -> bytes:
-    """`ends` as the file holds them."""
-    return msgspec.msgpack.encode(ends)
+def save_ends(layout: Layout, files: MessageFiles, newest: int) -> None:
+    """Leave for the next start where everything ends, after an orderly stop with all files synced.
+
+    `newest`: store time of the newest message, ms.
+    """
+    files.checkpoint.log = files.checkpoint.queues = newest
+    files.checkpoint.save()
+    log_files = [file.base for file in files.log.files]
+    ends = files.queues.ends(log_files, files.log.end, files.checkpoint.encode())
+    layout.queue_ends.write_bytes(msgspec.msgpack.encode(ends))

@@ -9,40 +9,23 @@ Subclass the suite of your kind in your plugin's tests, call the class `Test…`
 Each suite says which further methods it looks at. pytest is needed to run them, nothing else.
 """
 
+from pkgutil import iter_modules
+
 import pytest
 
 # Before the modules are imported, so that a failing assertion shows its values.
-pytest.register_assert_rewrite(
-    "mqframe.testing.conformance.allocation",
-    "mqframe.testing.conformance.dispatcher",
-    "mqframe.testing.conformance.hooks",
-    "mqframe.testing.conformance.message_filter",
-    "mqframe.testing.conformance.offset_store",
-    "mqframe.testing.conformance.selector",
-)
+pytest.register_assert_rewrite(*(f"{__name__}.{each.name}" for each in iter_modules(__path__)))
 
-from mqframe.testing.conformance.allocation import AllocationConformance  # noqa: E402
-from mqframe.testing.conformance.dispatcher import DispatcherConformance, FileRange  # noqa: E402
-from mqframe.testing.conformance.hooks import (  # noqa: E402
-    ConsumeHookConformance,
-    ForbiddenHookConformance,
-    RpcHookConformance,
-    SendHookConformance,
-)
-from mqframe.testing.conformance.message_filter import MessageFilterConformance  # noqa: E402
-from mqframe.testing.conformance.offset_store import MemoryWire, OffsetStoreConformance  # noqa: E402
-from mqframe.testing.conformance.selector import SelectorConformance  # noqa: E402
-
-__all__ = [
-    "AllocationConformance",
-    "ConsumeHookConformance",
-    "DispatcherConformance",
-    "FileRange",
-    "ForbiddenHookConformance",
-    "MemoryWire",
-    "MessageFilterConformance",
-    "OffsetStoreConformance",
-    "RpcHookConformance",
-    "SelectorConformance",
-    "SendHookConformance",
-]
+from mqframe.testing.conformance.allocation import AllocationConformance as AllocationConformance  # noqa: E402
+from mqframe.testing.conformance.broker_service import BrokerServiceConformance as BrokerServiceConformance  # noqa: E402
+from mqframe.testing.conformance.broker_service import RunningService as RunningService  # noqa: E402
+from mqframe.testing.conformance.dispatcher import DispatcherConformance as DispatcherConformance  # noqa: E402
+from mqframe.testing.conformance.dispatcher import FileRange as FileRange  # noqa: E402
+from mqframe.testing.conformance.hooks import ConsumeHookConformance as ConsumeHookConformance  # noqa: E402
+from mqframe.testing.conformance.hooks import ForbiddenHookConformance as ForbiddenHookConformance  # noqa: E402
+from mqframe.testing.conformance.hooks import RpcHookConformance as RpcHookConformance  # noqa: E402
+from mqframe.testing.conformance.hooks import SendHookConformance as SendHookConformance  # noqa: E402
+from mqframe.testing.conformance.message_filter import MessageFilterConformance as MessageFilterConformance  # noqa: E402
+from mqframe.testing.conformance.offset_store import MemoryWire as MemoryWire  # noqa: E402
+from mqframe.testing.conformance.offset_store import OffsetStoreConformance as OffsetStoreConformance  # noqa: E402
+from mqframe.testing.conformance.selector import SelectorConformance as SelectorConformance  # noqa: E402

@@ -1,11 +1,11 @@
-"""What every allocation strategy has to do."""
+"""Conformance suite of allocation strategies."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
 
 Shape = tuple[list[MessageQueue], list[str]]

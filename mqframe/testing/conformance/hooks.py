@@ -1,16 +1,17 @@
-"""What every hook around sends, listeners and remote calls has to do."""
+"""Conformance suites of send, consume, forbidden-check and RPC hooks."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
 from mqframe.core.errors import AnswerFix, CallTimeout
-from mqframe.core.frame import Frame, encode_frame
-from mqframe.core.host import encode_host
-from mqframe.core.message import Message, MessageQueue, ReceivedMessage, SendResult, SendStatus
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, SendResult, SendStatus
+from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.hooks.interfaces import (
     ConsumeContext,
     ConsumeHook,
@@ -68,7 +69,38 @@ class ConformancePort:
         self.actions.append(action)
 
 
-class SendHookConformance:
+class _AttachedConformance:
+    """What the suites of send and consume hooks share: the life of the client that a hook watches."""
+
+    def make(self) -> Any:
+        """A fresh hook."""
+        raise NotImplementedError
+
+    def contexts(self) -> list[Any]:
+        """What the hook is shown, as before the send or the listener."""
+        raise NotImplementedError
+
+    def ended(self, context: Any) -> None:
+        """The send or the listener went well."""
+        raise NotImplementedError
+
+    @pytest.mark.parametrize("taken", [True, False])
+    def test_it_works_between_the_start_and_the_stop_of_a_client(self, taken: bool) -> None:
+        """Whether or not the client takes messages of the hook, and after the stop."""
+        hook, port = self.make(), ConformancePort(taken=taken)
+        hook.detach()
+        hook.attach(port)
+        for _ in range(2):
+            for context in self.contexts():
+                hook.before(context)
+                self.ended(context)
+                hook.after(context)
+            for action in port.actions:
+                action()
+            hook.detach()
+
+
+class SendHookConformance(_AttachedConformance):
     """A send hook takes every mode and every outcome, and leaves the message alone."""
 
     def make(self) -> SendHook:
@@ -91,6 +123,10 @@ class SendHookConformance:
             for mode, messages in shapes
         ]
 
+    def ended(self, context: SendContext) -> None:
+        """The message was stored."""
+        context.result = sent_result()
+
     def test_before_and_after_take_every_outcome(self) -> None:
         """A result, no result (one-way), a time-out, a refusal."""
         hook = self.make()
@@ -107,7 +143,7 @@ class SendHookConformance:
         for context in self.contexts():
             before = (context.group, list(context.messages), context.queue, context.mode)
             hook.before(context)
-            context.result = sent_result()
+            self.ended(context)
             hook.after(context)
             assert (context.group, list(context.messages), context.queue, context.mode) == before
             assert context.result == sent_result()
@@ -118,25 +154,8 @@ class SendHookConformance:
             context.error = CallTimeout("3 s")
             self.make().after(context)
 
-    @pytest.mark.parametrize("taken", [True, False])
-    def test_it_works_between_the_start_and_the_stop_of_a_client(self, taken: bool) -> None:
-        """Whether or not the client takes messages of the hook, and after the stop."""
-        hook, port = self.make(), ConformancePort(taken=taken)
-        hook.detach()
-        hook.attach(port)
-        for context in self.contexts():
-            hook.before(context)
-            context.result = sent_result()
-            hook.after(context)
-        for action in port.actions:
-            action()
-        hook.detach()
-        for context in self.contexts():
-            hook.before(context)
-            hook.after(context)
 
-
-class ConsumeHookConformance:
+class ConsumeHookConformance(_AttachedConformance):
     """A consume hook takes every outcome of a listener, and leaves the messages alone."""
 
     def make(self) -> ConsumeHook:
@@ -146,6 +165,14 @@ class ConsumeHookConformance:
     def context(self) -> ConsumeContext:
         """A call with two messages, as before the listener."""
         return ConsumeContext("billing", [received_message(42), received_message(43)], QUEUE, "10.0.0.1@42")
+
+    def contexts(self) -> list[ConsumeContext]:
+        """That call alone."""
+        return [self.context()]
+
+    def ended(self, context: ConsumeContext) -> None:
+        """The listener took the messages."""
+        context.outcome, context.success = "success", True
 
     def test_before_and_after_take_every_outcome(self) -> None:
         """All five, with and without an error."""
@@ -172,23 +199,8 @@ class ConsumeHookConformance:
     def test_after_without_before_is_taken(self) -> None:
         """The hook may have failed, or been added, in between."""
         context = self.context()
-        context.outcome, context.success = "success", True
+        self.ended(context)
         self.make().after(context)
-
-    @pytest.mark.parametrize("taken", [True, False])
-    def test_it_works_between_the_start_and_the_stop_of_a_client(self, taken: bool) -> None:
-        """Whether or not the client takes messages of the hook, and after the stop."""
-        hook, port = self.make(), ConformancePort(taken=taken)
-        hook.detach()
-        hook.attach(port)
-        for _ in range(2):
-            context = self.context()
-            hook.before(context)
-            context.outcome, context.success = "success", True
-            hook.after(context)
-            for action in port.actions:
-                action()
-            hook.detach()
 
 
 class ForbiddenHookConformance:

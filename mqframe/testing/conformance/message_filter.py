@@ -1,4 +1,4 @@
-"""What every message filter has to do."""
+"""Conformance suite of message filters."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What every queue selector has to do."""
+"""Conformance suite of queue selectors."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mqframe.core.message import Message, MessageQueue
+from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
 
 

@@ -32,9 +32,8 @@ from mqframe import (
     TransactionOutcome,
     TransactionProducer,
 )
-from mqframe.core.batch import encode_element
 from mqframe.core.errors import PluginError, SettingError
-from mqframe.core.frame import Frame, FrameDecoder, HeaderForm, encode_frame
+from mqframe.core.messages.batch import encode_element
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import (
     GetMaxOffset,
@@ -51,6 +50,7 @@ from mqframe.core.requests.messages import (
     SendMessageV2,
 )
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic, RegisterBroker
+from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_frame
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.testing import Cluster
@@ -256,7 +256,7 @@ def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: 
         producer.send(Message("orders", b"1", tag="a"))
         producer.send_oneway(Message("orders", b"2"))
         producer.send_batch([Message("orders", b"3"), Message("orders", b"4")])
-        producer.submit(Message("orders", b"5")).result(20)
+        producer.submit(Message("orders", b"5")).result(120)
 
     async def awaited() -> None:
         async with AsyncProducer("p2", **access) as other:
@@ -288,12 +288,12 @@ def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: 
         return ConsumeResult.SUCCESS
 
     with consumer:
-        assert everything.wait(20)
-    puller = Puller(cluster.nameserver, "readers", rpc_hooks=access["rpc_hooks"])
+        assert everything.wait(120)
+    puller = Puller("readers", nameserver=cluster.nameserver, rpc_hooks=access["rpc_hooks"])
     [queue] = puller.queues("orders")
     assert puller.max_offset(queue) == 9
     assert puller.pull(queue, 0, 2).next_offset == 2
-    puller.close()
+    puller.stop()
 
     assert (witness.unsigned, at_the_broker.unsigned) == ([], [])
     wanted = {UpdateAndCreateTopic, SendMessageV2, SendBatchMessage, HeartBeat, PullMessage, EndTransaction}

@@ -1,7 +1,7 @@
 import pytest
 from mqframe_averagely import Averagely
 
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.testing.conformance import AllocationConformance
 
 QUEUES = [MessageQueue("orders", "broker-a", i) for i in range(8)]

@@ -1,6 +1,6 @@
 from mqframe_averagelybycircle import AveragelyByCircle
 
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.testing.conformance import AllocationConformance
 
 QUEUES = [MessageQueue("orders", "broker-a", i) for i in range(8)]

@@ -2,8 +2,8 @@ import pytest
 from mqframe_byconfig import ByConfig, parse_queue
 
 from mqframe.core.errors import SettingError
-from mqframe.core.message import MessageQueue
-from mqframe.hooks.manager import default_manager
+from mqframe.core.messages.message import MessageQueue
+from mqframe.hooks.manager import PluginManager
 from mqframe.testing.conformance import AllocationConformance
 
 QUEUES = [MessageQueue("orders", "broker-a", i) for i in range(4)]
@@ -19,7 +19,7 @@ class TestByConfigConformance(AllocationConformance):
 
 def test_gives_the_configured_queues_in_configured_order() -> None:
     texts = ["orders/broker-a/3", "orders/broker-a/1", "refunds/broker-a/0", "orders/broker-a/9"]
-    made = default_manager().create("allocation", "by_config", {"queues": texts})
+    made = PluginManager().create("allocation", "by_config", {"queues": texts})
     assert made.allocate("billing", "a", QUEUES, ["a", "b"]) == [QUEUES[3], QUEUES[1]]
 
 

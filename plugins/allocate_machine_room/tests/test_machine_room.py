@@ -2,7 +2,7 @@ import pytest
 from mqframe_machineroom import MachineRoom
 
 from mqframe.core.errors import SettingError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.testing.conformance import AllocationConformance
 
 

@@ -4,7 +4,7 @@ import pytest
 from mqframe_machineroomnearby import MachineRoomNearby
 
 from mqframe.core.errors import PluginError, SettingError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.testing.conformance import AllocationConformance
 

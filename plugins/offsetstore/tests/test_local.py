@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from mqframe_offsetstore import LocalOffsetStore
 
-from mqframe.core import loosejson
 from mqframe.core.errors import StoreError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.wire import loose_json
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
 from mqframe.testing.conformance import MemoryWire, OffsetStoreConformance
 
@@ -61,7 +61,7 @@ def test_writes_the_form_of_the_java_client(store: LocalOffsetStore) -> None:
     persist(store, 7)
     text = store.path.read_bytes()
     assert text == b'{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"orders"}:7}}'
-    assert loosejson.loads(text) == {"offsetTable": {QUEUE: 7}}
+    assert loose_json.loads(text) == {"offsetTable": {QUEUE: 7}}
 
 
 def test_the_version_before_is_kept(store: LocalOffsetStore) -> None:
@@ -78,7 +78,7 @@ def test_a_damaged_file_is_replaced_by_its_backup(store: LocalOffsetStore, damag
     asyncio.run(store.load())
     assert asyncio.run(store.read(QUEUE, ReadFrom.STORE)) == 42
     persist(store, 43)
-    assert loosejson.loads(store.path.read_bytes()) == {"offsetTable": {QUEUE: 43}}
+    assert loose_json.loads(store.path.read_bytes()) == {"offsetTable": {QUEUE: 43}}
     assert store.path.with_name("offsets.json.bak").read_bytes() == JAVA_FILE
 
 

@@ -5,7 +5,7 @@ import pytest
 from mqframe_offsetstore import RemoteOffsetStore
 
 from mqframe.core.errors import ConnectError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
 from mqframe.testing.conformance import MemoryWire, OffsetStoreConformance
 

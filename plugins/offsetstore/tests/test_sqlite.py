@@ -6,7 +6,7 @@ import pytest
 from mqframe_offsetstore import SqliteOffsetStore
 
 from mqframe.core.errors import ClosedError, RetryError, StoreError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
 from mqframe.testing.conformance import MemoryWire, OffsetStoreConformance
 

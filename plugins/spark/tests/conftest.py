@@ -1,22 +1,22 @@
-"""Messages without a broker, and one Spark for all tests that need it."""
+"""Messages without a broker."""
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mqframe.core.bodies import BrokerData, QueueData, TopicRouteData
+from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.codes import SysFlag
+from mqframe.core.consuming.pull import PullStatus, RawPull
 from mqframe.core.errors import ConnectError, FixError
-from mqframe.core.host import encode_host
-from mqframe.core.java_hash import java_hash
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.pull import PullStatus, RawPull
-from mqframe.core.record import decode_record, encode_record
-from mqframe.core.route import TopicRoute
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.core.storage.record import decode_record, encode_record
 
 HOST = encode_host("127.0.0.1:10911")
 TIME_MS = 1_700_000_000_000
@@ -161,24 +161,6 @@ class ScriptedWire:
 def wire() -> ScriptedWire:
     """An empty cluster."""
     return ScriptedWire()
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One local Spark for the run: starting it takes seconds."""
-    from mqframe_spark import local_session
-
-    session = local_session(
-        "tests",
-        master="local[2]",
-        log_level="OFF",
-        **{
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        },
-    )
-    yield session
-    session.stop()
 
 
 class StoreBuilder:

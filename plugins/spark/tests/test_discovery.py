@@ -47,29 +47,12 @@ except ImportError as problem:
 else:
     raise AssertionError("not told")
 """
-OLDER = """
-import sys
-import pyspark.sql.datasource
-sys.modules["pyspark.sql.streaming.datasource"] = None      # as in PySpark 4.0 and 4.1
-pyspark.__version__ = "4.1.0"
-from pyspark_mqframe import DefaultSource
-source = DefaultSource({"topic": "t", "nameserver": "127.0.0.1:1"})
-schema = source.schema()
-source.reader(schema)
-try:
-    source.streamReader(schema)
-except ImportError as problem:
-    assert "streams of mqframe need PySpark 4.2 or newer, and this is 4.1.0" in str(problem), problem
-    assert "maxOffsetsPerTrigger" in str(problem)
-else:
-    raise AssertionError("not told")
-"""
-PROGRAMS = {"import": IMPORT, "broken": BROKEN, "no_spark": NO_SPARK, "oldest": OLDEST, "older": OLDER}
+PROGRAMS = {"import": IMPORT, "broken": BROKEN, "no_spark": NO_SPARK, "oldest": OLDEST}
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_the_package_neither_fails_nor_costs(program) -> None:
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=240)
 
 
 def test_unknown_names_are_no_attributes() -> None:

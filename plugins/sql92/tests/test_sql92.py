@@ -1,4 +1,4 @@
-"""Expressions against what the reference computed, and against a simple model."""
+"""Expressions against what Apache RocketMQ computed, and against a simple model."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from mqframe_sql92 import EvaluationError, Expression, SqlFilter
-from mqframe_sql92.values import Kind, compare_numbers, double, whole
 
 from mqframe.core.errors import FixError
-from mqframe.hooks.manager import default_manager
+from mqframe.hooks.manager import PluginManager
 from mqframe.testing.conformance import MessageFilterConformance
 
 REFERENCE = json.loads((Path(__file__).parent / "sql92.json").read_text())
@@ -42,7 +41,7 @@ class TestConformance(MessageFilterConformance):
 
 
 def test_it_is_found_by_its_name():
-    assert isinstance(default_manager().create("message_filter", "SQL92"), SqlFilter)
+    assert isinstance(PluginManager().create("message_filter", "SQL92"), SqlFilter)
 
 
 @pytest.mark.parametrize("case", REFERENCE["cases"], ids=lambda case: case["expression"])
@@ -55,49 +54,6 @@ def test_the_reference_agrees(case):
     assert found == case["results"]
     matches = SqlFilter().compile(case["expression"])
     assert [matches(p) for p in REFERENCE["properties"]] == [r is True for r in case["results"]]
-
-
-@pytest.mark.parametrize(
-    ("expression", "at", "problem"),
-    [
-        ("", 1, "found the end"),
-        ("a > 5 AND", 10, "found the end"),
-        ("a > 1 AND (b = 'x' OR )", 23, "found ')'"),
-        ("  a = ! 5", 7, "'!' begins no word"),
-        ("a != 5", 3, "unequal is <>"),
-        ("a = 'x", 5, "its closing quote is missing"),
-        ('a = "x"', 5, "text stands in single quotes"),
-        ("a > 5 && b = 'x'", 7, "write AND or OR"),
-        ("a = NULL", 5, "write IS NULL"),
-        ("a > 'x'", 5, "only numbers and properties can be compared by >"),
-        ("a IN (5)", 7, "expected text, found '5'"),
-        ("5 IN ('x')", 1, "only a property can be IN a list"),
-        ("a BETWEEN 5 AND 1", 11, "the lower bound 5 is above 1"),
-        ("a BETWEEN 9007199254740993 AND 9007199254740992", 11, "lower bound"),
-        ("a NOT NULL", 7, "behind NOT, found 'NULL'"),
-        ("b = 'x' AND 5", 13, "neither true nor false"),
-        ("TRUE = 5", 8, "cannot be compared"),
-        ("a > 9223372036854775808", 5, "does not fit 64 bits"),
-        ("a > " + "9" * 5000, 5, "does not fit 64 bits"),
-        ("a > 0.0", 5, "too small"),
-        ("a > 1e999", 5, "too large"),
-        ("a = /* never ends", 5, "'/' begins no word"),
-        ("NOT " * 60 + "a", 201, "more than 50"),
-        ("(" * 60 + "a = 5", 51, "more than 50"),
-        ("a" + " = 'x'" * 300, 1, "more than 200 parts"),
-    ],
-)
-def test_what_is_wrong_and_where(expression, at, problem):
-    with pytest.raises(FixError) as caught:
-        Expression(expression)
-    assert str(caught.value).startswith(f"SQL92 expression, character {at}: ")
-    assert problem in str(caught.value)
-
-
-def test_long_chains_are_no_deep_ones():
-    text = " OR ".join(f"a = {n}" for n in range(2000))
-    assert value(text, {"a": "1999"}) is True
-    assert value(text.replace("OR", "AND"), {"a": "1"}) is False
 
 
 @pytest.mark.parametrize(
@@ -175,24 +131,3 @@ def test_long_chains_are_no_deep_ones():
 )
 def test_details(expression, properties, result):
     assert value(expression, properties) is result or value(expression, properties) == result == "error"
-
-
-def test_numbers_are_ordered_as_java_does():
-    nan, inf = float("nan"), float("inf")
-    ordered = [-inf, -1.0, -0.0, 0.0, 1.0, inf, nan]
-    for i, one in enumerate(ordered):
-        for k, other in enumerate(ordered):
-            assert (compare_numbers(one, other) > 0) == (i > k)
-            assert (compare_numbers(one, other) < 0) == (i < k)
-
-
-@pytest.mark.parametrize("text", ["", "+", "-", "5.0", "1e3", "0x5", "五"])
-def test_no_whole_numbers(text):
-    with pytest.raises(EvaluationError):
-        whole(text, Kind.LONG)
-
-
-@pytest.mark.parametrize("text", ["", ".", "e5", "1e", "inf", "NaNd", "0x1", "1__0", "٥"])
-def test_no_doubles(text):
-    with pytest.raises(EvaluationError):
-        double(text)

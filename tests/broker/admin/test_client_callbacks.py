@@ -6,36 +6,40 @@ import asyncio
 
 import pytest
 
-from mqframe.core.bodies import ConsumerData, HeartbeatData, OffsetTableBody, SubscriptionData
-from mqframe.core.consumer_info import ConsumerStatus
-from mqframe.core.frame import Frame, encode_frame
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.message import MessageQueue
-from mqframe.core.record import decode_record
+from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData
+from mqframe.core.consuming.bodies import OffsetTableBody
+from mqframe.core.consuming.running_info import ConsumerStatus
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.requests import insight
 from mqframe.core.requests.insight import (
     ConsumeMessageDirectly,
     GetConsumerRunningInfo,
     InvokeBrokerToGetConsumerStatus,
 )
-from mqframe.net.call import Reply
+from mqframe.core.requests.serving import Reply, serves
+from mqframe.core.storage.record import decode_record
+from mqframe.core.wire.frame import Frame, encode_frame
+from mqframe.core.wire.loose_json import decode, dumps
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 QUEUE = MessageQueue("t", "broker-a", 0)
 
 
 async def member(world, client_id="c1", **answers):
-    """A member that gives `answers` by code, and the calls that it got."""
+    """A member that gives `answers` by request, and the calls that it got."""
     talker, calls = world.join(), []
 
-    def serve(code, answer):
-        def handle(call):
+    def serve(kind, answer):
+        @serves(kind)
+        def handle(fields, call):
             calls.append(call)
             return answer(call) if callable(answer) else answer
 
-        talker.client.serve(code, handle)
+        talker.client.serve(handle)
 
     for name, answer in answers.items():
-        serve(int(name.removeprefix("on_")), answer)
+        serve(getattr(insight, name), answer)
     await talker.beat("g", SubscriptionData(topic="t"), client_id=client_id)
     return calls
 
@@ -46,9 +50,9 @@ def status(offset):
 
 def test_the_offsets_of_all_members_or_of_one(run):
     async def scenario(world):
-        await member(world, "c1", on_221=status(3))
-        await member(world, "c2", on_221=status(8))
-        await member(world, "mute", on_221=Reply(1, remark="cannot say"))
+        await member(world, "c1", GetConsumerStatusFromClient=status(3))
+        await member(world, "c2", GetConsumerStatusFromClient=status(8))
+        await member(world, "mute", GetConsumerStatusFromClient=Reply(1, remark="cannot say"))
         answer = await world.talker.ok(InvokeBrokerToGetConsumerStatus("t", "g"))
         found = decode(answer.body, ConsumerStatus)
         assert found.consumer_table == {"c1": {QUEUE: 3}, "c2": {QUEUE: 8}}
@@ -63,8 +67,8 @@ def test_the_offsets_of_all_members_or_of_one(run):
 
 def test_a_member_that_does_not_answer_does_not_hide_the_others(run):
     async def scenario(world):
-        await member(world, "c1", on_221=status(3))
-        await member(world, "stuck", on_221=lambda call: None)
+        await member(world, "c1", GetConsumerStatusFromClient=status(3))
+        await member(world, "stuck", GetConsumerStatusFromClient=lambda call: None)
         asked = world.talker.invoke(InvokeBrokerToGetConsumerStatus("t", "g"))
         await world.clock.aadvance(6)
         answer = await asked
@@ -75,7 +79,9 @@ def test_a_member_that_does_not_answer_does_not_hide_the_others(run):
 
 def test_running_info_is_handed_on_with_its_answer(run):
     async def scenario(world):
-        calls = await member(world, on_307=Reply(0, ext={"x": "1"}, remark="fine", body=b'{"mqTable":{}}'))
+        calls = await member(
+            world, GetConsumerRunningInfo=Reply(0, ext={"x": "1"}, remark="fine", body=b'{"mqTable":{}}')
+        )
         answer = await world.talker.invoke(GetConsumerRunningInfo("g", "c1", True))
         assert (answer.code, answer.remark, bytes(answer.body)) == (0, "fine", b'{"mqTable":{}}')
         assert answer.ext == {"x": "1"}
@@ -99,7 +105,7 @@ def test_a_member_that_is_not_online_is_named(run, request_):
 
 def test_a_member_that_takes_too_long(run):
     async def scenario(world):
-        await member(world, on_307=lambda call: None)
+        await member(world, GetConsumerRunningInfo=lambda call: None)
         asked = world.talker.invoke(GetConsumerRunningInfo("g", "c1"))
         await world.clock.aadvance(9)
         assert not asked.done()
@@ -113,7 +119,7 @@ def test_a_member_that_takes_too_long(run):
 def test_a_message_reaches_its_listener_with_flags_and_body(run):
     async def scenario(world):
         sent = await world.talker.ok_send("t", KEY)
-        calls = await member(world, on_309=Reply(body=b"{}"))
+        calls = await member(world, ConsumeMessageDirectly=Reply(body=b"{}"))
         request = ConsumeMessageDirectly("g", "c1", sent.ext["msgId"], topic="t")
         assert bytes((await world.talker.ok(request)).body) == b"{}"
         (call,) = calls
@@ -128,7 +134,7 @@ def test_a_message_reaches_its_listener_with_flags_and_body(run):
 @pytest.mark.parametrize("message_id", [None, "", "abc", "7F00000100002A9F00000000000F0000", "Z" * 32])
 def test_a_message_that_there_is_not(run, message_id):
     async def scenario(world):
-        calls = await member(world, on_309=Reply())
+        calls = await member(world, ConsumeMessageDirectly=Reply())
         answer = await world.talker.invoke(ConsumeMessageDirectly("g", "c1", message_id))
         assert (answer.code, bool(answer.remark), calls) == (1, True, [])
 

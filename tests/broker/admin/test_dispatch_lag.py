@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from mqframe.broker.dispatch_lag import AGAIN_MS, DispatchLag
-from mqframe.core.bodies import KVTable
-from mqframe.core.loosejson import decode
+from mqframe.broker.admin.dispatch_lag import AGAIN_MS, DispatchLag
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
+from mqframe.core.wire.bodies import KVTable
+from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 from mqframe.log import ROOT
-from mqframe.store.following_lag import Lag
+from mqframe.store.following.lag import Lag
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -51,7 +51,7 @@ def watched():
 def told(caplog, part):
     caplog.clear()
     part.look()
-    return [record.getMessage() for record in caplog.records]
+    return [record.getMessage() for record in caplog.records if record.name.startswith(ROOT)]
 
 
 def test_warnings_come_once_then_now_and_then_until_it_has_caught_up(watched, caplog):

@@ -1,5 +1,4 @@
-from mqframe.core.bodies import SubscriptionGroupConfig, SubscriptionGroupTable
-from mqframe.core.loosejson import decode, dumps
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     GetAllSubscriptionGroupConfig,
@@ -8,6 +7,7 @@ from mqframe.core.requests.admin import (
     UpdateAndCreateSubscriptionGroupList,
 )
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
+from mqframe.core.wire.loose_json import decode, dumps
 
 
 def test_groups_are_made_changed_listed_and_deleted(run):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.bodies import ConsumeStats, SubscriptionData
-from mqframe.core.broker_info import (
+from mqframe.core.cluster.broker_info import (
     BrokerStatsData,
     ConsumeStatsList,
     ConsumeTimeSpans,
     GroupForbidden,
     QueueEntries,
 )
-from mqframe.core.loosejson import decode, dumps, loads
-from mqframe.core.message import MessageQueue
+from mqframe.core.consuming.bodies import ConsumeStats
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.admin import DeleteSubscriptionGroup, DeleteTopicInBroker
 from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.core.requests.insight import (
@@ -26,6 +26,7 @@ from mqframe.core.requests.insight import (
     UpdateAndGetGroupForbidden,
     ViewBrokerStatsData,
 )
+from mqframe.core.wire.loose_json import decode, dumps, loads
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 QUEUE = MessageQueue("t", "broker-a", 0)

@@ -1,6 +1,6 @@
-from mqframe.core.ids import parse_offset_id
-from mqframe.core.record import decode_records
+from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
+from mqframe.core.storage.record import decode_records
 
 
 def query(key, **fields):

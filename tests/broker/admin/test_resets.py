@@ -7,17 +7,18 @@ import asyncio
 import pytest
 from popping import pop_request, popped
 
-from mqframe.core.bodies import OffsetTableBody, SubscriptionData
-from mqframe.core.broker_info import CorrectionOffsets, pushed_offsets
-from mqframe.core.frame import Frame, encode_frame
-from mqframe.core.loosejson import decode, loads
-from mqframe.core.message import MessageQueue
-from mqframe.core.offset_rules import NEVER
+from mqframe.core.cluster.broker_info import CorrectionOffsets, pushed_offsets
+from mqframe.core.consuming.bodies import OffsetTableBody
+from mqframe.core.consuming.offset_rules import NEVER
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.admin import InvokeBrokerToResetOffset
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.requests.fields import encode_fields
-from mqframe.core.requests.insight import CloneGroupOffset, QueryCorrectionOffset
-from mqframe.net.call import Reply
+from mqframe.core.requests.insight import CloneGroupOffset, QueryCorrectionOffset, ResetConsumerClientOffset
+from mqframe.core.requests.serving import Reply, serves
+from mqframe.core.wire.frame import Frame, encode_frame
+from mqframe.core.wire.loose_json import decode, loads
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 QUEUES = [MessageQueue("t", "broker-a", number) for number in (0, 1)]
@@ -50,11 +51,12 @@ def listening(world, **beat):
     """A member that notes what it is told of resets."""
     talker, told = world.join(), []
 
-    def note(call):
+    @serves(ResetConsumerClientOffset)
+    def note(fields, call):
         told.append((call.frame.ext, bytes(call.frame.body)))
         return Reply()
 
-    talker.client.serve(220, note)
+    talker.client.serve(note)
     return talker, told
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from mqframe.core.bodies import ConsumerOffsetTable, KVTable
-from mqframe.core.loosejson import decode, loads
+from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
     GetAllDelayOffset,
@@ -12,6 +11,8 @@ from mqframe.core.requests.admin import (
 )
 from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.wire.bodies import KVTable
+from mqframe.core.wire.loose_json import decode, loads
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 

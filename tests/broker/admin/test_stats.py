@@ -1,16 +1,10 @@
 import pytest
 
-from mqframe.core.bodies import (
-    ConsumeStats,
-    GroupList,
-    OffsetTableBody,
-    SubscriptionAnswer,
-    SubscriptionData,
-    TopicList,
-    TopicStatsTable,
-)
-from mqframe.core.loosejson import decode
-from mqframe.core.message import MessageQueue
+from mqframe.core.cluster.route_bodies import TopicList
+from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody, TopicStatsTable
+from mqframe.core.consuming.group_config import GroupList
+from mqframe.core.filtering.bodies import SubscriptionAnswer, SubscriptionData
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.admin import (
     GetConsumeStats,
     GetTopicStatsInfo,
@@ -20,6 +14,7 @@ from mqframe.core.requests.admin import (
     QueryTopicsByConsumer,
 )
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
+from mqframe.core.wire.loose_json import decode
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 QUEUES = [MessageQueue("t", "broker-a", number) for number in (0, 1)]

@@ -1,7 +1,7 @@
 import pytest
 
-from mqframe.core.bodies import TopicConfig, TopicConfigList, TopicConfigTable, TopicList
-from mqframe.core.loosejson import decode, dumps
+from mqframe.core.cluster.route_bodies import TopicList
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList, TopicConfigTable
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
     GetAllTopicConfig,
@@ -10,6 +10,7 @@ from mqframe.core.requests.admin import (
     UpdateAndCreateTopic,
     UpdateAndCreateTopicList,
 )
+from mqframe.core.wire.loose_json import decode, dumps
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 

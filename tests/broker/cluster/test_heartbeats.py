@@ -1,14 +1,13 @@
 import pytest
 
-from mqframe.core.bodies import (
+from mqframe.core.cluster.client_bodies import (
     CheckClientBody,
     ConsumerConnection,
     ProducerConnection,
     ProducerTable,
-    SubscriptionData,
 )
 from mqframe.core.codes import VERSION
-from mqframe.core.loosejson import decode, dumps, loads
+from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests.admin import (
     GetAllProducerInfo,
     GetConsumerConnectionList,
@@ -22,6 +21,7 @@ from mqframe.core.requests.consumers import (
     HeartBeat,
     UnregisterClient,
 )
+from mqframe.core.wire.loose_json import decode, dumps, loads
 
 SUBSCRIPTION = SubscriptionData(topic="t", sub_string="a || b", sub_version=3)
 

@@ -7,18 +7,18 @@ import json
 
 import pytest
 
-from mqframe.broker.filters import Filters
-from mqframe.broker.live_settings import LiveSettings
+from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.settings import BrokerSettings
-from mqframe.core.bodies import CheckClientBody, SubscriptionData
+from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.core.cluster.client_bodies import CheckClientBody
 from mqframe.core.codes import PullFlag
 from mqframe.core.errors import Refusal
-from mqframe.core.filter_table import FilterTable
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.record import decode_records
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.filtering.subscription import Subscription
 from mqframe.core.requests.admin import UpdateBrokerConfig
 from mqframe.core.requests.consumers import CheckClientConfig, UnregisterClient
-from mqframe.core.subscription import Subscription
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.hooks.interfaces import MessageFilter
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
@@ -137,7 +137,7 @@ def test_expressions_end_with_the_last_member_and_come_back_with_it(run, tmp_pat
 
 async def until(holds, clock=None):
     # The file is written by a thread, and connections end when the system says so; both take real time.
-    for _ in range(400):
+    for _ in range(24_000):
         if clock is not None:
             await clock.aadvance(1)
         try:
@@ -182,6 +182,19 @@ def test_a_filter_that_is_not_installed(run):
             assert "pip install mqframe-plugin-sql92" in answer.remark
 
     run(scenario, plugins=PluginManager(list))
+
+
+def test_a_blocked_filter_by_tags_serves_nobody(run):
+    plugins = PluginManager()
+    plugins.block("message_filter.TAG")
+
+    async def scenario(world):
+        await send(world, 2)
+        await world.talker.beat("g", SubscriptionData(topic="t", sub_string="paid", sub_version=1))
+        for answer in (await world.talker.pull("t", subscription="paid"), await pull_as_member(world)):
+            assert (answer.code, answer.remark) == (1, "message_filter 'TAG' is blocked")
+
+    run(scenario, plugins=plugins)
 
 
 def test_only_wanted_messages_wake_a_waiting_pull(run):
@@ -262,7 +275,7 @@ def test_retried_messages_are_chosen_by_the_topic_that_they_came_from(run):
 def test_far_behind_the_end_expressions_are_evaluated_in_a_thread(run, monkeypatch):
     async def scenario(world):
         await send(world, 6)
-        monkeypatch.setattr("mqframe.store.log_file.LogFile.read_now", lambda *args: None)
+        monkeypatch.setattr("mqframe.store.files.log_file.LogFile.read_now", lambda *args: None)
         assert numbers(await world.talker.pull("t", **ODD)) == [1, 3, 5]
 
     run(scenario, store={"mapped_read_bytes": 0})
@@ -290,7 +303,7 @@ def test_saved_expressions_can_be_read_back(run, tmp_path):
 
 
 def test_a_reader_that_knows_a_newer_expression_than_the_table():
-    filters = Filters(FilterTable(ManualClock()), LiveSettings(BrokerSettings()))
+    filters = Filters(LiveSettings(BrokerSettings()), PluginManager(), ManualClock())
     filters.heartbeat("g", [sql("n > 0", 5)])
     newer = Subscription(sql("n > 0", 7))
     assert filters.of_group("g", newer, 5).records is not None
@@ -308,7 +321,7 @@ def test_an_expression_is_compiled_once():
 
     plugins = PluginManager(list)
     plugins.register(Plugin({"SQL92": Counting}), "counting")
-    filters = Filters(FilterTable(ManualClock()), LiveSettings(BrokerSettings()), plugins)
+    filters = Filters(LiveSettings(BrokerSettings()), plugins, ManualClock())
     for _ in range(3):
         filters.heartbeat("g", [sql("n > 0")])
         filters.of_group("g", Subscription(sql("n > 0")), 1)

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from mqframe.core.bodies import SubscriptionData
 from mqframe.core.codes import PullFlag
-from mqframe.core.java_hash import java_hash
-from mqframe.core.record import decode_records
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateBrokerConfig
+from mqframe.core.storage.record import decode_records
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 WAIT = PullFlag.SUBSCRIPTION | PullFlag.SUSPEND

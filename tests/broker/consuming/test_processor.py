@@ -2,12 +2,12 @@
 
 import pytest
 
-from mqframe.core.bodies import SubscriptionData
 from mqframe.core.codes import PullFlag
-from mqframe.core.loosejson import dumps
-from mqframe.core.record import decode_records
+from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
 from mqframe.core.requests.consumers import QueryConsumerOffset
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.loose_json import dumps
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 

@@ -1,8 +1,8 @@
 import pytest
 
-from mqframe.core.bodies import LockAnswerBody, LockBody, QueueBody
-from mqframe.core.loosejson import decode, dumps
+from mqframe.core.consuming.bodies import LockAnswerBody, LockBody, QueueBody
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UnregisterClient
+from mqframe.core.wire.loose_json import decode, dumps
 
 QUEUES = [QueueBody(broker_name="broker-a", queue_id=number, topic="t") for number in (0, 1)]
 

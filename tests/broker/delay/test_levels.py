@@ -7,8 +7,8 @@ import json
 import pytest
 
 from mqframe.core.errors import Refusal
-from mqframe.core.properties import decode_properties
-from mqframe.core.record import decode_records
+from mqframe.core.messages.properties import decode_properties
+from mqframe.core.storage.record import decode_records
 from mqframe.store.incoming import Incoming
 
 LEVELS = [1, 5, 10, 30, *(60 * minutes for minutes in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30)), 3600, 7200]

@@ -5,32 +5,16 @@ from __future__ import annotations
 import base64
 
 import pytest
+from timed_messages import DAY, bodies, delivered, send
 
-from mqframe.core.properties import decode_properties
-from mqframe.core.record import decode_records
+from mqframe.core.delay.timer_layout import CHECKPOINT
+from mqframe.core.delay.timer_rules import NEVER_ENQUEUED
+from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTimerCheckPoint, GetTimerMetrics
 from mqframe.core.requests.messages import RecallMessage
-from mqframe.core.timer_layout import CHECKPOINT
-from mqframe.core.timer_rules import NEVER_ENQUEUED, recall_handle
+from mqframe.core.storage.record import decode_records
 
 NOW = 1_700_000_000_000
-DAY = 86_400
-
-
-def delivered(world, topic="t", queue_id=0):
-    found = world.store.get(topic, queue_id, 0, 10_000, bytes_max=1 << 30)
-    return [record for part in found.parts for record in decode_records(part)]
-
-
-def bodies(world, topic="t"):
-    return [record.body.decode() for record in delivered(world, topic)]
-
-
-async def send(world, body, **wanted):
-    properties = "".join(f"{name}\x01{value}\x02" for name, value in wanted.items())
-    answer = await world.talker.send("t", body.encode(), properties)
-    assert answer.code == 0, answer.remark
-    return answer.ext.get("recallHandle")
 
 
 async def reconnect(world):
@@ -264,62 +248,6 @@ def test_a_finer_precision(run):
     run(scenario, store={"timer_precision_ms": 100})
 
 
-def test_what_is_recalled_does_not_come(run):
-    async def scenario(world):
-        handles = {name: await send(world, name, TIMER_DELAY_SEC=10) for name in "abc"}
-        await world.clock.aadvance(1)
-        answer = await world.talker.ok(RecallMessage(topic="t", recall_handle=handles["b"]))
-        assert answer.ext["MSG_REGION"] == "DefaultRegion"
-        await world.clock.aadvance(10)
-        assert bodies(world) == ["a", "c"]
-
-    run(scenario)
-
-
-def test_a_recall_in_the_last_moment_counts(run):
-    async def scenario(world):
-        handle = await send(world, "a", TIMER_DELAY_SEC=2)
-        await world.clock.aadvance(0.999)  # the handle's time is one ms after the slot began
-        await world.talker.ok(RecallMessage(topic="t", recall_handle=handle))
-        await world.clock.aadvance(10)
-        assert bodies(world) == []
-
-    run(scenario)
-
-
-@pytest.mark.parametrize(
-    ("fields", "code", "words"),
-    [
-        ({"recall_handle": ""}, 604, "invalid"),
-        ({"recall_handle": "???"}, 604, "invalid"),
-        ({"recall_handle": base64.b64encode(b"v2 t broker-a 1 u").decode()}, 604, "invalid"),
-        ({"recall_handle": base64.b64encode(b"v1 t broker-a 1").decode()}, 604, "invalid"),
-        ({"recall_handle": recall_handle("other", "broker-a", NOW + 5000, "u")}, 604, "topic not match"),
-        ({"recall_handle": recall_handle("t", "broker-b", NOW + 5000, "u")}, 604, "broker-b"),
-        ({"recall_handle": recall_handle("t", "broker-a", NOW - 1, "u")}, 604, "timestamp invalid"),
-        ({"recall_handle": recall_handle("t", "broker-a", NOW + 3 * DAY * 1000, "u")}, 604, "timestamp"),
-        ({"topic": "none", "recall_handle": "x"}, 17, "none"),
-    ],
-)
-def test_a_recall_that_means_nothing_is_refused(run, fields, code, words):
-    async def scenario(world):
-        answer = await world.talker.invoke(RecallMessage(**({"topic": "t"} | fields)))
-        assert answer.code == code
-        assert words in answer.remark
-        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 0
-
-    run(scenario)
-
-
-def test_recalls_can_be_forbidden(run):
-    async def scenario(world):
-        handle = recall_handle("t", "broker-a", NOW + 5000, "u")
-        answer = await world.talker.invoke(RecallMessage(topic="t", recall_handle=handle))
-        assert (answer.code, "recallMessageEnable" in answer.remark) == (16, True)
-
-    run(scenario, broker={"recall": False})
-
-
 def test_a_message_that_is_due_before_the_wheel_knows_it(run):
     async def scenario(world):
         await world.clock.aadvance(0.995)
@@ -365,16 +293,5 @@ def test_properties_without_room_for_what_the_broker_adds(run):
         (message,) = delivered(world)
         assert message.properties["long"] == "x" * size
         assert "TIMER_DEQUEUE_MS" not in message.properties
-
-    run(scenario)
-
-
-def test_strangers_in_the_timer_topic_hold_nobody_up(run):
-    async def scenario(world):
-        for properties in ("", "TIMER_OUT_MS\x01x\x02REAL_TOPIC\x01t\x02", "TIMER_OUT_MS\x015\x02"):
-            await world.talker.send("rmq_sys_wheel_timer", b"stranger", properties)
-        await send(world, "mine", TIMER_DELAY_SEC=1)
-        await world.clock.aadvance(1)
-        assert bodies(world) == ["mine"]
 
     run(scenario)

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 from popping import pop_request, popped
 
-from mqframe.core.loosejson import dumps
-from mqframe.core.pop_bodies import BatchAck, BatchAckBody, bits_of
+from mqframe.core.popping.bodies import BatchAck, BatchAckBody, bits_of
 from mqframe.core.requests.pop import BatchAckMessage
+from mqframe.core.wire.loose_json import dumps
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 
@@ -128,32 +128,6 @@ def test_an_invisible_time_must_be_positive(run, invisible):
         answer = await world.talker.invoke(message.hide(invisible))
         assert (answer.code, "invisibleTime" in answer.remark) == (29, True)
         await world.talker.ok(message.ack())
-
-    run(scenario)
-
-
-BAD = [
-    ({"topic": "absent"}, 17),
-    ({"queue_id": 2}, 13),
-    ({"queue_id": -1}, 13),
-    ({"offset": -1}, 208),
-    ({"offset": 9}, 208),
-    ({"extra_info": "nonsense"}, 13),
-    ({"extra_info": "0 1 2 3 0 elsewhere 0 0"}, 13),
-    ({"extra_info": "0 1 2 3 0 broker-a 0 0"}, 208),
-    ({"consumer_group": "stranger"}, 208),
-]
-
-
-@pytest.mark.parametrize(("fields", "code"), BAD)
-def test_bad_acknowledgements_are_refused_and_lose_nothing(run, fields, code):
-    async def scenario(world):
-        (message,) = await sent_and_popped(world)
-        for request in (message.ack(**fields), message.hide(1000, **fields)):
-            answer = await world.talker.invoke(request)
-            assert (answer.code, bool(answer.remark), not answer.ext) == (code, True, True)
-        await world.clock.aadvance(60)
-        assert [m.body for m in await pop(world)] == [b"0"]
 
     run(scenario)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mqframe.core.bodies import QueueBody, SubscriptionData
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.pop_bodies import (
+from mqframe.core.consuming.bodies import QueueBody
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.popping.bodies import (
     Assignment,
     AssignmentsBody,
     QueryAssignmentBody,
@@ -12,6 +12,7 @@ from mqframe.core.pop_bodies import (
     RequestModeTable,
 )
 from mqframe.core.requests.pop import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
+from mqframe.core.wire.loose_json import decode, dumps
 
 
 async def assigned(talker, client="c1", topic="t", strategy="AVG", model="CLUSTERING"):

@@ -6,8 +6,8 @@ import threading
 import pytest
 from popping import pop_request, popped
 
+from mqframe.store.files.log_file import LogFile
 from mqframe.store.incoming import GetStatus
-from mqframe.store.log_file import LogFile
 from mqframe.store.message_store import MessageStore
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
@@ -157,7 +157,7 @@ def disk(monkeypatch):
     gate.set()
 
     def sync(file):
-        assert gate.wait(20)
+        assert gate.wait(120)
         real(file)
 
     monkeypatch.setattr(LogFile, "sync", sync)
@@ -165,7 +165,7 @@ def disk(monkeypatch):
 
 
 async def flushed(world, end):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while world.store.flushed_offset < end:
             await asyncio.sleep(0.001)
 
@@ -178,12 +178,12 @@ def test_a_check_point_that_waits_for_the_disk_is_not_passed_over(run, disk, way
         if way == "kill":
             await world.clock.aadvance(9)
             disk.clear()
-            await world.clock.aadvance(3)  # written after 10 s, and the journal's offsets move each second
+            await world.clock.aadvance(3)  # written after 10 s; the revive log's offsets move each second
             disk.set()
             await flushed(world, world.store.max_offset)
             for _ in range(3):
                 await world.clock.aadvance(3)  # offsets are saved every 5 s, by a thread
-                await asyncio.sleep(0.02)
+                await world.settle()
             await world.cluster.kill_broker()
         else:
             await world.cluster.stop_broker()

@@ -4,10 +4,10 @@ import asyncio
 
 from popping import pop_request, popped
 
-from mqframe.core.loosejson import dumps
-from mqframe.core.record import decode_records
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.consumers import QueryConsumerOffset
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.loose_json import dumps
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 

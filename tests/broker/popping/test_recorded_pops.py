@@ -7,14 +7,15 @@ from typing import Any
 
 from recorded import FRAMES, Recorded
 
-from mqframe.core.bodies import ConsumerData, HeartbeatData, SubscriptionData
-from mqframe.core.frame import Frame, FrameDecoder
-from mqframe.core.loosejson import dumps, loads
-from mqframe.core.properties import encode_properties
-from mqframe.core.record import decode_records
+from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.properties import encode_properties
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.messages import SendMessageV2
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.frame import Frame, FrameDecoder
+from mqframe.core.wire.loose_json import dumps, loads
 from mqframe.net.client import Client
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock

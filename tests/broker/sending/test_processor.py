@@ -1,15 +1,15 @@
 import pytest
 
-from mqframe.core.batch import encode_element
-from mqframe.core.bodies import TopicConfig
-from mqframe.core.ids import parse_offset_id
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.record import decode_records
+from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.messages.batch import encode_element
+from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetTopicConfig, UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.consumers import LockBatchMq
 from mqframe.core.requests.messages import SendBatchMessage, SendMessage
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.loose_json import decode, dumps
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.properties import decode_properties
-from mqframe.core.record import decode_records
+from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.admin import UpdateBrokerConfig
 from mqframe.core.requests.consumers import UnregisterClient
-from mqframe.core.requests.replies import SendReplyMessage, SendReplyMessageV2
-from mqframe.net.call import Reply
+from mqframe.core.requests.replies import PushReplyMessageToClient, SendReplyMessage, SendReplyMessageV2
+from mqframe.core.requests.serving import Reply, serves
+from mqframe.core.storage.record import decode_records
 
 TOPIC = "DefaultCluster_REPLY_TOPIC"
 ASKED = "MSG_TYPE\x01reply\x02CORRELATION_ID\x01r1\x02TTL\x015000\x02UNIQ_KEY\x01FD00AA\x02"
@@ -28,11 +28,12 @@ async def requester(world, answer=None, client_id="c1"):
     """A producer that takes replies; gives it and the list of what it got."""
     talker, got = world.join(), []
 
-    def take(call):
+    @serves(PushReplyMessageToClient)
+    def take(fields, call):
         got.append((call.frame.ext, bytes(call.frame.body)))
         return answer or Reply()
 
-    talker.client.serve(326, take)
+    talker.client.serve(take)
     await talker.beat("", producers=["p"], client_id=client_id)
     return talker, got
 
@@ -99,7 +100,7 @@ def test_who_cannot_be_reached(run, properties, words):
         answer = await world.talker.invoke(reply(properties=properties), b"answer")
         assert answer.code == 1
         assert words in answer.remark
-        # Stored all the same, as the reference does.
+        # Stored all the same, as Apache RocketMQ does.
         assert (await world.talker.pull(TOPIC)).code == 0
 
     run(scenario)
@@ -146,7 +147,7 @@ def test_a_client_that_refuses_its_reply(run):
 def test_a_client_that_does_not_answer(run):
     async def scenario(world):
         talker, _ = await requester(world)
-        talker.client.serve(326, lambda call: None)
+        talker.client.serve(serves(PushReplyMessageToClient)(lambda fields, call: None))
         waiting = world.talker.invoke(reply(), b"answer")
         await world.settle()
         assert not waiting.done()

@@ -3,12 +3,9 @@
 import pytest
 from recorded import FRAMES, Recorded
 
-from mqframe.core.bodies import SubscriptionData
 from mqframe.core.codes import SysFlag
-from mqframe.core.frame import Frame
-from mqframe.core.ids import parse_offset_id
-from mqframe.core.loosejson import dumps, loads
-from mqframe.core.record import decode_records
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.requests.admin import (
     GetTopicConfig,
     UpdateAndCreateSubscriptionGroup,
@@ -17,6 +14,9 @@ from mqframe.core.requests.admin import (
 )
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import ConsumerSendMsgBack
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.frame import Frame
+from mqframe.core.wire.loose_json import dumps, loads
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 SELDOM = {"flush_interval_ms": 600_000, "queue_flush_interval_ms": 600_000, "cleanup_interval_ms": 600_000}

@@ -7,11 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from broker.halves import (
+from broker.transactions.halves import (
     COMMIT,
     INTERVAL,
     ROLLBACK,
-    Asked,
     bodies,
     cursors,
     end,
@@ -21,12 +20,11 @@ from broker.halves import (
     stored,
 )
 
-from mqframe.core import properties as p
 from mqframe.core.errors import Refusal
-from mqframe.core.host import encode_host
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.messages import CheckTransactionState, EndTransaction
-from mqframe.core.topics import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.store.incoming import Incoming
 
 
@@ -140,7 +138,7 @@ class TestChecks:
         run(scenario)
 
     def test_immunity_does_not_hold_the_offsets_up_for_ever(self, run: Any, monkeypatch: Any) -> None:
-        monkeypatch.setattr("mqframe.broker.transactions.BEHIND_MAX", 4)
+        monkeypatch.setattr("mqframe.broker.transactions.processor.BEHIND_MAX", 4)
 
         async def scenario(world: Any) -> None:
             asked = await producer(world)
@@ -221,50 +219,6 @@ class TestChecks:
             world.store.put = real
             await rounds(world, 1)
             assert bodies(world) == [b"body"]
-
-        run(scenario)
-
-
-class TestRestarts:
-    @pytest.mark.parametrize("killed", [True, False])
-    def test_what_was_open_is_open_and_what_ended_has_ended(self, run: Any, killed: bool) -> None:
-        async def scenario(world: Any) -> None:
-            asked = await producer(world)
-            answers = [await half(world, body) for body in (b"committed", b"rolled back", b"open", b"late")]
-            await rounds(world, 1)
-            assert len(asked.requests) == 4
-            await end(world, answers[0], COMMIT)
-            await end(world, answers[1], ROLLBACK)
-            await (world.cluster.kill_broker() if killed else world.cluster.stop_broker())
-            await world.cluster.start_broker()
-            asked.requests.clear()
-            asked.halves.clear()
-            await producer(world, None)
-            assert (await end(world, answers[0], COMMIT)).code == 604
-            assert (await end(world, answers[1], COMMIT)).code == 604
-            assert (await end(world, answers[3], COMMIT)).code == 0
-            asked = Asked(world.talker, COMMIT)
-            await rounds(world, 2)
-            assert [half.body for half in asked.halves] == [b"open"]
-            assert bodies(world) == [b"committed", b"late", b"open"]
-
-        run(scenario)
-
-    def test_ops_of_newer_brokers_are_read(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
-            await producer(world)
-            for number in range(5):
-                await half(world, b"%d" % number)
-            host = encode_host("127.0.0.1:1")
-            for body, tags in ((b"0,2,", "d"), (b"3", "d"), (b"4", "x"), (b"", "d"), (b"x,99,", "d")):
-                text = p.encode_properties({"TAGS": tags})
-                world.store.put(Incoming(OP_HALF_TOPIC, 0, body, text, 0, host, host))
-            world.store.dispatch()
-            await world.cluster.restart_broker()
-            asked = await producer(world)
-            await rounds(world, 1)
-            assert [half.body for half in asked.halves] == [b"1", b"4"]
-            assert await cursors(world) == (5, 5)
 
         run(scenario)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broker.halves import (
+from broker.transactions.halves import (
     COMMIT,
     HALF,
     ROLLBACK,
@@ -19,21 +19,22 @@ from broker.halves import (
     stored,
 )
 
-from mqframe.broker.check_backs import CheckBacks
-from mqframe.broker.half_queue import HalfQueue
-from mqframe.broker.identity import Identity
-from mqframe.broker.live_settings import LiveSettings
 from mqframe.broker.settings import BrokerSettings
-from mqframe.broker.statistics import Statistics
-from mqframe.broker.transactions import TransactionProcessor
-from mqframe.core.client_registry import ClientRegistry
+from mqframe.broker.tables.identity import Identity
+from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.tables.shared import Conditions
+from mqframe.broker.tables.statistics import Statistics
+from mqframe.broker.transactions.checker import TransactionChecker
+from mqframe.broker.transactions.half_queue import HalfQueue
+from mqframe.broker.transactions.processor import TransactionProcessor
+from mqframe.core.cluster.client_registry import ClientRegistry
+from mqframe.core.cluster.topic_table import TopicTable
+from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
-from mqframe.core.frame import Frame
-from mqframe.core.offset_table import OffsetTable
+from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC
 from mqframe.core.requests.fields import encode_fields
-from mqframe.core.topic_table import TopicTable
-from mqframe.core.topics import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC
-from mqframe.net.call import Call
+from mqframe.core.requests.serving import Call
+from mqframe.core.wire.frame import Frame
 
 
 class TestHalves:
@@ -206,12 +207,15 @@ class TestEnds:
             clock, settings = world.clock, BrokerSettings()
             slave = TransactionProcessor(
                 HalfQueue(world.store, OffsetTable(clock), Unused(), clock),  # type: ignore[arg-type]
-                CheckBacks(ClientRegistry(clock), Identity(settings)), TopicTable(clock),
-                LiveSettings(settings), clock, Statistics(clock), 1, is_master=lambda: False,
-            )  # fmt: skip
-            frame = Frame(37, 1, 0, None, encode_fields(end_request(answer, COMMIT)))
+                TransactionChecker(ClientRegistry(clock), Identity(settings)),
+                TopicTable(clock),
+                Conditions(Identity(settings), LiveSettings(settings), clock, Statistics(clock)),
+                is_master=lambda: False,
+            )
+            request = end_request(answer, COMMIT)
+            frame = Frame(request.CODE, 1, 0, None, encode_fields(request))
             with pytest.raises(Refusal) as caught:
-                slave.handlers()[37](Call(frame, Peerless(), 0.0))  # type: ignore[arg-type]
+                slave.end(request, Call(frame, Peerless(), 0.0))
             assert caught.value.code == 11
 
         run(scenario)
@@ -224,7 +228,7 @@ class Peerless:
 
 
 class Unused:
-    """An inlet that nothing may come through."""
+    """A writer that nothing may come through."""
 
 
 def renamed(fields: dict[str, Any]) -> dict[str, Any]:

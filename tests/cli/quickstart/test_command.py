@@ -6,23 +6,70 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from mqframe import Message, Producer
-from mqframe.cli.quickstart import command, spark_job
-from mqframe.cli.quickstart.command import run
+from mqframe.cli.app import app
+from mqframe.cli.quickstart import command
+from mqframe.cli.quickstart.command import choose, run
 from mqframe.cli.quickstart.events import open_source
 from mqframe.cli.quickstart.report import show_report
-from mqframe.cli.quickstart.summary import Group
-from mqframe.cli.quickstart.system import EmbeddedSystem
 from mqframe.cli.quickstart.watch import Watch
+from mqframe.core.errors import PluginError
+from mqframe.hooks.interfaces import TagSummary, TopicSummary
+from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.specs import hookimpl
+from mqframe.testing.server_process import ServerProcess
 
 ROWS = 500
-EXPECTED = {"even": Group(250, 250, 62250.0), "odd": Group(250, 250, 62500.0)}
+EXPECTED = {"even": TagSummary(250, 250, 62250.0), "odd": TagSummary(250, 250, 62500.0)}
+
+
+class Known(TopicSummary):
+    """Says what it was made with, whatever the topic holds."""
+
+    def __init__(self, groups: dict[str, TagSummary]) -> None:
+        self.groups = groups
+
+    def summarize(self, nameserver: str, topic: str, value: str) -> dict[str, TagSummary]:
+        return self.groups
+
+
+def chosen(allocate: str, groups: dict[str, TagSummary]) -> command.Choice:
+    class Plugin:
+        @hookimpl
+        def register_topic_summaries(self) -> dict[str, Any]:
+            return {"known": lambda: Known(groups)}
+
+    plugins = PluginManager()
+    plugins.register(Plugin())
+    return choose(plugins, allocate, "known")
+
+
+def test_a_broken_summary_stops_only_who_names_it() -> None:
+    class Plugin:
+        @hookimpl
+        def register_topic_summaries(self) -> dict[str, Any]:
+            return {"a_broken": "no_such_module:Summary", "known": lambda: Known(EXPECTED)}
+
+    averagely = next(each for each in entry_points(group="mqframe") if each.name == "allocation.averagely")
+    plugins = PluginManager(lambda: [averagely])
+    plugins.register(Plugin(), "mine")
+    assert choose(plugins, "averagely").summary_name == "known"
+    with pytest.raises(PluginError, match="no_such_module"):
+        choose(plugins, "averagely", "a_broken")
+    plugins.block("topic_summary.known")
+    with pytest.raises(PluginError, match="no_such_module"):
+        choose(plugins, "averagely")
+    plugins.block("mine")
+    with pytest.raises(PluginError, match="install it with: pip install mqframe-plugin-spark"):
+        choose(plugins, "averagely")
 
 
 @pytest.fixture
@@ -65,12 +112,11 @@ def test_everything_agrees_on_all_flights_of_a_year() -> None:
 
 
 def test_both_members_get_their_queues_and_the_report_says_so(
-    numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    numbers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(spark_job, "summarize", lambda nameserver, topic, value: EXPECTED)
-    with Watch(quiet=True) as watch, EmbeddedSystem(tmp_path / "data") as system:
+    with Watch(quiet=True) as watch, ServerProcess(tmp_path / "data") as system:
         source = open_source(numbers, tag="kind", sharding="id", value="value")
-        report = run(source, system, "averagely_by_circle", watch)
+        report = run(source, system, chosen("averagely_by_circle", EXPECTED), watch)
     assert report.problems == []
     queues = [set(member["queues"]) for member in report.members]
     assert queues[0] | queues[1] == set(range(command.QUEUES))
@@ -80,15 +126,14 @@ def test_both_members_get_their_queues_and_the_report_says_so(
     assert "odd" in text
 
 
-def test_what_does_not_agree_is_told(numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = {**EXPECTED, "odd": Group(249, 249, 62499.0)}
-    monkeypatch.setattr(spark_job, "summarize", lambda nameserver, topic, value: wrong)
-    with Watch(quiet=True) as watch, EmbeddedSystem(tmp_path / "data") as system:
+def test_what_does_not_agree_is_told(numbers: Path, tmp_path: Path) -> None:
+    wrong = {**EXPECTED, "odd": TagSummary(249, 249, 62499.0)}
+    with Watch(quiet=True) as watch, ServerProcess(tmp_path / "data") as system:
         with Producer(group="stranger", nameserver=system.nameserver) as producer:
             producer.send(Message("numbers", b"nobody expects this", tag="strange"))
         source = open_source(numbers, tag="kind", value="value")
-        report = run(source, system, "averagely", watch)
-    assert report.problems[0].startswith("spark, odd: expected 250 rows")
+        report = run(source, system, chosen("averagely", wrong), watch)
+    assert report.problems[0].startswith("known, odd: expected 250 rows")
     assert report.problems[1:] == [
         "1 messages were consumed that nobody sent",
         "consumers counted other tags than the input holds",
@@ -109,10 +154,9 @@ def test_wrong_words_are_refused_before_anything_starts(words: list[str], said: 
     assert "Traceback" not in done.stderr
 
 
-def test_without_spark_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(name: str) -> Any:
-        return None
-
-    monkeypatch.setattr(spark_job, "find_spec", nothing)
-    with pytest.raises(spark_job.FixError, match=r'pip install "mqframe\[spark\]"'):
-        spark_job.need_spark()
+def test_without_a_plugin_that_computes_it_says_how_to_get_one() -> None:
+    plugins = PluginManager()
+    plugins.block("mqframe-plugin-spark")
+    result = CliRunner().invoke(app, ["quickstart"], obj=plugins)
+    assert result.exit_code == 2
+    assert "pip install mqframe-plugin-spark" in result.output

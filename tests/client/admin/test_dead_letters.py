@@ -16,9 +16,9 @@ from mqframe import (
     RouteError,
 )
 from mqframe.client.settings import ClientSettings
-from mqframe.core.bodies import LockBody, QueueBody
-from mqframe.core.loosejson import dumps
+from mqframe.core.consuming.bodies import LockBody, QueueBody
 from mqframe.core.requests.consumers import LockBatchMq
+from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
 from mqframe.testing import AsyncCluster, ManualClock
 

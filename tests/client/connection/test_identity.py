@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from mqframe.client.identity import (
+from mqframe.client.connection.identity import (
     SameProcess,
     client_id,
     local_ip,

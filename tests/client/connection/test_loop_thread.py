@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mqframe.client.loop_thread import LoopThread
+from mqframe.client.connection.loop_thread import LoopThread
 from mqframe.core.errors import CallTimeout, ClosedError
 
 
@@ -66,7 +66,7 @@ def test_an_interrupt_of_the_caller_cancels_the_work(thread):
             cancelled.set()
 
     def interrupt():
-        assert begun.wait(20)
+        assert begun.wait(120)
         os.kill(os.getpid(), signal.SIGINT)
 
     interrupter = threading.Thread(target=interrupt)
@@ -78,5 +78,5 @@ def test_an_interrupt_of_the_caller_cancels_the_work(thread):
             thread.call(work())
     finally:
         signal.signal(signal.SIGINT, before)
-    assert cancelled.wait(20)
+    assert cancelled.wait(120)
     interrupter.join()

@@ -7,15 +7,15 @@ from collections import Counter
 
 import pytest
 
-from mqframe.client.consumer_settings import ConsumerSettings
-from mqframe.client.instance import ClientInstance
-from mqframe.client.producer import AsyncProducer
-from mqframe.client.pull import AsyncPuller
-from mqframe.client.push_consumer import AsyncPushConsumer
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.puller.puller import AsyncPuller
+from mqframe.client.consuming.push.consumer import AsyncPushConsumer
+from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
-from mqframe.core.consume_result import ConsumeResult
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.pull import PullStatus
+from mqframe.core.consuming.consume_result import ConsumeResult
+from mqframe.core.consuming.pull import PullStatus
+from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 

@@ -3,15 +3,14 @@
 import asyncio
 import random
 import zlib
-from collections import deque
 
 import pytest
+from client.sending.scripted_transport import ScriptedTransport, answer
 
-from mqframe.client.blocking_port import run_blocking
-from mqframe.client.load import Loader
-from mqframe.client.send import Sender
-from mqframe.core.bodies import BrokerData, QueueData, TopicRouteData
-from mqframe.core.compression import Compression
+from mqframe.client.sending.batches import Encoder
+from mqframe.client.sending.blocking_transport import run_blocking
+from mqframe.client.sending.pipeline import PipelineOptions, SendPipeline
+from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import (
     AnswerError,
     CallTimeout,
@@ -22,85 +21,25 @@ from mqframe.core.errors import (
     RouteError,
     TooMuchInFlight,
 )
-from mqframe.core.fault_latency import FaultLatency
-from mqframe.core.frame import Frame
-from mqframe.core.ids import UniqueIds
-from mqframe.core.message import Message, MessageQueue, SendStatus
-from mqframe.core.properties import decode_properties
-from mqframe.core.route import TopicRoute
-from mqframe.core.send_rules import NEVER, awaited_rules, submitted_rules
+from mqframe.core.messages.compression import Compression
+from mqframe.core.messages.ids import UniqueIds
+from mqframe.core.messages.message import Message, MessageQueue, SendStatus
+from mqframe.core.messages.properties import decode_properties
+from mqframe.core.sending.queue_choice import FaultLatency
+from mqframe.core.sending.retries import NEVER, awaited_rules, submitted_rules
 from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, QueueSelector, SendHook
 from mqframe.testing.manual_clock import ManualClock
-
-OK = {"msgId": "OFF", "queueId": "0", "queueOffset": "5"}
-
-
-def answer(code=0, remark=None):
-    return Frame(code, remark=remark, ext=OK)
-
-
-class ScriptedPort:
-    """Answers with what it was given, in order; each answer takes `seconds`."""
-
-    def __init__(self, clock, *script, brokers="ab", seconds=0.0):
-        self.clock = clock
-        self.script = deque(script)
-        self.seconds = seconds
-        self.asked = []
-        self.slept = []
-        self.route = TopicRoute(
-            "t",
-            TopicRouteData(
-                broker_datas=[BrokerData(name, {0: f"{name}:10911"}, "x") for name in brokers],
-                queue_datas=[QueueData(name, 6, 1, 1) for name in brokers],
-            ),
-        )
-        self.routes_asked = 0
-
-    def known_route(self, topic):
-        return self.route
-
-    async def find_route(self, topic, seconds):
-        self.routes_asked += 1
-        return self.route
-
-    async def invoke(self, address, request, body=b"", *, timeout):
-        self.asked.append((address, request, body, timeout))
-        self.clock.advance(self.seconds)
-        outcome = self.script.popleft() if self.script else answer()
-        if isinstance(outcome, BaseException):
-            if isinstance(outcome, CallTimeout):
-                self.clock.advance(timeout)
-            raise outcome
-        return outcome
-
-    async def oneway(self, address, request, body=b"", *, timeout):
-        self.asked.append((address, request, body, timeout))
-        if self.script:
-            raise self.script.popleft()
-
-    async def sleep(self, seconds):
-        self.slept.append(seconds)
-        self.clock.advance(seconds)
-
-    @property
-    def brokers(self):
-        return [address[0] for address, *_ in self.asked]
 
 
 def sender_over(port, **options):
     clock = port.clock
-    loader = Loader(
+    encoder = Encoder(
         "group",
         UniqueIds(clock, b"\x7f\0\0\1", 7, 9, lambda now: 0),
-        default_topic="TBW102",
-        default_topic_queues=4,
-        body_bytes_max=10_000,
-        compress_over_bytes=4096,
-        compression=Compression.ZLIB,
-        compression_level=5,
+        ProducerSettings(body_bytes_max=10_000, compress_over_bytes=4096),
+        Compression.ZLIB,
     )
-    return Sender("group", port, clock, random.Random(4), loader, **options)
+    return SendPipeline(port, clock, random.Random(4), encoder, PipelineOptions(**options))
 
 
 @pytest.fixture
@@ -110,10 +49,10 @@ def clock():
 
 def deliver(port, rules=None, message=None, seconds=3.0, mode="sync", fixed=None, **options):
     sender = sender_over(port, **options)
-    load = sender.loader.one(message or Message("t", b"x"))
+    batch = sender.encoder.one(message or Message("t", b"x"))
     return run_blocking(
         sender.deliver(
-            load,
+            batch,
             rules or awaited_rules(2),
             port.route,
             port.clock.monotonic() + seconds,
@@ -124,7 +63,7 @@ def deliver(port, rules=None, message=None, seconds=3.0, mode="sync", fixed=None
 
 
 def test_the_request(clock):
-    port = ScriptedPort(clock, brokers="a")
+    port = ScriptedTransport(clock, brokers="a")
     result = deliver(port, message=Message("t", b"body", tag="T", keys=["k"], properties={"p": "q"}, flag=3))
     ((address, request, body, timeout),) = port.asked
     assert (address, body, timeout) == ("a:10911", b"body", 3.0)
@@ -144,7 +83,7 @@ def test_the_request(clock):
 
 
 def test_large_bodies_are_compressed_with_zlib(clock):
-    port = ScriptedPort(clock)
+    port = ScriptedTransport(clock)
     body = b"abc" * 2000
     deliver(port, message=Message("t", body))
     _, request, sent, _ = port.asked[0]
@@ -157,7 +96,7 @@ def test_large_bodies_are_compressed_with_zlib(clock):
 
 @pytest.mark.parametrize("code", [1, 14, 16, 17, 204, 205, 1500])
 def test_these_answers_are_tried_again_at_another_broker_at_once(clock, code):
-    port = ScriptedPort(clock, answer(code), answer(code))
+    port = ScriptedTransport(clock, answer(code), answer(code))
     assert deliver(port).status is SendStatus.SEND_OK
     assert len(port.asked) == 3
     assert port.brokers[0] != port.brokers[1] != port.brokers[2]
@@ -165,7 +104,7 @@ def test_these_answers_are_tried_again_at_another_broker_at_once(clock, code):
 
 
 def test_a_retry_keeps_the_unique_key(clock):
-    port = ScriptedPort(clock, answer(1))
+    port = ScriptedTransport(clock, answer(1))
     result = deliver(port)
     keys = {decode_properties(request.properties)["UNIQ_KEY"] for _, request, *_ in port.asked}
     assert keys == {result.message_id}
@@ -173,7 +112,7 @@ def test_a_retry_keeps_the_unique_key(clock):
 
 @pytest.mark.parametrize("code", [3, 13, 15, 26, 29, 215])
 def test_other_answers_are_final(clock, code):
-    port = ScriptedPort(clock, answer(code, "no"))
+    port = ScriptedTransport(clock, answer(code, "no"))
     with pytest.raises(AnswerError, match="no") as caught:
         deliver(port)
     assert caught.value.code == code
@@ -181,7 +120,7 @@ def test_other_answers_are_final(clock, code):
 
 
 def test_flow_control_backs_off_within_the_time(clock):
-    port = ScriptedPort(clock, answer(2), answer(2), answer(2))
+    port = ScriptedTransport(clock, answer(2), answer(2), answer(2))
     with pytest.raises(AnswerError) as caught:
         deliver(port, seconds=10.0)
     assert caught.value.code == 2
@@ -191,7 +130,7 @@ def test_flow_control_backs_off_within_the_time(clock):
 
 
 def test_flow_control_without_time_left_fails_at_once(clock):
-    port = ScriptedPort(clock, answer(2))
+    port = ScriptedTransport(clock, answer(2))
     with pytest.raises(AnswerError):
         deliver(port, seconds=0.5)
     assert port.slept == []
@@ -199,32 +138,32 @@ def test_flow_control_without_time_left_fails_at_once(clock):
 
 @pytest.mark.parametrize("problem", [ConnectError, ConnectionLost, TooMuchInFlight])
 def test_failures_on_the_way_are_tried_again(clock, problem):
-    port = ScriptedPort(clock, problem("x"), problem("x"))
+    port = ScriptedTransport(clock, problem("x"), problem("x"))
     assert deliver(port).status is SendStatus.SEND_OK
     assert len(port.asked) == 3
 
 
 def test_the_last_error_comes_out_and_says_what_is_uncertain(clock):
-    port = ScriptedPort(clock, *[ConnectionLost("gone")] * 3)
+    port = ScriptedTransport(clock, *[ConnectionLost("gone")] * 3)
     with pytest.raises(ConnectionLost, match=r"gone; the message may or may not be stored; tried 3 times"):
         deliver(port)
 
 
 def test_a_time_out_uses_up_the_time_so_nothing_follows(clock):
-    port = ScriptedPort(clock, CallTimeout("late"))
+    port = ScriptedTransport(clock, CallTimeout("late"))
     with pytest.raises(CallTimeout, match="may or may not be stored"):
         deliver(port)
     assert len(port.asked) == 1
 
 
 def test_a_limit_for_each_try_leaves_time_for_others(clock):
-    port = ScriptedPort(clock, CallTimeout("late"), CallTimeout("late"))
+    port = ScriptedTransport(clock, CallTimeout("late"), CallTimeout("late"))
     assert deliver(port, try_timeout_seconds=1.0).status is SendStatus.SEND_OK
     assert [timeout for *_, timeout in port.asked] == [1.0, 1.0, 1.0]
 
 
 def test_the_total_time_is_bounded(clock):
-    port = ScriptedPort(clock, *[answer(1)] * 9, seconds=1.2)
+    port = ScriptedTransport(clock, *[answer(1)] * 9, seconds=1.2)
     with pytest.raises(AnswerError):
         deliver(port, awaited_rules(8))
     assert [round(timeout, 1) for *_, timeout in port.asked] == [3.0, 1.8, 0.6]
@@ -232,14 +171,14 @@ def test_the_total_time_is_bounded(clock):
 
 def test_sends_bound_to_a_queue_are_never_repeated(clock):
     for outcome in (answer(1), ConnectError("x"), ConnectionLost("x"), answer(2)):
-        port = ScriptedPort(clock, outcome)
+        port = ScriptedTransport(clock, outcome)
         with pytest.raises(MqframeError):
             deliver(port, NEVER, fixed=MessageQueue("t", "b", 0))
         assert port.brokers == ["b"]
 
 
 def test_submitted_messages_are_not_repeated_after_an_answer(clock):
-    port = ScriptedPort(clock, answer(1))
+    port = ScriptedTransport(clock, answer(1))
     with pytest.raises(AnswerError):
         deliver(port, submitted_rules(2), mode="async")
     assert len(port.asked) == 1
@@ -247,36 +186,36 @@ def test_submitted_messages_are_not_repeated_after_an_answer(clock):
 
 @pytest.mark.parametrize(("code", "status"), [(10, "FLUSH_DISK_TIMEOUT"), (11, "SLAVE_NOT_AVAILABLE")])
 def test_stored_but_late_is_a_result(clock, code, status):
-    port = ScriptedPort(clock, answer(code))
+    port = ScriptedTransport(clock, answer(code))
     assert deliver(port).status is SendStatus[status]
     assert len(port.asked) == 1
 
 
 def test_stored_but_late_may_be_tried_at_another_broker(clock):
     rules = awaited_rules(2, not_store_ok=True)
-    port = ScriptedPort(clock, answer(10))
+    port = ScriptedTransport(clock, answer(10))
     assert deliver(port, rules).status is SendStatus.SEND_OK
     assert port.brokers[0] != port.brokers[1]
-    port = ScriptedPort(clock, answer(10), answer(13))
+    port = ScriptedTransport(clock, answer(10), answer(13))
     assert deliver(port, rules).status is SendStatus.FLUSH_DISK_TIMEOUT
 
 
 def test_a_broker_without_address_is_looked_up_again(clock):
-    port = ScriptedPort(clock, brokers="a")
+    port = ScriptedTransport(clock, brokers="a")
     with pytest.raises(RouteError, match="broker gone of topic t has no master"):
         deliver(port, NEVER, fixed=MessageQueue("t", "gone", 0))
     assert port.routes_asked == 1
 
 
 def test_the_vip_port(clock):
-    port = ScriptedPort(clock, brokers="a")
+    port = ScriptedTransport(clock, brokers="a")
     deliver(port, vip=True)
     assert port.asked[0][0] == "a:10909"
 
 
 def test_latency_faults_are_noted(clock):
     faults = FaultLatency(clock)
-    port = ScriptedPort(clock, answer(1), seconds=0.6)
+    port = ScriptedTransport(clock, answer(1), seconds=0.6)
     deliver(port, faults=faults)
     failed, slow = port.brokers
     assert not faults.reachable(failed)
@@ -307,7 +246,7 @@ class Watch(SendHook):
 
 def test_hooks_run_in_order_and_back_for_each_try_and_are_isolated(clock):
     seen = []
-    port = ScriptedPort(clock, answer(1))
+    port = ScriptedTransport(clock, answer(1))
     deliver(port, hooks=(Watch("one", seen, fail=True), Watch("two", seen)))
     assert seen == [
         ("one", "before"),
@@ -331,25 +270,25 @@ class Guard(ForbiddenHook):
 
 
 def test_a_forbidden_hook_stops_the_send_for_good(clock):
-    port = ScriptedPort(clock)
+    port = ScriptedTransport(clock)
     with pytest.raises(Forbidden, match="not today"):
         deliver(port, forbidden=(Guard(Forbidden("not today")),))
     assert port.asked == []
 
 
 def test_other_errors_of_a_forbidden_hook_do_not_stop_it(clock):
-    port = ScriptedPort(clock)
+    port = ScriptedTransport(clock)
     deliver(port, forbidden=(Guard(KeyError("bug")),))
     assert len(port.asked) == 1
 
 
 def test_oneway_is_sent_once_with_hooks(clock):
     seen = []
-    port = ScriptedPort(clock, ConnectError("x"))
+    port = ScriptedTransport(clock, ConnectError("x"))
     sender = sender_over(port, hooks=(Watch("h", seen),))
-    load = sender.loader.one(Message("t", b"x"))
+    batch = sender.encoder.one(Message("t", b"x"))
     with pytest.raises(ConnectError):
-        run_blocking(sender.oneway(load, port.route, MessageQueue("t", "a", 0), clock.monotonic() + 1))
+        run_blocking(sender.oneway(batch, port.route, MessageQueue("t", "a", 0), clock.monotonic() + 1))
     assert seen == [("h", "before"), ("h", "ConnectError")]
     assert len(port.asked) == 1
 
@@ -365,18 +304,18 @@ class Fixed(QueueSelector):
 
 
 def test_what_a_selector_may_give(clock):
-    route = ScriptedPort(clock).route
+    route = ScriptedTransport(clock).route
     message = Message("t", b"x")
     queue = MessageQueue("t", "a", 0)
-    assert Sender.select(route, message, Fixed(queue), 1) == queue
+    assert SendPipeline.select(route, message, Fixed(queue), 1) == queue
     with pytest.raises(FixError, match="no queue of the route"):
-        Sender.select(route, message, Fixed(MessageQueue("t", "z", 0)), 1)
+        SendPipeline.select(route, message, Fixed(MessageQueue("t", "z", 0)), 1)
     with pytest.raises(FixError, match="selector Fixed failed"):
-        Sender.select(route, message, Fixed(KeyError("bug")), 1)
+        SendPipeline.select(route, message, Fixed(KeyError("bug")), 1)
 
 
 def test_a_cancelled_send_says_that_it_may_be_stored(clock):
-    port = ScriptedPort(clock)
+    port = ScriptedTransport(clock)
 
     async def scene():
         started = asyncio.Event()
@@ -387,8 +326,8 @@ def test_a_cancelled_send_says_that_it_may_be_stored(clock):
 
         port.invoke = hang
         sender = sender_over(port)
-        load = sender.loader.one(Message("t", b"x"))
-        task = asyncio.ensure_future(sender.deliver(load, awaited_rules(2), port.route, 3.0))
+        batch = sender.encoder.one(Message("t", b"x"))
+        task = asyncio.ensure_future(sender.deliver(batch, awaited_rules(2), port.route, 3.0))
         await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as caught:

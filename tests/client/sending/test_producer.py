@@ -14,7 +14,7 @@ from mqframe import (
     SendStatus,
 )
 from mqframe.core.errors import ClosedError, FixError, MessageError, PluginError, RouteError, SettingError
-from mqframe.core.message_text import encode_elements
+from mqframe.core.sending.encoding import encode_elements
 from mqframe.hooks.interfaces import QueueSelector, SendHook
 from mqframe.testing.cluster import AsyncCluster
 

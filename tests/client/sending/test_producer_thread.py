@@ -8,7 +8,7 @@ import pytest
 
 from mqframe import Admin, Message, MessageQueue, Producer, ProducerSettings
 from mqframe.core.errors import ClosedError, ConnectError, MessageError, RouteError
-from mqframe.core.message_text import encode_elements
+from mqframe.core.sending.encoding import encode_elements
 from mqframe.testing.cluster import Cluster
 
 
@@ -39,7 +39,7 @@ def test_send_batch_oneway_and_submit(producer, admin):
     assert producer.send_batch(pair).queue_offset == 1
     producer.send_oneway(Message("all", b"3"))
     futures = [producer.submit(Message("all", b"%d" % n)) for n in range(4, 8)]
-    results = [future.result(10) for future in futures]
+    results = [future.result(120) for future in futures]
     assert [result.queue_offset for result in results] == [4, 5, 6, 7]
     for n, result in enumerate(results, 4):
         found = admin.message_by_id(result.offset_message_id)
@@ -71,7 +71,7 @@ def test_many_threads_submit_each_in_its_order(producer, admin):
 
     def work(name):
         futures = [producer.submit(Message("submitting", b"%d" % n), sharding_key=name) for n in range(300)]
-        done[name] = [future.result(20) for future in futures]
+        done[name] = [future.result(120) for future in futures]
 
     threads = [threading.Thread(target=work, args=(f"key-{number}",)) for number in range(4)]
     for thread in threads:
@@ -105,7 +105,7 @@ def test_futures_work_with_concurrent_futures(producer):
     futures = [producer.submit(Message("waited", b"x")) for _ in range(20)]
     called = []
     futures[0].add_done_callback(called.append)
-    done, pending = concurrent.futures.wait(futures, timeout=10)
+    done, pending = concurrent.futures.wait(futures, timeout=120)
     assert (len(done), len(pending)) == (20, 0)
     assert set(concurrent.futures.as_completed(futures, timeout=1)) == set(futures)
     producer.flush()
@@ -133,10 +133,9 @@ def test_no_name_server(unused_address):
 def unused_address():
     import socket
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return f"127.0.0.1:{port}"
+    with socket.socket() as deaf:  # it has a port, which nobody else can take meanwhile, and does not listen
+        deaf.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{deaf.getsockname()[1]}"
 
 
 def test_a_forked_child_is_told_to_make_its_own(producer):

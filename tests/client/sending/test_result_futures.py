@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from mqframe.client.result_futures import Item, LoopResults, ThreadResults
+from mqframe.client.sending.result_futures import Item, LoopResults, ThreadResults
 from mqframe.core.errors import ConnectionLost
-from mqframe.core.message import Message, MessageQueue, SendResult, SendStatus
+from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 
 RESULT = SendResult(SendStatus.SEND_OK, "ID", MessageQueue("t", "b", 0), 1)
 
@@ -19,7 +19,7 @@ def test_a_result_reaches_a_thread_that_waits():
     results = ThreadResults()
     future, other = results.new(), results.new()
     seen = []
-    thread = threading.Thread(target=lambda: seen.append(future.result(10)))
+    thread = threading.Thread(target=lambda: seen.append(future.result(120)))
     thread.start()
     results.resolve([item(other)], [RESULT])
     results.resolve([item(future)], [RESULT])
@@ -67,7 +67,7 @@ def test_it_stands_in_every_list_of_concurrent_futures():
     futures = [results.new() for _ in range(3)]
     timer = threading.Timer(0, lambda: results.resolve([item(each) for each in futures], [RESULT] * 3))
     timer.start()
-    done, pending = concurrent.futures.wait(futures, timeout=10)
+    done, pending = concurrent.futures.wait(futures, timeout=120)
     timer.join()
     assert done == set(futures)
     assert not pending

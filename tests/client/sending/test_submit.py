@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from mqframe.client.instance import ClientInstance
-from mqframe.client.producer import AsyncProducer
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings, ProducerSettings
-from mqframe.core.batch import decode_batch
 from mqframe.core.errors import AnswerError, ConnectError, ConnectionLost, MessageError, TooMuchInFlight
-from mqframe.core.frame import Frame
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.properties import decode_properties
+from mqframe.core.messages.batch import decode_batch
+from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.messages import SendBatchMessage, SendMessageV2
+from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, SendHook
 from mqframe.testing.manual_clock import ManualClock
 from mqframe.testing.scripted_broker import ScriptedBroker

@@ -1,9 +1,9 @@
-from mqframe.client.known_outcomes import KnownOutcomes
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.client.transactions.local_states import LocalTransactionStates
+from mqframe.core.transactions.outcome import TransactionOutcome
 
 
 def test_under_way_is_unknown_and_ended_is_remembered():
-    known = KnownOutcomes()
+    known = LocalTransactionStates()
     assert known.find("a") is None
     known.begin("a")
     assert known.find("a") is TransactionOutcome.UNKNOWN
@@ -15,7 +15,7 @@ def test_under_way_is_unknown_and_ended_is_remembered():
 
 
 def test_the_oldest_are_forgotten():
-    known = KnownOutcomes(remembered_max=2)
+    known = LocalTransactionStates(remembered_max=2)
     for name in "abc":
         known.begin(name)
         known.end(name, TransactionOutcome.ROLLBACK)

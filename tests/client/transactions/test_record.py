@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from mqframe.client.blocking_transaction_producer import TransactionProducer
-from mqframe.client.transaction_listener import HalfMessage
-from mqframe.client.transaction_record import DatabaseOutcome
+from mqframe.client.transactions.blocking_producer import TransactionProducer
+from mqframe.client.transactions.listener import HalfMessage
+from mqframe.client.transactions.record import DatabaseOutcome
 from mqframe.core.errors import FixError
-from mqframe.core.message import Message, ReceivedMessage
-from mqframe.core.record import decode_records
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.messages.message import Message, ReceivedMessage
+from mqframe.core.storage.record import decode_records
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.testing.cluster import Cluster
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
@@ -188,7 +188,7 @@ def delivered(cluster: Cluster) -> Any:
     before = len(bodies(cluster))
 
     def wait(count: int) -> list[bytes]:
-        for _ in range(1000):
+        for _ in range(12_000):
             if len(bodies(cluster)) >= before + count:
                 break
             threading.Event().wait(0.01)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.bodies import OffsetTableBody
-from mqframe.core.broker_info import PushedOffset, PushedOffsets, pushed_offsets
+from mqframe.core.cluster.broker_info import PushedOffset, PushedOffsets, pushed_offsets
+from mqframe.core.consuming.bodies import OffsetTableBody
 from mqframe.core.errors import BodyError
-from mqframe.core.loosejson import dumps
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.wire.loose_json import dumps
 
 QUEUE = MessageQueue("t", "b", 2)
 

@@ -4,16 +4,18 @@ from typing import Any
 
 import pytest
 
-from mqframe.core.bodies import DataVersion, QueueData, TopicConfig, TopicConfigTable
-from mqframe.core.errors import Refusal
-from mqframe.core.registry import (
+from mqframe.core.cluster.broker_registry import (
     UNIT_FLAG,
     UNIT_SUB_FLAG,
     BrokerKey,
+    BrokerRegistry,
     Registered,
     Registration,
-    Registry,
 )
+from mqframe.core.cluster.route_bodies import QueueData
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
+from mqframe.core.errors import Refusal
+from mqframe.core.wire.bodies import DataVersion
 
 
 def table(*topics: str, counter: int = 1, state: int = 0, perm: int = 6, queues: int = 4) -> TopicConfigTable:
@@ -38,13 +40,13 @@ def told(*topics: str, name: str = "a", broker_id: int = 0, address: str = "", *
     )
 
 
-def queues_of(registry: Registry, topic: str) -> dict[str, tuple[int, int]]:
+def queues_of(registry: BrokerRegistry, topic: str) -> dict[str, tuple[int, int]]:
     route = registry.route(topic)
     return {} if route is None else {q.broker_name: (q.perm, q.read_queue_nums) for q in route.queue_datas}
 
 
 def test_a_topic_spans_the_brokers_that_registered_it() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y"), 0)
     registry.register(told("x", "z", name="b", queues=8), 0)
     route = registry.route("x")
@@ -57,7 +59,7 @@ def test_a_topic_spans_the_brokers_that_registered_it() -> None:
 
 
 def test_a_first_registration_of_exactly_one_topic_is_refused_and_leaves_nothing() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     with pytest.raises(Refusal, match="one topic only") as refused:
         registry.register(told("x"), 0)
     assert refused.value.code == 1
@@ -68,7 +70,7 @@ def test_a_first_registration_of_exactly_one_topic_is_refused_and_leaves_nothing
 
 
 def test_a_topic_changes_only_with_the_data_version_unless_it_is_new() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y"), 0)
     registry.register(told("x", "y", "new", queues=9), 0)
     assert queues_of(registry, "x") == {"a": (6, 4)}
@@ -79,14 +81,14 @@ def test_a_topic_changes_only_with_the_data_version_unless_it_is_new() -> None:
 
 
 def test_topics_that_a_registration_does_not_name_may_be_forgotten() -> None:
-    registry = Registry(forget_missing_topics=True)
+    registry = BrokerRegistry(forget_missing_topics=True)
     registry.register(told("x", "y"), 0)
     registry.register(told("x", counter=2), 0)
     assert registry.topics() == ["x"]
 
 
 def test_a_silent_broker_is_removed_after_the_time_it_declared() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y", connection="one"), 0)
     registry.register(told("x", "z", name="b", timeout_ms=10_000, connection="two"), 0)
     assert registry.expire(10_000) == []
@@ -101,7 +103,7 @@ def test_a_silent_broker_is_removed_after_the_time_it_declared() -> None:
 
 
 def test_a_broker_goes_with_its_connection_unless_it_came_back_by_another() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     one, two = object(), object()
     registry.register(told("x", "y", connection=one), 0)
     registry.register(told("x", "y", connection=two), 0)
@@ -112,7 +114,7 @@ def test_a_broker_goes_with_its_connection_unless_it_came_back_by_another() -> N
 
 
 def test_unregistering_one_of_a_name_keeps_the_topics() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y"), 0)
     assert registry.register(told("x", "y", broker_id=1), 0) == Registered("a0:1", "a0:2")
     registry.unregister("C", "a", "a0:1")
@@ -124,7 +126,7 @@ def test_unregistering_one_of_a_name_keeps_the_topics() -> None:
 
 
 def test_a_slave_does_not_change_topics_but_a_prime_slave_does() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y"), 0)
     registry.register(told("x", "s", broker_id=1, counter=5), 0)
     assert registry.topics() == ["x", "y"]
@@ -139,7 +141,7 @@ def test_a_slave_does_not_change_topics_but_a_prime_slave_does() -> None:
 
 def test_an_acting_master_is_shown_where_configured() -> None:
     for shown, addresses in ((True, {0: "a2:1", 3: "a3:1"}), (False, {2: "a2:1", 3: "a3:1"})):
-        registry = Registry(acting_masters=shown)
+        registry = BrokerRegistry(acting_masters=shown)
         registry.register(told("x", "y", broker_id=2, acting_master=True), 0)
         registry.register(told("x", "y", broker_id=3, acting_master=True), 0)
         route = registry.route("x")
@@ -149,7 +151,7 @@ def test_an_acting_master_is_shown_where_configured() -> None:
 
 
 def test_an_address_holds_one_id_and_a_stale_rival_is_ignored() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y", broker_id=1, address="s:1"), 0)
     registry.register(told("x", "y", broker_id=0, address="s:1"), 0)
     assert registry.members("C", "a").broker_addrs == {0: "s:1"}
@@ -161,7 +163,7 @@ def test_an_address_holds_one_id_and_a_stale_rival_is_ignored() -> None:
 
 
 def test_data_versions() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     assert registry.changed("C", "a0:1", DataVersion(1, 0, 7))
     registry.register(told("x", "y"), 0)
     assert not registry.changed("C", "a0:1", DataVersion(1, 0, 7))
@@ -172,7 +174,7 @@ def test_data_versions() -> None:
 
 
 def test_write_permission_is_taken_and_given() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y", perm=7), 0)
     registry.register(told("x", "z", name="b"), 0)
     assert registry.set_writable("a", False) == 2
@@ -183,7 +185,7 @@ def test_write_permission_is_taken_and_given() -> None:
 
 
 def test_topics_are_deleted_everywhere_or_in_one_cluster() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y"), 0)
     registry.register(told("x", "y", name="b", cluster="D"), 0)
     registry.delete_topic("x", "D")
@@ -197,7 +199,7 @@ def test_topics_are_deleted_everywhere_or_in_one_cluster() -> None:
 
 
 def test_topics_registered_by_hand_need_known_brokers() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y"), 0)
     assert registry.register_topic("hand", [QueueData("a", 6, 2, 2)])
     assert not registry.register_topic("hand", [QueueData("nobody", 6, 2, 2)])
@@ -206,7 +208,7 @@ def test_topics_registered_by_hand_need_known_brokers() -> None:
 
 
 def test_lists() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y"), 0)
     registry.register(told("x", "z", name="b", cluster="D"), 0)
     assert registry.topics_of("C") == ["x", "y"]
@@ -221,7 +223,7 @@ def test_lists() -> None:
 
 
 def test_filter_servers_and_zone_are_in_the_route_until_the_broker_drops_them() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y", filter_servers=["f:1"], zone="z1"), 0)
     route = registry.route("x")
     assert route is not None
@@ -234,7 +236,7 @@ def test_filter_servers_and_zone_are_in_the_route_until_the_broker_drops_them() 
 
 
 def test_a_route_is_a_copy() -> None:
-    registry = Registry()
+    registry = BrokerRegistry()
     registry.register(told("x", "y"), 0)
     route = registry.route("x")
     assert route is not None

@@ -1,7 +1,8 @@
 import pytest
 
-from mqframe.core.bodies import ConsumerData, SubscriptionData
-from mqframe.core.client_registry import ClientRegistry, Member
+from mqframe.core.cluster.client_bodies import ConsumerData
+from mqframe.core.cluster.client_registry import ClientRegistry, Member
+from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.testing.manual_clock import ManualClock
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from mqframe.core.bodies import SubscriptionGroupConfig
+from mqframe.core.cluster.group_table import READ_FORBIDDEN, SYSTEM_GROUPS, GroupTable
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
-from mqframe.core.group_table import READ_FORBIDDEN, SYSTEM_GROUPS, GroupTable
 from mqframe.testing.manual_clock import ManualClock
 
 

@@ -1,7 +1,7 @@
 import pytest
 
+from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.errors import SettingError
-from mqframe.core.name_servers import NameServers, parse_addresses
 
 
 def test_addresses_are_split_at_semicolons_and_commas():

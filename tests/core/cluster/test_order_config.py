@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.bodies import TopicConfig
+from mqframe.core.cluster.order_config import is_fifo, learnt_changes, order_text, parse_order
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import RouteError
-from mqframe.core.order_config import is_fifo, learnt_changes, order_text, parse_order
 
 
 def topic(name="t", queues=4, *, order=False, kind=None) -> dict[str, TopicConfig]:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.bodies import BrokerData, QueueData, TopicRouteData
+from mqframe.core.cluster.route import TopicRoute, default_route
+from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.errors import RouteError
-from mqframe.core.message import MessageQueue
-from mqframe.core.route import TopicRoute, default_route
+from mqframe.core.messages.message import MessageQueue
 
 
 def data(*queues, brokers=None, order=None):

@@ -1,8 +1,8 @@
 import pytest
 
-from mqframe.core.bodies import TopicConfig, TopicConfigTable
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
+from mqframe.core.cluster.topic_table import TopicTable, parse_attributes, system_topics
 from mqframe.core.errors import Refusal
-from mqframe.core.topic_table import TopicTable, parse_attributes, system_topics
 from mqframe.testing.manual_clock import ManualClock
 
 

@@ -2,10 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from mqframe.core.config_layers import arguments, broker_conf, command_line, environment, toml
-from mqframe.core.configuration import DEFAULT, resolve
+from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
+from mqframe.core.config.layers import arguments, broker_conf, command_line, environment, toml
+from mqframe.core.config.settings import at_least, one_of, setting, settings
 from mqframe.core.errors import SettingError
-from mqframe.core.settings import at_least, one_of, setting, settings
+
+
+def origins(resolved: Resolved) -> dict[str, str]:
+    return {entry.path: entry.origin for entry in resolved.entries}
 
 
 def flush_of(text: str) -> str:
@@ -59,7 +63,7 @@ def test_defaults() -> None:
     resolved = resolve(ALL, [])
     assert resolved.section(Store) == Store()
     assert resolved.section(Broker) == Broker()
-    assert set(resolved.origins().values()) == {DEFAULT}
+    assert set(origins(resolved).values()) == {DEFAULT}
     assert resolved.warnings == ()
 
 
@@ -67,7 +71,7 @@ def test_broker_conf_keys_are_honoured_with_their_origin() -> None:
     resolved = resolve(ALL, [broker_conf(CONF, "broker.conf")])
     assert resolved.section(Broker) == Broker(port=30911, nameservers=("a:9876", "b:9876"), auto_create=False)
     assert resolved.section(Store).flush == "sync"
-    assert resolved.origins()["broker.port"] == "broker.conf:3 listenPort"
+    assert origins(resolved)["broker.port"] == "broker.conf:3 listenPort"
     assert resolved.warnings == (
         "known to RocketMQ but without effect here: brokerClusterName, haListenPort",
     )
@@ -96,13 +100,13 @@ def test_precedence_whatever_the_order(strongest: int) -> None:
     for order in (layers, layers[::-1]):
         resolved = resolve(ALL, order)
         assert resolved.section(Broker).port == strongest + 1
-        assert resolved.origins()["broker.port"] == ORIGINS[strongest]
+        assert origins(resolved)["broker.port"] == ORIGINS[strongest]
 
 
 def test_a_rocketmq_key_may_be_set_on_the_command_line() -> None:
     resolved = resolve(ALL, [command_line(["flushDiskType=SYNC_FLUSH"])])
     assert resolved.section(Store).flush == "sync"
-    assert resolved.origins()["store.flush"] == "command line --set flushDiskType flushDiskType"
+    assert origins(resolved)["store.flush"] == "command line --set flushDiskType flushDiskType"
 
 
 def test_a_key_of_two_sections_goes_where_the_file_belongs() -> None:
@@ -174,13 +178,13 @@ def test_options_of_plugins_are_gathered_by_precedence() -> None:
             environment({"MQFRAME_PLUGINS_CONSISTENT_HASH__VIRTUAL_NODES": "20"}),
         ],
     )
-    options = resolved.plugin_options("consistent_hash")
+    options = resolved.plugins()["consistent_hash"]
     assert options == {"virtual_nodes": "20", "other": 1}
     assert options.origins == {
         "virtual_nodes": "variable MQFRAME_PLUGINS_CONSISTENT_HASH__VIRTUAL_NODES",
         "other": "m.toml [plugins.consistent_hash]",
     }
-    assert resolved.plugin_options("nobody") == {}
+    assert "nobody" not in resolved.plugins()
     assert list(resolved.plugins()) == ["consistent_hash"]
 
 

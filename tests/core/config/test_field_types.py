@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
-from mqframe.core.field_types import convert, name_of
+from mqframe.core.config.field_types import convert, name_of
 
 
 class Colour(Enum):

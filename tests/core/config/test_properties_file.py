@@ -1,6 +1,6 @@
 import pytest
 
-from mqframe.core.properties_file import parse_properties
+from mqframe.core.config.properties_file import parse_properties
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from mqframe.core.rocketmq_keys import ROCKETMQ_KEYS
+from mqframe.core.config.rocketmq_keys import ROCKETMQ_KEYS
 
 
 def test_keys_are_written_as_in_a_broker_conf() -> None:

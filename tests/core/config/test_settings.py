@@ -1,8 +1,8 @@
 import attrs
 import pytest
 
+from mqframe.core.config.settings import at_least, one_of, setting, settings, within
 from mqframe.core.errors import SettingError
-from mqframe.core.settings import at_least, one_of, setting, settings, within
 
 
 @settings("store")

@@ -6,9 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mqframe.core.lite_pull import Position
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.process_queue import ProcessQueue
+from mqframe.core.consuming.assigned_queue import AssignedQueue
+from mqframe.core.consuming.process_queue import ProcessQueue
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 HOST = bytes((127, 0, 0, 1, 0, 0, 0, 1))
@@ -28,22 +28,22 @@ def offsets(taken: list[ReceivedMessage]) -> list[int]:
     return [each.queue_offset for each in taken]
 
 
-def known(position: Position) -> tuple[int | None, int | None, int | None]:
+def known(position: AssignedQueue) -> tuple[int | None, int | None, int | None]:
     return position.next_offset, position.consumed, position.settled
 
 
 class TestOffsets:
     def test_begins_where_the_store_says_unless_a_seek_came_first(self) -> None:
-        position = Position(QUEUE, 0.0)
+        position = AssignedQueue(QUEUE, 0.0)
         position.place(7)
         assert known(position) == (7, None, None)
-        sought = Position(QUEUE, 0.0)
+        sought = AssignedQueue(QUEUE, 0.0)
         sought.seek(3, 0.0)
         sought.place(7)
         assert known(sought) == (3, 3, 3)
 
     def test_handing_out_moves_consumed_and_settling_moves_settled(self) -> None:
-        position = Position(QUEUE, 0.0, 4)
+        position = AssignedQueue(QUEUE, 0.0, 4)
         assert position.pulled(position.held, messages(4, 5, 6), 7)
         assert offsets(position.take(2)) == [4, 5]
         assert known(position) == (7, 6, None)
@@ -52,7 +52,7 @@ class TestOffsets:
         assert known(position) == (7, 7, 6)
 
     def test_messages_that_nobody_wanted_do_not_hold_progress_back(self) -> None:
-        position = Position(QUEUE, 0.0, 0)
+        position = AssignedQueue(QUEUE, 0.0, 0)
         position.pulled(position.held, messages(1), 10)
         position.take(1)
         assert position.consumed == 10
@@ -62,7 +62,7 @@ class TestOffsets:
         assert position.consumed == 20
 
     def test_a_seek_voids_what_is_held_and_what_is_under_way(self) -> None:
-        position = Position(QUEUE, 0.0, 0)
+        position = AssignedQueue(QUEUE, 0.0, 0)
         ticket = position.held
         position.pulled(ticket, messages(0, 1), 2)
         position.seek(9, 0.0)
@@ -73,12 +73,12 @@ class TestOffsets:
         assert known(position) == (9, 9, 9)
 
     def test_an_offset_that_does_not_exist_is_replaced(self) -> None:
-        position = Position(QUEUE, 0.0, 100)
+        position = AssignedQueue(QUEUE, 0.0, 100)
         assert position.moved(position.held, 40, 0.0)
         assert known(position) == (40, 40, 40)
 
     def test_a_dropped_queue_gives_and_learns_nothing(self) -> None:
-        position = Position(QUEUE, 0.0, 0)
+        position = AssignedQueue(QUEUE, 0.0, 0)
         position.pulled(position.held, messages(0, 1), 2)
         position.take(1)
         position.settle()
@@ -97,7 +97,7 @@ class PositionMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.position = Position(QUEUE, 0.0)
+        self.position = AssignedQueue(QUEUE, 0.0)
         self.dropped = False
         self.next: int | None = None
         self.consumed: int | None = None

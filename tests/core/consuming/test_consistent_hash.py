@@ -1,8 +1,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqframe.core.consistent_hash import HashRing, queue_text, ring_position
-from mqframe.core.message import MessageQueue
+from mqframe.core.consuming.consistent_hash import HashRing, queue_text, ring_position
+from mqframe.core.messages.message import MessageQueue
 
 NAMES = st.sets(st.text(min_size=1, max_size=8), min_size=1, max_size=8)
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.consume_rules import ConsumeFrom
-from mqframe.core.first_offset import Ask, first_offset
+from mqframe.core.consuming.consume_rules import Ask, ConsumeFrom, first_offset
 
 
 @pytest.mark.parametrize("where", list(ConsumeFrom))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.consumer_info import ConsumeStatus
-from mqframe.core.consumer_statistics import ConsumerStatistics
+from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
+from mqframe.core.consuming.running_info import ConsumeStatus
 from mqframe.testing.manual_clock import ManualClock
 
 

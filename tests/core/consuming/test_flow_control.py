@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.errors import CallTimeout, answer_error
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.process_queue import ProcessQueue
-from mqframe.core.pull_flow import (
+from mqframe.core.consuming.flow_control import (
+    FetchLimits,
     FlowLimits,
+    HeldTotals,
     has_room,
     held_back_by,
-    seconds_after,
-    shared_limits,
     wants_heartbeat,
 )
+from mqframe.core.consuming.process_queue import ProcessQueue
+from mqframe.core.errors import CallTimeout, answer_error
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 
 LIMITS = FlowLimits(1000, 100 * 1024 * 1024, 2000)
 
@@ -60,19 +60,36 @@ def test_room_is_half_of_what_holds_back() -> None:
     ],
 )
 def test_topic_limits_divide_over_owned_queues(messages, size, owned, expected) -> None:
-    assert shared_limits(LIMITS, messages, size, owned) == expected
+    limits = FetchLimits(queue=LIMITS, topic_messages_max=messages, topic_bytes_max=size)
+    assert limits.shared(owned) == expected
 
 
 @pytest.mark.parametrize(
-    ("problem", "seconds", "heartbeat"),
+    ("problem", "heartbeat"),
     [
-        (CallTimeout("late"), 3.0, False),
-        (answer_error(1, None, "a:1"), 3.0, False),
-        (answer_error(215, None, "a:1"), 0.02, False),
-        (answer_error(24, None, "a:1"), 3.0, True),
-        (answer_error(25, None, "a:1"), 3.0, True),
+        (CallTimeout("late"), False),
+        (answer_error(1, None, "a:1"), False),
+        (answer_error(215, None, "a:1"), False),
+        (answer_error(24, None, "a:1"), True),
+        (answer_error(25, None, "a:1"), True),
     ],
 )
-def test_after_an_error(problem, seconds, heartbeat) -> None:
-    assert seconds_after(problem) == seconds
+def test_only_an_unknown_subscription_wants_a_heartbeat(problem, heartbeat) -> None:
     assert wants_heartbeat(problem) is heartbeat
+
+
+def test_totals_are_full_beyond_either_limit() -> None:
+    totals = HeldTotals(FetchLimits(queue=LIMITS, held_messages_max=10, held_bytes_max=100))
+    totals.messages, totals.bytes = 10, 100
+    assert not totals.full
+    totals.messages = 11
+    assert totals.full
+    totals.messages, totals.bytes = 0, 101
+    assert totals.full
+    assert str(totals) == "0 messages of 101 bytes held of all queues"
+
+
+def test_limits_of_a_topic_replace_those_of_its_queues() -> None:
+    limits = FetchLimits(queue=FlowLimits(1000, 5000, 7), topic_messages_max=90)
+    assert limits.shared(4) == FlowLimits(22, 5000, 7)
+    assert FetchLimits(queue=FlowLimits(1000, 5000, 7)).shared(4) == FlowLimits(1000, 5000, 7)

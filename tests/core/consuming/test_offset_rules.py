@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.offset_rules import NEVER, correction_offsets, reset_target, topics_to_clone
+from mqframe.core.consuming.offset_rules import NEVER, correction_offsets, reset_target, topics_to_clone
 
 OFFSETS = st.dictionaries(st.integers(0, 3), st.integers(0, 20))
 

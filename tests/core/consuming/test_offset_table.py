@@ -3,9 +3,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mqframe.core.bodies import ConsumerOffsetTable
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.offset_table import OffsetTable
+from mqframe.core.consuming.bodies import ConsumerOffsetTable
+from mqframe.core.consuming.offset_table import OffsetTable
+from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.testing.manual_clock import ManualClock
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mqframe.core.lock_lease import LockLease
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.ordered_turn import OrderedTurn, Turn, Why, suspend_seconds
+from mqframe.core.consuming.ordered_turn import OrderedTurn, Turn, Why
+from mqframe.core.consuming.queue_locks import LockLease
+from mqframe.core.messages.message import ReceivedMessage
 
 HOST = bytes((127, 0, 0, 1, 0, 0, 0, 1))
 
@@ -89,9 +88,9 @@ class TestTurns:
         turn.begin(1, 0.0)
         assert not turn.close()
         assert not turn.close()
-        assert (turn.busy, turn.open) == (True, False)
+        assert (turn.state, turn.open) == (Turn.CLOSING, False)
         turn.end(True)
-        assert (turn.state, turn.why, turn.busy) == (Turn.CLOSED, Why.CLOSED, False)
+        assert (turn.state, turn.why) == (Turn.CLOSED, Why.CLOSED)
         assert turn.begin(1, 0.0) == []
         assert not turn.offer(messages(2), 0.0)
         assert turn.close()
@@ -101,14 +100,6 @@ class TestTurns:
         turn.offer(messages(0), 0.0)
         assert turn.close()
         assert (turn.begin(1, 0.0), turn.why) == ([], Why.CLOSED)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "seconds"),
-    [(None, 1.0), (-1, 1.0), (0, 0.01), (5, 0.01), (250, 0.25), (30_000, 30.0), (60_000, 30.0)],
-)
-def test_pause_after_a_failure(wanted: float | None, seconds: float) -> None:
-    assert suspend_seconds(wanted, 1000) == seconds
 
 
 class Comparison(RuleBasedStateMachine):

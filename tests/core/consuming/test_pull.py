@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from mqframe.core.consuming.pull import PullStatus, pull_caps, pull_code, pull_request, read_answer
 from mqframe.core.errors import AnswerFix, AnswerRetry, BodyError
-from mqframe.core.frame import Frame
-from mqframe.core.message import MessageQueue
-from mqframe.core.pull import PullStatus, pull_request, read_answer
-from mqframe.core.record import encode_record
+from mqframe.core.filtering.tag_filter import TagFilter
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.fields import encode_fields
-from mqframe.core.tag_filter import TagFilter
+from mqframe.core.storage.record import encode_record
+from mqframe.core.wire.frame import Frame
 
 QUEUE = MessageQueue("orders", "broker-a", 2)
 HOST = bytes((127, 0, 0, 1, 0, 0, 0, 1))
@@ -92,3 +92,38 @@ def test_damaged_answers_name_broker_and_queue() -> None:
 def test_a_reader_in_bulk_says_so_and_others_say_nothing() -> None:
     assert encode_fields(pull_request("g", QUEUE, 5, bulk=True))["mqframeBulk"] == "true"
     assert "mqframeBulk" not in encode_fields(pull_request("g", QUEUE, 5))
+
+
+@pytest.mark.parametrize(
+    ("status", "offset", "code"),
+    [
+        ("FOUND", 3, 0),
+        ("NO_MATCHED_MESSAGE", 3, 20),
+        ("MESSAGE_WAS_REMOVING", 3, 20),
+        ("OFFSET_FOUND_NULL", 3, 19),
+        ("OFFSET_OVERFLOW_ONE", 3, 19),
+        ("OFFSET_OVERFLOW_BADLY", 3, 21),
+        ("OFFSET_TOO_SMALL", 3, 21),
+        ("OFFSET_RESET", 3, 21),
+        ("NO_MATCHED_LOGIC_QUEUE", 0, 19),
+        ("NO_MATCHED_LOGIC_QUEUE", 3, 21),
+        ("NO_MESSAGE_IN_QUEUE", 0, 19),
+        ("NO_MESSAGE_IN_QUEUE", 3, 21),
+    ],
+)
+def test_the_outcome_of_a_read_decides_the_code(status, offset, code):
+    assert pull_code(status, offset) == code
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed", "got"),
+    [
+        ((32, None), (32, 1000), (32, 1000)),
+        ((1, 10), (32, 1000), (1, 10)),
+        ((500, 2**31 - 1), (32, 1000), (32, 1000)),
+        ((0, 0), (32, 1000), (32, 1000)),
+        ((-1, -1), (32, 1000), (32, 1000)),
+    ],
+)
+def test_a_pull_gets_what_it_asks_for_within_what_is_allowed(asked, allowed, got):
+    assert pull_caps(*asked, *allowed) == got

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.message import MessageQueue
-from mqframe.core.rebalance import changes, my_queues
+from mqframe.core.consuming.rebalance import changes, my_queues
+from mqframe.core.messages.message import MessageQueue
 
 QUEUES = [MessageQueue("t", broker, number) for broker in ("a", "b") for number in range(4)]
 some_queues = st.lists(st.sampled_from(QUEUES), unique=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from recorded import FRAMES, Recorded
 
-from mqframe.core.consumer_info import ConsumerRunningInfo, ConsumerStatus, ProcessQueueInfo
-from mqframe.core.loosejson import decode, dumps, loads
-from mqframe.core.message import MessageQueue
+from mqframe.core.consuming.running_info import ConsumerRunningInfo, ConsumerStatus, ProcessQueueInfo
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.wire.loose_json import decode, dumps, loads
 
 STATUS = [
     recorded

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.delay_levels import DEFAULT_LEVELS, delivery_time, parse_levels
+from mqframe.core.delay.levels import DEFAULT_LEVELS, delivery_time, parse_levels
 from mqframe.core.errors import SettingError
 
 

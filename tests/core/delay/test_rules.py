@@ -1,6 +1,6 @@
 import pytest
 
-from mqframe.core.delay_rules import DelayRules, TimerLimits
+from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.errors import Refusal
 
 NOW = 1_700_000_000_500

@@ -3,8 +3,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mqframe.core.delay_schedule import DelayOffsets, LevelSchedule, is_due, real_place
-from mqframe.core.delay_tables import DelayOffsetTable
+from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable, LevelSchedule, is_due, real_place
 from mqframe.testing.manual_clock import ManualClock
 
 DELAY = 1000

@@ -1,4 +1,4 @@
-from mqframe.core.timer_layout import (
+from mqframe.core.delay.timer_layout import (
     BLANK,
     BLANK_MAGIC,
     CHECKPOINT,

@@ -1,6 +1,5 @@
-from mqframe.core.delay_tables import TimerMetricTable
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.timer_metrics import TimerMetrics
+from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
+from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.testing.manual_clock import ManualClock
 
 

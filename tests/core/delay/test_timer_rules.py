@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.errors import Refusal
-from mqframe.core.timer_rules import (
+from mqframe.core.delay.timer_rules import (
     RecallHandle,
     decode_recall_handle,
     delete_key,
@@ -17,6 +16,7 @@ from mqframe.core.timer_rules import (
     wanted_time,
     whole_number,
 )
+from mqframe.core.errors import Refusal
 
 DAY_SLOTS = 86_400
 

@@ -1,4 +1,4 @@
-"""Bloom filter positions as the reference computes them."""
+"""Bloom filter positions as Apache RocketMQ computes them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.bloom_filter import BloomFilter, murmur3
-from mqframe.core.filter_bodies import BloomFilterData
+from mqframe.core.filtering.bloom_filter import BloomFilter, murmur3
+from mqframe.core.filtering.bodies import BloomFilterData
 
 
 @pytest.mark.parametrize(

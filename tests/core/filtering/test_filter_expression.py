@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.bodies import SubscriptionData
+from mqframe.core.consuming.pull import pull_request, read_answer
 from mqframe.core.errors import FixError
-from mqframe.core.frame import Frame
-from mqframe.core.host import encode_host
-from mqframe.core.message import MessageQueue
-from mqframe.core.message_choice import SQL_VERSION, Sql, SqlFilter, check_version, filter_of
-from mqframe.core.pull import pull_request, read_answer
-from mqframe.core.record import encode_record
-from mqframe.core.tag_filter import TagFilter
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.filtering.filter_expression import SQL_VERSION, Sql, SqlFilter, check_version, filter_of
+from mqframe.core.filtering.tag_filter import TagFilter
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.storage.record import encode_record
+from mqframe.core.wire.frame import Frame
 
 QUEUE = MessageQueue("orders", "b", 0)
 

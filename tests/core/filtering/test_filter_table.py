@@ -7,11 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mqframe.core.bloom_filter import BloomFilter
-from mqframe.core.bodies import SubscriptionData
-from mqframe.core.filter_bodies import FilterDataTable
-from mqframe.core.filter_table import DEAD_AT_START_MS, KEPT_DEAD_MS, FilterTable
-from mqframe.core.loosejson import decode, dumps
+from mqframe.core.filtering.bloom_filter import BloomFilter
+from mqframe.core.filtering.bodies import FilterDataTable, SubscriptionData
+from mqframe.core.filtering.filter_table import DEAD_AT_START_MS, KEPT_DEAD_MS, FilterTable
+from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -51,8 +50,7 @@ def test_what_is_saved_is_what_the_reference_reads():
 
 
 def test_a_newer_expression_that_does_not_compile_ends_the_old_one():
-    table = FilterTable(ManualClock())
-    table.compiles = lambda kind, text: text != "bad"
+    table = FilterTable(ManualClock(), lambda kind, text: text != "bad")
     table.register("g", [sql("bad", 1)])
     assert state(table) is None
     table.register("g", [sql("a", 2)])
@@ -97,7 +95,7 @@ def test_nothing_dies_before_it_was_born():
 def test_a_bloom_filter_of_another_size_makes_the_file_void():
     table = FilterTable(ManualClock())
     table.register("g", [sql("a")])
-    other = FilterTable(ManualClock(), BloomFilter(10, 128))
+    other = FilterTable(ManualClock(), bloom=BloomFilter(10, 128))
     other.load(table.dump())
     assert state(other) is None
 
@@ -111,8 +109,7 @@ class Lives(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.clock = ManualClock()
-        self.table = FilterTable(self.clock)
-        self.table.compiles = lambda kind, text: text != "bad"
+        self.table = FilterTable(self.clock, lambda kind, text: text != "bad")
         self.model: dict[tuple[str, str], list] = {}  # [expression, version, when it died]
 
     @rule(

@@ -1,9 +1,9 @@
 import pytest
 
-from mqframe.core.bodies import SubscriptionData
 from mqframe.core.errors import Refusal
-from mqframe.core.java_hash import java_hash
-from mqframe.core.subscription import Subscription, is_tag_type, tag_codes, wanted
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.filtering.subscription import Subscription, is_tag_type, matches_any, tag_codes
+from mqframe.core.messages.java_hash import java_hash
 
 
 @pytest.mark.parametrize("text", [None, "", "*"])
@@ -40,6 +40,6 @@ def test_an_expression_is_no_tag(text):
 
 
 def test_one_wanted_code_among_the_arrived_is_enough():
-    assert wanted(None, []) is True
-    assert wanted({1}, [0, 1]) is True
-    assert wanted({1}, [0, 2]) is False
+    assert matches_any(None, []) is True
+    assert matches_any({1}, [0, 1]) is True
+    assert matches_any({1}, [0, 2]) is False

@@ -1,6 +1,6 @@
 import pytest
 
-from mqframe.core.meter import Meter
+from mqframe.core.measuring.meter import Meter
 
 
 def test_a_rate_is_what_was_added_over_about_that_time():

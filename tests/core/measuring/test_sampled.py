@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.sampled import SAMPLE_SECONDS, Sampled
+from mqframe.core.measuring.sampled import SAMPLE_SECONDS, Sampled
 
 
 def grow(count: Sampled, now: float, seconds: float, per_step: int) -> float:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.trace import (
+from mqframe.core.measuring.trace import (
     BODY_BYTES_MAX,
     KEYS_BYTES_MAX,
     ConsumeCode,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from strategies import hosts
 
-from mqframe.core.host import decode_host, encode_host
+from mqframe.core.messages.addresses import decode_host, encode_host
 
 
 @given(hosts)

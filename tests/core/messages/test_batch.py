@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from recorded import REQUESTS, Recorded
 from strategies import bodies, ints, properties
 
-from mqframe.core.batch import ELEMENT_OVERHEAD_BYTES, decode_batch, encode_element
 from mqframe.core.errors import BodyError
-from mqframe.core.frame import FrameDecoder
-from mqframe.core.properties import decode_properties, encode_properties
+from mqframe.core.messages.batch import ELEMENT_OVERHEAD_BYTES, decode_batch, encode_element
+from mqframe.core.messages.properties import decode_properties, encode_properties
+from mqframe.core.wire.frame import FrameDecoder
 
 RECORDED = [recorded for recorded in REQUESTS if recorded.facts["code"] == 320]
 

@@ -1,8 +1,8 @@
 import pytest
 
 from mqframe.core.errors import MessageError
-from mqframe.core.message import Message
-from mqframe.core.message_checks import check_batch, check_message, check_properties_size
+from mqframe.core.messages.checks import check_batch, check_message, check_properties_size
+from mqframe.core.messages.message import Message
 
 MAX = 100
 
@@ -39,6 +39,8 @@ def test_good_messages(message):
         (Message("t", b"x", properties={"a": ""}), "empty"),
         (Message("t", b"x", properties={"a": "b\x02c"}), "value of property a"),
         (Message("t", b"x", properties={"a": 1}), "not text"),
+        (Message("t", b"x", properties={"a": "\ud800"}), r"value of property a '\\ud800' cannot be encoded"),
+        (Message("t", b"x", keys=["\ud800"]), "key '.*' cannot be encoded"),
         (Message("t", b"x", flag=2**31), "32 bits"),
     ],
 )

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from strategies import hosts
 
 from mqframe.core.errors import FixError
-from mqframe.core.host import decode_host
-from mqframe.core.ids import UniqueIds, local_month_start_ms, offset_id, parse_offset_id
+from mqframe.core.messages.addresses import decode_host
+from mqframe.core.messages.ids import UniqueIds, local_month_start_ms, offset_id, parse_offset_id
 from mqframe.testing.manual_clock import ManualClock
 
 DAY_MS = 86_400_000

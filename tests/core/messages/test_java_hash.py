@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.java_hash import index_hash, java_hash, unsigned_hash
+from mqframe.core.messages.java_hash import index_hash, java_hash, unsigned_hash
 
-TABLE = json.loads((Path(__file__).parents[1] / "data/algorithms/hash_selector.json").read_text())
+TABLE = json.loads((Path(__file__).parents[2] / "data/algorithms/hash_selector.json").read_text())
 
 
 def plain_hash(text: str) -> int:

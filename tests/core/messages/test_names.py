@@ -5,7 +5,7 @@ from hypothesis import given
 from strategies import names
 
 from mqframe.core.errors import MessageError
-from mqframe.core.topics import (
+from mqframe.core.messages.names import (
     check_group,
     check_topic,
     dead_letter_topic,

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import properties
 
-from mqframe.core.properties import RESERVED, decode_properties, encode_properties, find_property
+from mqframe.core.messages.properties import RESERVED, decode_properties, encode_properties, find_property
 
 
 @given(properties)

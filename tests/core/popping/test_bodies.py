@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqframe.core.errors import BodyError
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.pop_bodies import AckBody, BatchAck, BatchAckBody, CheckPointBody, bits_of
+from mqframe.core.popping.bodies import AckBody, BatchAck, BatchAckBody, CheckPointBody, bits_of
+from mqframe.core.wire.loose_json import decode, dumps
 
 
 @given(st.sets(st.integers(0, 300)))

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.pop_bodies import CheckPointBody
-from mqframe.core.pop_check_point import RETRY_AFTER_SECONDS, CheckPoint, Kept, Key, key_of
+from mqframe.core.popping.bodies import CheckPointBody
+from mqframe.core.popping.check_point import RETRY_AFTER_SECONDS, CheckPoint, Kept, Key, key_of
 
 KEY = Key("t", "g", 1, 10, 1000)
 
@@ -30,13 +30,13 @@ def test_in_memory_it_is_gone_with_its_last_message():
     assert (pop.finished, pop.settled, pop.gone) == (True, True, True)
 
 
-def test_in_the_journal_its_end_has_to_be_written():
+def test_in_the_revive_log_its_end_has_to_be_written():
     pop = point()
     pop.finish(10)
     pop.write()
     assert (pop.kept, pop.settled) == (Kept.WRITING, False)
     pop.confirm(7)
-    assert (pop.settled, pop.gone, pop.journal_offset) == (True, False, 7)
+    assert (pop.settled, pop.gone, pop.revive_offset) == (True, False, 7)
     assert pop.take_unwritten() == []
     pop.finish(11)
     pop.finish(14)
@@ -53,7 +53,7 @@ def test_what_the_store_refused_is_in_memory_again():
     pop.confirm(3)
     pop.write()
     pop.refuse()
-    assert pop.kept is Kept.JOURNAL
+    assert pop.kept is Kept.LOGGED
 
 
 def test_failures_are_tried_again_later_and_later():
@@ -82,7 +82,7 @@ def test_records_survive(distances: set[int], data: st.DataObject):
         pop.done,
         pop.visible_at,
     )
-    assert (again.kept, again.journal_offset, again.written) == (Kept.JOURNAL, 99, pop.done)
+    assert (again.kept, again.revive_offset, again.written) == (Kept.LOGGED, 99, pop.done)
 
 
 def test_a_record_of_the_old_form_names_a_run_of_offsets():

@@ -5,62 +5,62 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from mqframe.core.pop_bodies import AckBody, CheckPointBody
-from mqframe.core.pop_check_point import CheckPoint, Kept, Key, key_of
-from mqframe.core.pop_ledger import PopLedger
+from mqframe.core.popping.bodies import AckBody, CheckPointBody
+from mqframe.core.popping.check_point import CheckPoint, Kept, Key, key_of
+from mqframe.core.popping.check_point_table import CheckPointTable
 
-LANE = ("t", "g", 0)
+QUEUE = ("t", "g", 0)
 STAY = 100
 
 
 def pop(start: int, count: int, now: int, invisible: int) -> CheckPoint:
     offsets = tuple(range(start, start + count))
-    return CheckPoint(Key(*LANE, start, now), invisible, offsets, 0, start + count)
+    return CheckPoint(Key(*QUEUE, start, now), invisible, offsets, 0, start + count)
 
 
 def test_two_pops_with_one_key_are_an_error():
-    ledger = PopLedger()
-    ledger.add(pop(0, 1, 0, 10))
+    points = CheckPointTable()
+    points.add(pop(0, 1, 0, 10))
     with pytest.raises(ValueError, match="already"):
-        ledger.add(pop(0, 1, 0, 10))
+        points.add(pop(0, 1, 0, 10))
 
 
 def test_the_offset_follows_the_first_pop_that_is_still_out():
-    ledger = PopLedger()
+    points = CheckPointTable()
     first, second = pop(0, 2, 0, 10), pop(2, 1, 0, 10)
-    skipped = CheckPoint(Key(*LANE, 3, 0), 10, (), 0, 9)
+    skipped = CheckPoint(Key(*QUEUE, 3, 0), 10, (), 0, 9)
     for point in (first, second, skipped):
-        ledger.add(point)
-    assert (ledger.next_offset(LANE), ledger.out(*LANE)) == (9, 3)
-    assert ledger.finish(second, [2]) == 1
-    assert ledger.take_committable(LANE) is None
-    assert ledger.finish(first, [0, 0, 7]) == 1
-    assert ledger.finish(first, [1]) == 1
-    assert ledger.take_committable(LANE) == 9
-    assert (ledger.next_offset(LANE), ledger.out(*LANE), len(ledger)) == (-1, 0, 0)
+        points.add(point)
+    assert (points.next_offset(QUEUE), points.in_flight(*QUEUE)) == (9, 3)
+    assert points.finish(second, [2]) == 1
+    assert points.take_committable(QUEUE) is None
+    assert points.finish(first, [0, 0, 7]) == 1
+    assert points.finish(first, [1]) == 1
+    assert points.take_committable(QUEUE) == 9
+    assert (points.next_offset(QUEUE), points.in_flight(*QUEUE), len(points)) == (-1, 0, 0)
 
 
 def test_wakes_of_pops_that_are_gone_do_not_pile_up():
-    ledger = PopLedger()
+    points = CheckPointTable()
     for number in range(20_000):
         point = pop(number, 1, 0, 10**9)
-        ledger.add(point)
-        ledger.finish(point, [number])
-        ledger.take_committable(LANE)
-    assert ledger.next_wake_ms() is None
+        points.add(point)
+        points.finish(point, [number])
+        points.take_committable(QUEUE)
+    assert points.next_wake_ms() is None
 
 
 class Machine(RuleBasedStateMachine):
     """A queue that is popped, acknowledged, brought back, while the broker is killed now and then.
 
     The model: for each offset given out, until when it is hidden, and whether it was acknowledged or stored
-    again. `log`: what the journal holds; `stored`: the offset that survives a kill.
+    again. `log`: what the revive log holds; `stored`: the offset that survives a kill.
     """
 
     @initialize()
     def begin(self) -> None:
         self.now = 0
-        self.ledger = PopLedger(STAY)
+        self.points = CheckPointTable(STAY)
         self.log: list[CheckPointBody | AckBody] = []
         self.committed = 0
         self.stored_again: set[int] = set()
@@ -68,7 +68,7 @@ class Machine(RuleBasedStateMachine):
         self.popped: set[int] = set()
 
     def _commit(self) -> None:
-        offset = self.ledger.take_committable(LANE)
+        offset = self.points.take_committable(QUEUE)
         if offset is not None:
             self.committed = max(self.committed, offset)
 
@@ -76,49 +76,49 @@ class Machine(RuleBasedStateMachine):
         point.write()
         self.log.append(point.body("b"))
         point.confirm(len(self.log) - 1)
-        self.ledger.written(point)
+        self.points.written(point)
 
     def _write_ends(self) -> None:
-        for point in self.ledger.take_unwritten():
+        for point in self.points.take_unwritten():
             offsets = point.take_unwritten()
             if offsets:
                 self.log.append(point.acknowledgement(offsets, "b"))
-            self.ledger.written(point)
+            self.points.written(point)
 
     @rule(count=st.integers(1, 4), invisible=st.sampled_from([50, 150, 400]))
     def pop(self, count: int, invisible: int) -> None:
-        start = max(self.committed, self.ledger.next_offset(LANE))
-        if Key(*LANE, start, self.now) in self.ledger:
+        start = max(self.committed, self.points.next_offset(QUEUE))
+        if Key(*QUEUE, start, self.now) in self.points:
             return
         point = pop(start, count, self.now, invisible)
-        self.ledger.add(point)
+        self.points.add(point)
         self.popped |= set(point.offsets)
 
     @rule(count=st.integers(1, 4))
     def skip(self, count: int) -> None:
-        start = max(self.committed, self.ledger.next_offset(LANE))
+        start = max(self.committed, self.points.next_offset(QUEUE))
         skipped = range(start, start + count)
-        self.ledger.add(CheckPoint(Key(*LANE, start, self.now), 50, (), 0, start + count))
+        self.points.add(CheckPoint(Key(*QUEUE, start, self.now), 50, (), 0, start + count))
         self.popped |= set(skipped)
         self.acknowledged |= set(skipped)  # nobody wants them: as good as done
         self._commit()
 
-    @precondition(lambda self: len(self.ledger))
+    @precondition(lambda self: len(self.points))
     @rule(data=st.data())
     def acknowledge(self, data: st.DataObject) -> None:
-        points = [p for p in map(self.ledger.find, self._keys()) if p is not None]
+        points = [p for p in map(self.points.find, self._keys()) if p is not None]
         point = data.draw(st.sampled_from(points))
         offset = data.draw(st.sampled_from(point.offsets))
         was_open = point.is_open(offset, self.now)
         assert was_open == (self.now < point.visible_at and not point.done >> point.offsets.index(offset) & 1)
         if was_open:
-            assert self.ledger.finish(point, [offset]) == 1
+            assert self.points.finish(point, [offset]) == 1
             self.acknowledged.add(offset)
             self._commit()
 
     def _keys(self) -> list[Key]:
         return [
-            Key(*LANE, start, time)
+            Key(*QUEUE, start, time)
             for start in range(max(self.popped, default=0) + 1)
             for time in range(0, self.now + 1, 10)
         ]
@@ -127,16 +127,16 @@ class Machine(RuleBasedStateMachine):
     def wait(self, steps: int) -> None:
         for _ in range(steps):
             self.now += 10
-            due = self.ledger.take_due(self.now)
+            due = self.points.take_due(self.now)
             for point in due.write:
                 self._write(point)
             for point in due.revive:
                 assert self.now >= point.visible_at
                 offsets = point.begin_revival()
                 self.stored_again |= set(offsets)
-                self.ledger.finish(point, list(offsets))
+                self.points.finish(point, list(offsets))
             self._commit()
-            wake = self.ledger.next_wake_ms()
+            wake = self.points.next_wake_ms()
             assert wake is None or wake > self.now
 
     @rule()
@@ -145,30 +145,30 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def kill(self) -> None:
-        """Only the journal and the committed offset survive; what was acknowledged may come again."""
-        self.ledger = PopLedger(STAY)
+        """Only the revive log and the committed offset survive; what was acknowledged may come again."""
+        self.points = CheckPointTable(STAY)
         for at, record in enumerate(self.log):
             if isinstance(record, CheckPointBody):
                 point = CheckPoint.restored(record, 0, at)
                 assert point is not None
-                self.ledger.restore(point)
+                self.points.restore(point)
             else:
                 key = key_of(record)
                 assert key is not None
-                known = self.ledger.find(key)
+                known = self.points.find(key)
                 if known is not None:
-                    self.ledger.finish(known, record.offsets or [record.offset])
+                    self.points.finish(known, record.offsets or [record.offset])
                     known.take_unwritten()
-                    self.ledger.written(known)
+                    self.points.written(known)
 
     @invariant()
     def nothing_is_lost(self) -> None:
         """Each message is done, or will be popped, or is in a pop that will be brought back."""
-        if not hasattr(self, "ledger"):
+        if not hasattr(self, "points"):
             return
         out = {
             offset
-            for point in map(self.ledger.find, self._keys())
+            for point in map(self.points.find, self._keys())
             if point is not None
             for at, offset in enumerate(point.offsets)
             if not point.done >> at & 1
@@ -178,12 +178,12 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def a_kill_now_would_lose_nothing(self) -> None:
-        if not hasattr(self, "ledger"):
+        if not hasattr(self, "points"):
             return
         kept = {
             offset
-            for point in map(self.ledger.find, self._keys())
-            if point is not None and point.kept is Kept.JOURNAL
+            for point in map(self.points.find, self._keys())
+            if point is not None and point.kept is Kept.LOGGED
             for at, offset in enumerate(point.offsets)
             if not point.done >> at & 1
         }

@@ -6,20 +6,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from mqframe.core.loosejson import decode, dumps
-from mqframe.core.pop_bodies import OrderInfoTable
-from mqframe.core.pop_order import IDLE_MS, Commit, OrderTable, all_offsets, open_offsets
+from mqframe.core.popping.bodies import OrderInfoTable
+from mqframe.core.popping.order import IDLE_MS, Commit, OrderTable, all_offsets, open_offsets
+from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.testing.manual_clock import ManualClock
 
-LANE = ("t", "g", 0)
+QUEUE = ("t", "g", 0)
 
 
 def test_a_saved_table_has_the_reference_s_names():
     clock = ManualClock(1000)
     table = OrderTable(clock)
-    table.give(LANE, "a", 1000, 50, [5, 6, 9])
-    table.commit(LANE, 6, 1000)
-    table.hide_anew(LANE, 5, 1000, 1100)
+    table.popped(QUEUE, "a", 1000, 50, [5, 6, 9])
+    table.commit(QUEUE, 6, 1000)
+    table.change_invisible_time(QUEUE, 5, 1000, 1100)
     text = dumps(table.dump())
     assert text == (
         b'{"table":{"t@g":{"0":{"popTime":1000,"i":50,"o":[5,1,4],"ot":{"5":1100},"oc":{},"l":1000,'
@@ -27,43 +27,43 @@ def test_a_saved_table_has_the_reference_s_names():
     )
     again = OrderTable(clock)
     again.load(decode(text, OrderInfoTable))
-    info = again.find(LANE)
+    info = again.find(QUEUE)
     assert info is not None
     assert (all_offsets(info), open_offsets(info)) == ([5, 6, 9], [5, 9])
-    assert again.free_at_ms(LANE) == 1100
+    assert again.free_at_ms(QUEUE) == 1100
 
 
 def test_a_table_of_the_reference_is_taken_over():
     text = b'{table:{"t@g":{0:{"popTime":7,"i":5,"o":[3],"cm":0,"l":9},1:{"o":[]}}},"x":1}'
     table = OrderTable(ManualClock(8))
     table.load(decode(text, OrderInfoTable))
-    assert table.lanes() == [LANE]
-    assert table.blocks(LANE, None, 1)
+    assert table.queues() == [QUEUE]
+    assert table.blocks(QUEUE, None, 1)
 
 
 def test_what_fails_too_often_is_named():
     clock = ManualClock(0)
     table = OrderTable(clock)
     for _ in range(3):
-        table.give(LANE, None, clock.now_ms(), 10, [5, 6])
+        table.popped(QUEUE, None, clock.now_ms(), 10, [5, 6])
         clock.advance(0.01)
-    table.commit(LANE, 6, 20)
-    assert table.exhausted(LANE, 2) == [5]
-    assert table.exhausted(LANE, 3) == []
-    table.clear(LANE)
-    assert table.exhausted(LANE, 0) == []
+    table.commit(QUEUE, 6, 20)
+    assert table.exhausted(QUEUE, 2) == [5]
+    assert table.exhausted(QUEUE, 3) == []
+    table.clear(QUEUE)
+    assert table.exhausted(QUEUE, 0) == []
 
 
 def test_queues_that_nobody_pops_are_forgotten():
     clock = ManualClock(0)
     table = OrderTable(clock)
-    table.give(LANE, None, 0, 10, [0])
+    table.popped(QUEUE, None, 0, 10, [0])
     clock.advance(IDLE_MS / 1000)
     table.clean()
-    assert table.lanes() == [LANE]
+    assert table.queues() == [QUEUE]
     clock.advance(0.001)
     table.clean()
-    assert (table.lanes(), table.dump().table) == ([], {})
+    assert (table.queues(), table.dump().table) == ([], {})
 
 
 class Machine(RuleBasedStateMachine):
@@ -92,7 +92,7 @@ class Machine(RuleBasedStateMachine):
         attempt=st.sampled_from([None, "a", "b"]),
     )
     def pop(self, count: int, invisible: int, attempt: str | None) -> None:
-        blocked = self.table.blocks(LANE, attempt, invisible)
+        blocked = self.table.blocks(QUEUE, attempt, invisible)
         assert blocked == self.is_blocked(attempt)
         if blocked:
             return
@@ -101,7 +101,7 @@ class Machine(RuleBasedStateMachine):
         tries = self.tries if again else {o: self.tries.get(o, 0) + 1 for o in offsets if o in self.done}
         self.clock.advance(0.001)
         self.pop_time, self.attempt = self.clock.now_ms(), attempt
-        assert self.table.give(LANE, attempt, self.pop_time, invisible, offsets) == tries
+        assert self.table.popped(QUEUE, attempt, self.pop_time, invisible, offsets) == tries
         self.tries = dict(tries)
         self.done = dict.fromkeys(offsets, False)
         self.visible = dict.fromkeys(offsets, self.pop_time + invisible)
@@ -111,7 +111,7 @@ class Machine(RuleBasedStateMachine):
     def acknowledge(self, data: st.DataObject) -> None:
         offset = data.draw(st.sampled_from(list(self.done)))
         self.done[offset] = True
-        following = self.table.commit(LANE, offset, self.pop_time)
+        following = self.table.commit(QUEUE, offset, self.pop_time)
         still_open = [each for each, done in self.done.items() if not done]
         assert following == (still_open[0] if still_open else max(self.done) + 1)
         assert isinstance(following, int)
@@ -121,16 +121,16 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.done)
     @rule()
     def acknowledge_badly(self) -> None:
-        assert self.table.commit(LANE, max(self.done) + 1, self.pop_time) is Commit.UNKNOWN_OFFSET
-        assert self.table.commit(LANE, min(self.done), self.pop_time - 1) is Commit.OTHER_POP
+        assert self.table.commit(QUEUE, max(self.done) + 1, self.pop_time) is Commit.UNKNOWN_OFFSET
+        assert self.table.commit(QUEUE, min(self.done), self.pop_time - 1) is Commit.OTHER_POP
 
     @precondition(lambda self: self.done)
     @rule(data=st.data(), invisible=st.sampled_from([5, 200]))
-    def hide_anew(self, data: st.DataObject, invisible: int) -> None:
+    def change_invisible_time(self, data: st.DataObject, invisible: int) -> None:
         offset = data.draw(st.sampled_from(list(self.done)))
         now = self.clock.now_ms()
         is_open = not self.done[offset] and now < self.visible[offset]
-        assert self.table.hide_anew(LANE, offset, self.pop_time, now + invisible) == is_open
+        assert self.table.change_invisible_time(QUEUE, offset, self.pop_time, now + invisible) == is_open
         if is_open:
             self.visible[offset] = now + invisible
 
@@ -148,7 +148,7 @@ class Machine(RuleBasedStateMachine):
     def the_end_of_the_block_is_known(self) -> None:
         if not hasattr(self, "table"):
             return
-        free_at = self.table.free_at_ms(LANE)
+        free_at = self.table.free_at_ms(QUEUE)
         assert (free_at is not None) == self.is_blocked(None)
         if free_at is not None:
             assert free_at == max(self.visible[each] for each, done in self.done.items() if not done)

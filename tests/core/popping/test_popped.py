@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mqframe.core.errors import AnswerFix, AnswerRetry, BodyError
-from mqframe.core.frame import Frame
-from mqframe.core.popped import PoppedMessage, read_pop
-from mqframe.core.record import encode_record
+from mqframe.core.popping.popped import PoppedMessage, read_pop
+from mqframe.core.storage.record import encode_record
+from mqframe.core.wire.frame import Frame
 
 HOST = bytes((127, 0, 0, 1, 0, 0, 0, 1))
 

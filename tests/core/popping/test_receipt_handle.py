@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.pop_handle import (
+from mqframe.core.popping.receipt_handle import (
     HandleError,
     ReceiptHandle,
     message_offsets_text,
@@ -12,10 +12,9 @@ from mqframe.core.pop_handle import (
     parse_order_counts,
     parse_start_offsets,
     pop_retry_topic,
-    queue_count_text,
+    queue_text,
     real_topic,
     retry_mark,
-    start_offset_text,
 )
 
 RECORDED = "0 1795248761121 30000 0 0 broker-v 0 1"
@@ -66,13 +65,13 @@ def test_retry_topics_of_both_forms_are_told_apart():
 
 
 def test_the_texts_of_an_answer_are_read_back():
-    starts = ";".join([start_offset_text("0", 0, 5), start_offset_text("1", 0, 7)])
+    starts = ";".join([queue_text("0", 0, 5), queue_text("1", 0, 7)])
     assert starts == "0 0 5;1 0 7"
     assert parse_start_offsets(starts) == {("0", 0): 5, ("1", 0): 7}
     offsets = ";".join([message_offsets_text("0", 0, [5, 6, 9]), message_offsets_text("2", 1, [7])])
     assert offsets == "0 0 5,6,9;2 1 7"
     assert parse_message_offsets(offsets) == {("0", 0): [5, 6, 9], ("2", 1): [7]}
-    counts = ";".join([offset_count_text("0", 1, 5, 2), queue_count_text("0", 1, 0)])
+    counts = ";".join([offset_count_text("0", 1, 5, 2), queue_text("0", 1, 0)])
     assert counts == "0 qo1%5 2;0 1 0"
     assert parse_order_counts(counts) == ({("0", 1): 0}, {("0", 1, 5): 2})
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from mqframe.core.dead_letter_rules import (
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.core.messages.properties import encode_properties
+from mqframe.core.retry.dead_letters import (
     DeadLetterFilter,
     ResendTo,
     copy_properties,
@@ -10,8 +12,6 @@ from mqframe.core.dead_letter_rules import (
     target,
     was_sent_again,
 )
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.properties import encode_properties
 
 PROPERTIES = {
     "UNIQ_KEY": "K",

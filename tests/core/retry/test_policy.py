@@ -7,41 +7,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mqframe.core.bodies import (
-    CustomizedRetryPolicy,
+from mqframe.core.consuming.group_config import (
     ExponentialRetryPolicy,
     GroupRetryPolicy,
-    SubscriptionGroupConfig,
 )
-from mqframe.core.delay_levels import DEFAULT_LEVELS, parse_levels
-from mqframe.core.errors import Refusal
-from mqframe.core.properties import decode_properties
-from mqframe.core.record import decode_record, encode_record
-from mqframe.core.retry_rules import (
+from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
+from mqframe.core.messages.properties import decode_properties
+from mqframe.core.retry.backoff import retry_schedule
+from mqframe.core.retry.policy import (
     DEAD,
-    DELAY_MS_MAX,
     MemberLimits,
     Verdict,
-    check_policy,
     copied_properties,
     limit_in_request,
-    listed_waits,
-    ordered_interval,
     resent_properties,
     restore_topic,
-    retry_schedule,
     verdict,
 )
+from mqframe.core.storage.record import decode_record, encode_record
 
 LEVELS = parse_levels(DEFAULT_LEVELS)
 
 
 def exponential(initial=5000, most=7_200_000, multiplier=2):
     return GroupRetryPolicy("EXPONENTIAL", None, ExponentialRetryPolicy(initial, most, multiplier))
-
-
-def customized(*waits):
-    return GroupRetryPolicy("CUSTOMIZED", CustomizedRetryPolicy(list(waits)), None)
 
 
 @pytest.mark.parametrize(
@@ -62,40 +51,6 @@ def customized(*waits):
 )
 def test_verdicts(times, asked, limit, expected):
     assert verdict(times, asked, limit, None, LEVELS) == expected
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        (GroupRetryPolicy(), None),
-        (GroupRetryPolicy("EXPONENTIAL"), None),
-        (GroupRetryPolicy("CUSTOMIZED", None, ExponentialRetryPolicy()), None),
-        (customized(1000, 5000, *LEVELS[2:]), LEVELS[2:]),
-        (customized(7), (7,)),
-        (customized(7, 8), (8,)),
-        (customized(7, 8, 9, 10), (9, 10)),
-        (customized(), None),
-        (customized(1, 1, -5, DELAY_MS_MAX + 1), (1, DELAY_MS_MAX)),
-    ],
-)
-def test_schedules(policy, expected):
-    assert retry_schedule(policy) == expected
-
-
-def test_waits_that_are_listed_are_those_that_are_kept():
-    assert retry_schedule(listed_waits([])) is None
-    policy = listed_waits([10_000, 30_000])
-    check_policy("g", policy)
-    assert retry_schedule(policy) == (10_000, 30_000)
-
-
-def test_exponential_waits_grow_to_their_limit():
-    schedule = retry_schedule(exponential(1000, 60_000, 3))
-    assert schedule is not None
-    assert schedule[:6] == (1000, 3000, 9000, 27_000, 60_000, 60_000)
-    assert schedule[-1] == 60_000
-    # Like the reference, which stops counting at 32.
-    assert retry_schedule(exponential(1, DELAY_MS_MAX, 1)) == (1,) * 33
 
 
 def test_a_wait_that_is_a_level_is_kept_as_one():
@@ -124,34 +79,6 @@ def test_there_is_always_one_answer(times, asked, limit, waits):
     assert what.dead == (asked < 0 or times >= limit)
     if not what.dead:
         assert (what.level > 0) != (what.delay_ms > 0)
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [GroupRetryPolicy(), exponential(), customized(1, 2, 3), customized(DELAY_MS_MAX), exponential(5, 5, 1)],
-)
-def test_good_policies(policy):
-    check_policy("g", policy)
-
-
-@pytest.mark.parametrize(
-    ("policy", "words"),
-    [
-        (GroupRetryPolicy("LINEAR"), "type 'LINEAR'"),
-        (customized(), "next is empty"),
-        (customized(0), "0 ms"),
-        (customized(5, DELAY_MS_MAX + 1), "259200001 ms"),
-        (exponential(multiplier=0), "multiplier 0"),
-        (exponential(initial=0), "initial 0"),
-        (exponential(initial=9, most=8), "max 8"),
-        (exponential(most=DELAY_MS_MAX + 1), "259200001"),
-    ],
-)
-def test_bad_policies(policy, words):
-    with pytest.raises(Refusal, match="retry policy of group g") as caught:
-        check_policy("g", policy)
-    assert caught.value.code == 29
-    assert words in caught.value.remark
 
 
 def test_old_clients_name_no_maximum():
@@ -332,11 +259,3 @@ class Limits(RuleBasedStateMachine):
 
 TestLimits = Limits.TestCase
 TestLimits.settings = settings(max_examples=30, stateful_step_count=25)
-
-
-def test_only_groups_that_say_that_they_consume_in_order_have_one_interval() -> None:
-    waits = listed_waits([7000, 9000])
-    assert ordered_interval(SubscriptionGroupConfig("g", group_retry_policy=waits)) is None
-    assert ordered_interval(SubscriptionGroupConfig("g", consume_message_orderly=True)) is None
-    ordered = SubscriptionGroupConfig("g", consume_message_orderly=True, group_retry_policy=waits)
-    assert ordered_interval(ordered) == 7000

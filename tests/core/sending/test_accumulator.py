@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mqframe.core.accumulator import Accumulator
+from mqframe.core.sending.accumulator import Accumulator
 
 MESSAGES_MAX, BYTES_MAX, LINGER = 4, 100, 1.0
 
@@ -43,7 +43,7 @@ def test_an_open_batch_leaves_after_the_linger_time():
     assert gathered.next_due() == 6.5
 
 
-def test_one_batch_of_a_lane_is_under_way_at_a_time():
+def test_one_batch_of_a_queue_is_under_way_at_a_time():
     gathered = accumulator()
     for number in range(8):
         gathered.add("q", number, 1, 0.0)
@@ -76,11 +76,11 @@ class Gathering(RuleBasedStateMachine):
         self.sent = {}
         self.under_way = {}
 
-    @rule(lane=st.sampled_from("xyz"), size=st.integers(1, 150), alone=st.booleans())
-    def add(self, lane, size, alone):
-        batch = self.gathered.add(lane, (self.number, size, alone), size, self.now, alone=alone)
-        assert batch.lane == lane
-        self.added.setdefault(lane, []).append(self.number)
+    @rule(queue=st.sampled_from("xyz"), size=st.integers(1, 150), alone=st.booleans())
+    def add(self, queue, size, alone):
+        batch = self.gathered.add(queue, (self.number, size, alone), size, self.now, alone=alone)
+        assert batch.queue == queue
+        self.added.setdefault(queue, []).append(self.number)
         self.number += 1
 
     @rule(seconds=st.floats(0, 2))
@@ -93,32 +93,32 @@ class Gathering(RuleBasedStateMachine):
     @rule()
     def take(self):
         for batch in self.gathered.take_ready():
-            assert batch.lane not in self.under_way
+            assert batch.queue not in self.under_way
             assert 1 <= len(batch.items) <= MESSAGES_MAX
             sizes = [size for _, size, _ in batch.items]
             assert batch.bytes == sum(sizes)
             assert len(sizes) == 1 or sum(sizes) <= BYTES_MAX
             assert len(sizes) == 1 or not any(alone for _, _, alone in batch.items)
-            self.under_way[batch.lane] = batch
-            self.sent.setdefault(batch.lane, []).extend(number for number, _, _ in batch.items)
+            self.under_way[batch.queue] = batch
+            self.sent.setdefault(batch.queue, []).extend(number for number, _, _ in batch.items)
 
-    @rule(lane=st.sampled_from("xyz"))
-    def finish(self, lane):
-        batch = self.under_way.pop(lane, None)
+    @rule(queue=st.sampled_from("xyz"))
+    def finish(self, queue):
+        batch = self.under_way.pop(queue, None)
         if batch is not None:
             self.gathered.done(batch)
 
     @invariant()
     def order_is_kept(self):
-        for lane, sent in self.sent.items():
-            assert sent == self.added[lane][: len(sent)]
+        for queue, sent in self.sent.items():
+            assert sent == self.added[queue][: len(sent)]
 
     def teardown(self):
         for _ in range(self.number + 1):
             self.gathered.close_open()
             self.take()
-            for lane in list(self.under_way):
-                self.finish(lane)
+            for queue in list(self.under_way):
+                self.finish(queue)
         assert self.gathered.empty
         assert self.sent == self.added
 

@@ -1,9 +1,9 @@
 import pytest
 
 from mqframe.core.errors import AnswerFix, AnswerRetry, HeaderError
-from mqframe.core.frame import Frame
-from mqframe.core.message import MessageQueue, SendStatus
-from mqframe.core.send_answer import read_send_answer, split_send_result
+from mqframe.core.messages.message import MessageQueue, SendStatus
+from mqframe.core.sending.answer import read_send_answer, split_send_result
+from mqframe.core.wire.frame import Frame
 
 QUEUE = MessageQueue("t", "b", 3)
 EXT = {"msgId": "OFF", "queueId": "3", "queueOffset": "7", "MSG_REGION": "eu", "TRACE_ON": "false"}
@@ -61,3 +61,24 @@ def test_a_batch_result_is_split():
 def test_a_batch_result_without_the_ids_of_all():
     result = read_send_answer(Frame(0, ext=EXT), QUEUE, "I,J", "b:1")
     assert [p.offset_message_id for p in split_send_result(result, ["I", "J"])] == ["", ""]
+
+
+def test_an_answer_that_names_another_message_is_that_one_s_result():
+    answer = Frame(0, ext={**EXT, "transactionId": "FIRST"})
+    assert read_send_answer(answer, QUEUE, "SECOND", "b:1").message_id == "FIRST"
+    assert read_send_answer(answer, QUEUE, "I,J", "b:1").message_id == "I,J"
+    assert read_send_answer(Frame(0, ext={**EXT, "transactionId": ""}), QUEUE, "I", "b:1").message_id == "I"
+
+
+def test_messages_of_a_batch_that_were_there_already_are_said_to_lie_elsewhere():
+    ext = {**EXT, "msgId": "A,B", "batchPlaces": "3:70,0:5"}
+    result = read_send_answer(Frame(0, ext=ext), QUEUE, "I,J", "b:1")
+    parts = split_send_result(result, ["I", "J"])
+    assert [(p.message_id, p.queue.queue_id, p.queue_offset, p.offset_message_id) for p in parts] == [
+        ("I", 3, 70, "A"),
+        ("J", 0, 5, "B"),
+    ]
+    for bad in ("3:70", "3:70,0:5,0:6", "3:70,x:5", "3:70,5", ""):
+        result = read_send_answer(Frame(0, ext={**ext, "batchPlaces": bad}), QUEUE, "I,J", "b:1")
+        with pytest.raises(HeaderError, match="batch of 2 messages"):
+            split_send_result(result, ["I", "J"])

@@ -2,17 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.batch import decode_batch
 from mqframe.core.errors import BodyError, MessageError
-from mqframe.core.message import Message
-from mqframe.core.message_text import (
+from mqframe.core.messages.batch import decode_batch
+from mqframe.core.messages.message import Message
+from mqframe.core.messages.properties import decode_properties
+from mqframe.core.sending.encoding import (
     BATCH_PROPERTIES,
     decode_elements,
     element_size,
     encode_elements,
     message_properties,
 )
-from mqframe.core.properties import decode_properties
 
 words = st.text("abcüß漢", min_size=1, max_size=8)
 messages = st.builds(

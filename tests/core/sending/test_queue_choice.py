@@ -1,9 +1,11 @@
+from __future__ import annotations
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.fault_latency import FaultLatency
-from mqframe.core.message import MessageQueue
-from mqframe.core.queue_choice import QueueChoice
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.sending.queue_choice import FaultLatency, QueueChoice, avoided_ms
 from mqframe.testing.manual_clock import ManualClock
 
 QUEUES = [MessageQueue("t", broker, number) for broker in "abc" for number in range(2)]
@@ -36,3 +38,43 @@ def test_slow_brokers_are_avoided_then_unreachable_ones_then_none():
     clock.advance(2.0)
     assert {choice.choose(QUEUES).broker_name for _ in range(6)} == {"a", "c"}
     assert {choice.choose(QUEUES[2:4], "c").broker_name for _ in range(6)} == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("latency", "avoided"),
+    [
+        (0, 0),
+        (100, 0),
+        (549, 0),
+        (550, 2000),
+        (1800, 5000),
+        (3000, 6000),
+        (5000, 10000),
+        (14999, 10000),
+        (15000, 30000),
+    ],
+)
+def test_the_table_of_the_reference(latency, avoided):
+    assert avoided_ms(latency) == avoided
+
+
+def test_a_failed_broker_is_avoided_for_ten_seconds():
+    clock = ManualClock()
+    faults = FaultLatency(clock)
+    faults.update("a", 1, failed=True, reachable=True)
+    assert not faults.available("a")
+    assert faults.reachable("a")
+    assert faults.available("b")
+    clock.advance(9.9)
+    assert not faults.available("a")
+    clock.advance(0.1)
+    assert faults.available("a")
+
+
+def test_a_later_success_does_not_shorten_the_time_but_makes_it_reachable():
+    clock = ManualClock()
+    faults = FaultLatency(clock)
+    faults.update("a", 1, failed=True, reachable=False)
+    faults.update("a", 1, failed=False, reachable=True)
+    assert not faults.available("a")
+    assert faults.reachable("a")

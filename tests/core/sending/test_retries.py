@@ -1,4 +1,4 @@
-"""What is tried again, code by code, as the reference has it."""
+"""What is tried again, code by code, as Apache RocketMQ has it."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from mqframe.core.errors import (
     TooMuchInFlight,
     answer_error,
 )
-from mqframe.core.send_rules import NEVER, awaited_rules, submitted_rules
+from mqframe.core.sending.retries import NEVER, awaited_rules, submitted_rules
 
 RETRIED = {1, 2, 14, 16, 17, 204, 205, 1500}
 

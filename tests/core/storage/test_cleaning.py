@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.cleaning import DiskLimits, Pressure, files_to_delete, parse_hours, pressure
+from mqframe.core.storage.cleaning import DiskLimits, Pressure, files_to_delete, parse_hours, pressure
 
 HOUR = 3_600_000
 ALWAYS = DiskLimits(enough_free_bytes=0)

@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.delay_levels import DEFAULT_LEVELS, parse_levels
-from mqframe.core.dispatch_facts import index_keys, queue_code
-from mqframe.core.java_hash import java_hash
-from mqframe.core.properties import decode_properties
+from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.properties import decode_properties
+from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 
 LEVELS = parse_levels(DEFAULT_LEVELS)
 names = st.sampled_from(["TAGS", "KEYS", "UNIQ_KEY", "XTAGS", "MYKEYS", "OTHER_UNIQ_KEY", "KEYS2", "a", ""])

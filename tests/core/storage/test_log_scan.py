@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.host import encode_host
-from mqframe.core.log_scan import is_blank, read_record, record_end, scan
-from mqframe.core.record import MAGIC_BLANK, encode_record
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.storage.log_scan import is_blank, read_record, record_end, scan
+from mqframe.core.storage.record import MAGIC_BLANK, encode_record
 
 V4, V6 = encode_host("127.0.0.1:10911"), encode_host("[::1]:7")
 

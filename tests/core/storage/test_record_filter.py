@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.host import encode_host
-from mqframe.core.properties import encode_properties
-from mqframe.core.record import encode_record
-from mqframe.core.record_filter import RecordProperties, properties_text, record_filter
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.properties import encode_properties
+from mqframe.core.storage.record import encode_record
+from mqframe.core.storage.record_filter import RecordProperties, properties_text, record_filter
 
 V4, V6 = encode_host("10.0.0.1:80"), encode_host("[::1]:80")
 

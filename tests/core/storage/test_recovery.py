@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.recovering import start_after_crash
+from mqframe.core.storage.recovery import start_after_crash
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core import properties as p
-from mqframe.core.batch import encode_element
 from mqframe.core.errors import (
     BodyError,
     CallTimeout,
@@ -22,7 +20,11 @@ from mqframe.core.errors import (
     TooMuchInFlight,
     answer_error,
 )
-from mqframe.core.half_batch import (
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.batch import encode_element
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.requests.messages import SendHalfBatch
+from mqframe.core.transactions.half_batch import (
     ELEMENTS_MAX,
     EndStatus,
     PreparedHalf,
@@ -35,9 +37,7 @@ from mqframe.core.half_batch import (
     status_of_failure,
     stored_bytes,
 )
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.requests.messages import SendHalfBatch
-from mqframe.store.batch_layout import BatchLayout
+from mqframe.store.appending.batch_layout import BatchLayout
 from mqframe.store.incoming import Incoming
 
 HOST = bytes((127, 0, 0, 1, 0, 0, 0, 1))

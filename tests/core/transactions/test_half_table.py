@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mqframe.core.transaction_table import HalfTable
+from mqframe.core.transactions.half_table import HalfTable
 
 
 def test_a_half_is_open_until_it_is_closed_once() -> None:

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core import properties as p
 from mqframe.core.errors import Refusal
-from mqframe.core.message import ReceivedMessage
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import HALF_TOPIC
 from mqframe.core.requests.messages import EndTransaction
-from mqframe.core.topics import HALF_TOPIC
-from mqframe.core.transaction_outcome import TransactionOutcome
-from mqframe.core.transaction_rules import (
+from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.transactions.rules import (
     CheckLimits,
     Step,
     check_end,

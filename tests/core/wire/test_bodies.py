@@ -1,14 +1,27 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from recorded import FRAMES, Recorded
 
-from mqframe.core import bodies, loosejson
-from mqframe.core.message import MessageQueue
+from mqframe.core.cluster import client_bodies, route_bodies, topic_bodies
+from mqframe.core.cluster.client_bodies import HeartbeatData
+from mqframe.core.consuming import bodies, group_config
+from mqframe.core.filtering import bodies as filter_bodies
 from mqframe.core.requests import REQUESTS
+from mqframe.core.wire import bodies as wire_bodies
+from mqframe.core.wire import loose_json
+
+BODIES = {
+    name: kind
+    for module in (
+        bodies, client_bodies, filter_bodies, group_config, route_bodies, topic_bodies,
+        wire_bodies,
+    )
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and issubclass(kind, wire_bodies.Body)
+}  # fmt: skip
 
 
 def body_kind(recorded: Recorded) -> Any:
@@ -16,9 +29,9 @@ def body_kind(recorded: Recorded) -> Any:
     if kind is None:
         return None
     if recorded.request_code == 34:
-        return bodies.HeartbeatData
+        return HeartbeatData
     name = kind.BODY if recorded.side == "request" else kind.ANSWER_BODY
-    return getattr(bodies, name.split()[0], None) if name else None
+    return BODIES.get(name.split()[0]) if name else None
 
 
 JSON = [
@@ -46,26 +59,23 @@ def test_there_are_recorded_bodies_of_many_kinds() -> None:
 def test_recorded_bodies_decode_and_say_the_same_again(recorded: Recorded) -> None:
     text = recorded.facts["body"]["text"]
     kind = body_kind(recorded)
-    body = loosejson.decode(text, kind)
-    again = loosejson.dumps(body)
-    assert loosejson.decode(again, kind) == body
-    was, now = without_nulls(loosejson.loads(text)), without_nulls(loosejson.loads(again))
+    body = loose_json.decode(text, kind)
+    again = loose_json.dumps(body)
+    assert loose_json.decode(again, kind) == body
+    was, now = without_nulls(loose_json.loads(text)), without_nulls(loose_json.loads(again))
     assert {name: now[name] for name in was} == was
 
 
 @pytest.mark.parametrize("recorded", [r for r in FRAMES if r.facts["body"]["is"] == "JSON"], ids=str)
 def test_every_recorded_body_can_be_read_and_written(recorded: Recorded) -> None:
-    value = loosejson.loads(recorded.facts["body"]["text"])
-    assert loosejson.loads(loosejson.dumps(value)) == value
-
-
-def test_queue_bodies_stand_for_queues() -> None:
-    queue = MessageQueue("t", "b", 3)
-    body = bodies.QueueBody.of(queue)
-    assert body.queue == queue
-    assert json.loads(loosejson.dumps(body)) == {"brokerName": "b", "queueId": 3, "topic": "t"}
+    value = loose_json.loads(recorded.facts["body"]["text"])
+    assert loose_json.loads(loose_json.dumps(value)) == value
 
 
 def test_names_that_no_rule_gives() -> None:
-    assert b'"clientID":"c"' in loosejson.dumps(bodies.HeartbeatData("c"))
-    assert b'"lockOKMQSet":[]' in loosejson.dumps(bodies.LockAnswerBody())
+    assert b'"clientID":"c"' in loose_json.dumps(HeartbeatData("c"))
+    assert b'"lockOKMQSet":[]' in loose_json.dumps(bodies.LockAnswerBody())
+
+
+def test_the_next_version_counts_on_and_says_when():
+    assert wire_bodies.DataVersion(4, 2, 100).next(200) == wire_bodies.DataVersion(5, 2, 200)

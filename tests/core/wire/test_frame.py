@@ -12,7 +12,7 @@ from strategies import frames
 
 from mqframe.core.codes import LANGUAGE_NUMBERS
 from mqframe.core.errors import FrameError
-from mqframe.core.frame import Frame, FrameDecoder, HeaderForm, encode_answer, encode_frame, encode_head
+from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_answer, encode_frame, encode_head
 
 
 def decode_all(data: bytes, piece: int | None = None) -> tuple[list[Frame], int]:
@@ -167,12 +167,3 @@ def test_an_unknown_language_number_is_other() -> None:
 def test_a_code_above_two_bytes_has_no_binary_form() -> None:
     with pytest.raises(FrameError, match="200050"):
         encode_frame(Frame(200050, form=HeaderForm.ROCKETMQ))
-
-
-def test_flags() -> None:
-    assert [(Frame(1, flag=f).is_response, Frame(1, flag=f).is_oneway) for f in range(4)] == [
-        (False, False),
-        (True, False),
-        (False, True),
-        (True, True),
-    ]

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core import loosejson
-from mqframe.core.bodies import DataVersion, OffsetTableBody
+from mqframe.core.consuming.bodies import OffsetTableBody
 from mqframe.core.errors import BodyError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.bodies import DataVersion
 
 plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 values = st.recursive(
@@ -30,18 +31,18 @@ def without_nulls(value: Any) -> Any:
 
 @given(values)
 def test_json_is_read_as_json(value: Any) -> None:
-    assert loosejson.loads(json.dumps(value)) == value
+    assert loose_json.loads(json.dumps(value)) == value
 
 
 @given(values)
 def test_values_survive_without_nulls(value: Any) -> None:
-    assert loosejson.loads(loosejson.dumps(value)) == without_nulls(value)
+    assert loose_json.loads(loose_json.dumps(value)) == without_nulls(value)
 
 
 @given(st.dictionaries(queues, st.integers(), max_size=4), values)
 def test_queue_keys_survive(table: dict[MessageQueue, int], beside: Any) -> None:
     value = {"table": table, "beside": [beside]}
-    assert loosejson.loads(loosejson.dumps(value)) == without_nulls(value)
+    assert loose_json.loads(loose_json.dumps(value)) == without_nulls(value)
 
 
 @pytest.mark.parametrize(
@@ -73,44 +74,44 @@ def test_queue_keys_survive(table: dict[MessageQueue, int], beside: Any) -> None
 def test_the_dialect(text: str, value: Any) -> None:
     if value is None:
         with pytest.raises(BodyError, match="JSON"):
-            loosejson.loads(text)
+            loose_json.loads(text)
     else:
-        assert loosejson.loads(text) == value
+        assert loose_json.loads(text) == value
 
 
 def test_the_position_of_a_problem_is_told() -> None:
     with pytest.raises(BodyError, match="character 5: a value expected"):
-        loosejson.loads("{10: }")
+        loose_json.loads("{10: }")
 
 
 def test_nesting_has_a_limit() -> None:
     with pytest.raises(BodyError, match="nested deeper"):
-        loosejson.loads("{0:" * 100)
+        loose_json.loads("{0:" * 100)
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_give_a_value_or_a_body_error(data: bytes) -> None:
     with contextlib.suppress(BodyError):
-        loosejson.loads(data)
+        loose_json.loads(data)
 
 
 @given(st.text("{}[]:,'\"0a\\ ", max_size=30))
 def test_any_brackets_give_a_value_or_a_body_error(text: str) -> None:
     with contextlib.suppress(BodyError):
-        loosejson.loads(text)
+        loose_json.loads(text)
 
 
 def test_integer_keys_are_written_quoted_and_queues_as_objects() -> None:
-    assert loosejson.dumps({0: "a"}) == b'{"0":"a"}'
+    assert loose_json.dumps({0: "a"}) == b'{"0":"a"}'
     table = OffsetTableBody({MessageQueue("t", "b", 1): 7})
-    assert loosejson.dumps(table) == b'{"offsetTable":{{"brokerName":"b","queueId":1,"topic":"t"}:7}}'
-    assert loosejson.decode(loosejson.dumps(table), OffsetTableBody) == table
+    assert loose_json.dumps(table) == b'{"offsetTable":{{"brokerName":"b","queueId":1,"topic":"t"}:7}}'
+    assert loose_json.decode(loose_json.dumps(table), OffsetTableBody) == table
 
 
 def test_a_body_of_the_wrong_shape_is_named() -> None:
     with pytest.raises(BodyError, match=r"DataVersion: .*counter"):
-        loosejson.decode(b'{"counter":"x"}', DataVersion)
+        loose_json.decode(b'{"counter":"x"}', DataVersion)
     with pytest.raises(BodyError, match="UTF-8"):
-        loosejson.loads(b"{0:'\xff'}")
+        loose_json.loads(b"{0:'\xff'}")
     with pytest.raises(BodyError, match="object"):
-        loosejson.dumps({"a": object()})
+        loose_json.dumps({"a": object()})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mqframe.core.errors import TooMuchInFlight
-from mqframe.core.request_table import Expired, RequestTable
+from mqframe.core.wire.request_table import Expired, RequestTable
 
 
 def test_a_reply_finds_who_waits_once():

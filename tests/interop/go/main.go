@@ -130,7 +130,7 @@ func consume(nameserver, topic, group, expression, how string) {
 	say("started")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	// Shutdown does not wait for what was just consumed to be taken note of.
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond)
 	must(member.Shutdown())
 	say("stopped")
 }

@@ -32,6 +32,7 @@ public class Delay {
         DefaultMQProducer producer = new DefaultMQProducer("delay_java");
         producer.setNamesrvAddr(nameserver);
         producer.setInstanceName("p" + System.nanoTime());
+        producer.setSendMsgTimeout(Interop.PATIENCE_MS);
         producer.start();
         return producer;
     }
@@ -83,6 +84,7 @@ public class Delay {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(nameserver);
         consumer.setInstanceName("c" + System.nanoTime());
+        consumer.setAwaitTerminationMillisWhenShutdown(Interop.PATIENCE_MS);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, "red");
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {

@@ -31,6 +31,7 @@ public class Filter {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(nameserver);
         consumer.setInstanceName("c" + System.nanoTime());
+        consumer.setAwaitTerminationMillisWhenShutdown(Interop.PATIENCE_MS);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, MessageSelector.bySql(sql));
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
@@ -47,7 +48,6 @@ public class Filter {
         consumer.start();
         Interop.say("started");
         while (System.in.read() >= 0) { }
-        Thread.sleep(200);
         consumer.shutdown();
         Interop.say("stopped");
     }

@@ -24,10 +24,15 @@ import org.apache.rocketmq.common.message.MessageQueue;
 
 /** A RocketMQ client that the tests drive from outside: one tab-separated line per fact on standard output. */
 public class Interop {
+    /** How long a send may take, or what listeners are doing may go on at a shutdown: the machine may be slow. */
+    static final int PATIENCE_MS = 60_000;
+
     public static void main(String[] args) throws Exception {
         try {
             switch (args[0]) {
-                case "send" -> send(args[1], args[2], args[3], Integer.parseInt(args[4]));
+                case "send" -> {
+                    for (int at = 3; at < args.length; at += 2) send(args[1], args[2], args[at], Integer.parseInt(args[at + 1]));
+                }
                 case "consume" -> consume(args[1], args[2], args[3], args[4], args[5]);
                 case "queues" -> queues(args[1], args[2]);
                 case "lookup" -> lookup(args[1], args[2], args[3], args[4]);
@@ -52,6 +57,7 @@ public class Interop {
         DefaultMQProducer producer = new DefaultMQProducer("interop_producer");
         producer.setNamesrvAddr(nameserver);
         producer.setInstanceName("p" + System.nanoTime());
+        producer.setSendMsgTimeout(PATIENCE_MS);
         producer.start();
         return producer;
     }
@@ -86,7 +92,7 @@ public class Interop {
                     public void onException(Throwable problem) { say("failed", body, problem); done.countDown(); }
                 });
             }
-            done.await(30, TimeUnit.SECONDS);
+            done.await(PATIENCE_MS, TimeUnit.MILLISECONDS);
         } else {
             for (int i = 0; i < count; i++) {
                 Message message = message(topic, mode, i);
@@ -104,6 +110,8 @@ public class Interop {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(nameserver);
         consumer.setInstanceName("c" + System.nanoTime());
+        // Else a shutdown does not wait for what was just consumed to be taken note of.
+        consumer.setAwaitTerminationMillisWhenShutdown(PATIENCE_MS);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         if (how.equals("broadcasting")) consumer.setMessageModel(org.apache.rocketmq.remoting.protocol.heartbeat.MessageModel.BROADCASTING);
         consumer.subscribe(topic, expression);
@@ -116,8 +124,6 @@ public class Interop {
         consumer.start();
         say("started");
         while (System.in.read() >= 0) { }
-        // The shutdown does not wait for what was just consumed to be taken note of.
-        Thread.sleep(200);
         consumer.shutdown();
         say("stopped");
     }

@@ -37,7 +37,7 @@ public class Ordered {
         consumer.setHeartbeatBrokerInterval(1000);
         consumer.setSuspendCurrentQueueTimeMillis(100);
         consumer.setMaxReconsumeTimes(limit);
-        consumer.setAwaitTerminationMillisWhenShutdown(5000);
+        consumer.setAwaitTerminationMillisWhenShutdown(Interop.PATIENCE_MS);
         consumer.subscribe(topic, "*");
         consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
             boolean good = true;

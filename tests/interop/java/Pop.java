@@ -22,6 +22,9 @@ import org.apache.rocketmq.remoting.protocol.header.PopMessageRequestHeader;
 
 /** Consumers whose progress the broker keeps. */
 public class Pop {
+    /** How long what is popped first stays invisible; on a slow machine the calls after it take their time. */
+    static final long INVISIBLE_MS = 6000;
+
     public static void main(String[] args) throws Exception {
         try {
             switch (args[0]) {
@@ -40,6 +43,7 @@ public class Pop {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(nameserver);
         consumer.setInstanceName("c" + System.nanoTime());
+        consumer.setAwaitTerminationMillisWhenShutdown(Interop.PATIENCE_MS);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setClientRebalance(false);
         return consumer;
@@ -62,7 +66,6 @@ public class Pop {
         consumer.start();
         Interop.say("started");
         while (System.in.read() >= 0) { }
-        Thread.sleep(500);
         consumer.shutdown();
     }
 
@@ -73,16 +76,17 @@ public class Pop {
         consumer.start();
         MQClientInstance instance = consumer.getDefaultMQPushConsumerImpl().getmQClientFactory();
         MQClientAPIImpl api = instance.getMQClientAPIImpl();
-        List<MessageExt> first = pop(api, address, topic, group, ordered, 3, 3000);
+        List<MessageExt> first = pop(api, address, topic, group, ordered, 3, INVISIBLE_MS);
+        long visible = System.currentTimeMillis() + INVISIBLE_MS;
         Interop.say("ack", ack(api, address, topic, group, first.get(0)).getStatus());
+        for (MessageExt m : pop(api, address, topic, group, ordered, 3, Interop.PATIENCE_MS))
+            Interop.say("ack", ack(api, address, topic, group, m).getStatus());
         AckResult hidden = hide(api, address, topic, group, first.get(1), 1000);
         Interop.say("hidden", hidden.getStatus(), hidden.getExtraInfo() != null);
-        for (MessageExt m : pop(api, address, topic, group, ordered, 3, 3000))
-            Interop.say("ack", ack(api, address, topic, group, m).getStatus());
-        Thread.sleep(3200);
+        Thread.sleep(Math.max(visible + 200 - System.currentTimeMillis(), 0));
         Interop.say("late", hide(api, address, topic, group, first.get(2), 1000).getStatus());
-        List<MessageExt> again = pop(api, address, topic, group, ordered, 3, 10000);
-        if (again.size() < 2) again.addAll(pop(api, address, topic, group, ordered, 3, 10000));
+        List<MessageExt> again = pop(api, address, topic, group, ordered, 3, Interop.PATIENCE_MS);
+        while (again.size() < 2) again.addAll(pop(api, address, topic, group, ordered, 3, Interop.PATIENCE_MS));
         for (MessageExt m : again) Interop.say("ack", ack(api, address, topic, group, m).getStatus());
         Interop.say("twice", ack(api, address, topic, group, again.get(0)).getStatus());
         consumer.shutdown();
@@ -103,11 +107,11 @@ public class Pop {
         header.setExp("*");
         header.setOrder(ordered);
         CompletableFuture<PopResult> done = new CompletableFuture<>();
-        api.popMessageAsync("broker-a", address, header, 5000, new PopCallback() {
+        api.popMessageAsync("broker-a", address, header, Interop.PATIENCE_MS, new PopCallback() {
             public void onSuccess(PopResult result) { done.complete(result); }
             public void onException(Throwable problem) { done.completeExceptionally(problem); }
         });
-        PopResult result = done.get(6, TimeUnit.SECONDS);
+        PopResult result = done.get(Interop.PATIENCE_MS, TimeUnit.MILLISECONDS);
         List<MessageExt> found = new ArrayList<>();
         if (result.getMsgFoundList() != null) found.addAll(result.getMsgFoundList());
         StringBuilder bodies = new StringBuilder();
@@ -127,8 +131,8 @@ public class Pop {
         header.setConsumerGroup(group);
         header.setExtraInfo(info);
         CompletableFuture<AckResult> done = new CompletableFuture<>();
-        api.ackMessageAsync(address, 3000, callback(done), header);
-        return done.get(4, TimeUnit.SECONDS);
+        api.ackMessageAsync(address, Interop.PATIENCE_MS, callback(done), header);
+        return done.get(Interop.PATIENCE_MS, TimeUnit.MILLISECONDS);
     }
 
     static AckResult hide(MQClientAPIImpl api, String address, String topic, String group, MessageExt m, long invisible)
@@ -143,8 +147,8 @@ public class Pop {
         header.setExtraInfo(info);
         header.setInvisibleTime(invisible);
         CompletableFuture<AckResult> done = new CompletableFuture<>();
-        api.changeInvisibleTimeAsync("broker-a", address, header, 3000, callback(done));
-        return done.get(4, TimeUnit.SECONDS);
+        api.changeInvisibleTimeAsync("broker-a", address, header, Interop.PATIENCE_MS, callback(done));
+        return done.get(Interop.PATIENCE_MS, TimeUnit.MILLISECONDS);
     }
 
     static AckCallback callback(CompletableFuture<AckResult> done) {

@@ -36,6 +36,7 @@ public class Retry {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(nameserver);
         consumer.setInstanceName("r" + System.nanoTime());
+        consumer.setAwaitTerminationMillisWhenShutdown(Interop.PATIENCE_MS);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setPollNameServerInterval(500);
         consumer.setMaxReconsumeTimes(max);
@@ -52,7 +53,6 @@ public class Retry {
         consumer.start();
         Interop.say("started");
         while (System.in.read() >= 0) { }
-        Thread.sleep(200);
         consumer.shutdown();
         Interop.say("stopped");
     }

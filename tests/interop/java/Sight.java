@@ -1,4 +1,6 @@
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
@@ -86,7 +88,6 @@ public class Sight {
             new AllocateMessageQueueAveragely(), true, null);
         consumer.setNamesrvAddr(nameserver);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
-        consumer.setPersistConsumerOffsetInterval(200);
         consumer.subscribe(topic, "*");
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
             for (MessageExt message : messages) {
@@ -95,6 +96,9 @@ public class Sight {
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
         });
         consumer.start();
+        // The client itself waits ten seconds before it saves offsets for the first time.
+        Executors.newSingleThreadScheduledExecutor().scheduleWithFixedDelay(
+            consumer.getDefaultMQPushConsumerImpl()::persistConsumerOffset, 200, 200, TimeUnit.MILLISECONDS);
         Interop.say("started", consumer.getDefaultMQPushConsumerImpl().getmQClientFactory().getClientId());
         while (System.in.read() >= 0) { }
         consumer.shutdown();

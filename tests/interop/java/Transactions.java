@@ -64,6 +64,7 @@ public class Transactions {
         TransactionMQProducer producer = new TransactionMQProducer(args[2]);
         producer.setNamesrvAddr(args[1]);
         producer.setInstanceName("t" + System.nanoTime());
+        producer.setSendMsgTimeout(Interop.PATIENCE_MS);
         producer.setTransactionListener(new Listener());
         producer.start();
         for (int i = 4; i < args.length; i++) {
@@ -84,6 +85,7 @@ public class Transactions {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("transactions_java");
         consumer.setNamesrvAddr(nameserver);
         consumer.setInstanceName("c" + System.nanoTime());
+        consumer.setAwaitTerminationMillisWhenShutdown(Interop.PATIENCE_MS);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, "*");
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {

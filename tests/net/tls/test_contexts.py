@@ -11,103 +11,12 @@ from typing import Any
 import certificates
 import pytest
 from certificates import Pems
-from peers import LIST, ROUTE, Raw, run
+from peers import ROUTE, run
+from tls_peers import Serve, fault
 
-from mqframe.core.errors import ConnectError, ConnectionLost, MqframeError, SettingError, TlsError
-from mqframe.core.frame import Frame
-from mqframe.net.blocking import BlockingClient
-from mqframe.net.call import Call, Reply
-from mqframe.net.client import Client
-from mqframe.net.clock import SystemClock
-from mqframe.net.server import Server
+from mqframe.core.errors import ConnectError, ConnectionLost, SettingError, TlsError
 from mqframe.net.settings import NetSettings
-from mqframe.net.tls import client_context, open_pipe, server_context
-from mqframe.net.tls_pipe import TlsPipe
-from mqframe.testing.manual_clock import ManualClock
-
-
-@pytest.fixture(scope="module")
-def pems(tmp_path_factory: pytest.TempPathFactory) -> Pems:
-    return certificates.make(tmp_path_factory.mktemp("pems"))
-
-
-@pytest.fixture(scope="module")
-def others(tmp_path_factory: pytest.TempPathFactory) -> Pems:
-    """Signed by somebody else."""
-    return certificates.make(tmp_path_factory.mktemp("others"))
-
-
-class Both:
-    """One face for the two clients, so that what is true of one is asked of the other."""
-
-    def __init__(self, kind: str, settings: NetSettings | None) -> None:
-        clock = SystemClock()
-        self.blocking = BlockingClient(clock, settings) if kind == "blocking" else None
-        self.awaited = Client(clock, settings) if kind == "asyncio" else None
-
-    async def invoke(self, address: str, request: Any, body: bytes = b"") -> Frame:
-        if self.awaited is not None:
-            return await self.awaited.invoke(address, request, body, timeout=10)
-        assert self.blocking is not None
-        return await asyncio.to_thread(self.blocking.invoke, address, request, body, timeout=10)
-
-    async def close(self) -> None:
-        if self.awaited is not None:
-            await self.awaited.close()
-        if self.blocking is not None:
-            await asyncio.to_thread(self.blocking.close)
-
-
-class Served:
-    """A server that answers with what it was asked, and clients that are closed with it."""
-
-    def __init__(self, settings: NetSettings | None, kind: str) -> None:
-        self.kind = kind
-        self.clock = ManualClock()
-        self.closed: list[str] = []
-        self.server = Server(
-            {ROUTE.CODE: self.echo},
-            self.clock,
-            settings,
-            on_close=lambda peer: self.closed.append(peer.address),
-        )
-        self.made: list[Both] = []
-        self.address = ""
-
-    @staticmethod
-    def echo(call: Call) -> Reply:
-        return Reply(0, ext=call.frame.ext, body=bytes(call.frame.body))
-
-    def client(self, settings: NetSettings | None = None) -> Both:
-        self.made.append(Both(self.kind, settings))
-        return self.made[-1]
-
-    @property
-    def port(self) -> int:
-        return int(self.address.rpartition(":")[2])
-
-    async def __aenter__(self) -> Served:
-        self.address = f"127.0.0.1:{await self.server.start('127.0.0.1', 0)}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        for client in self.made:
-            await client.close()
-        await self.server.stop()
-
-
-@pytest.fixture(params=["asyncio", "blocking"])
-def served(request: pytest.FixtureRequest) -> Callable[[NetSettings | None], Served]:
-    return lambda settings: Served(settings, request.param)
-
-
-Serve = Callable[[NetSettings | None], Served]
-
-
-async def fault(client: Both, address: str) -> MqframeError:
-    with pytest.raises(MqframeError) as caught:
-        await client.invoke(address, ROUTE("t"))
-    return caught.value
+from mqframe.net.tls.contexts import client_context, open_pipe, server_context
 
 
 @pytest.mark.parametrize("mode", ["permissive", "enforcing"])
@@ -133,34 +42,6 @@ def test_many_calls_at_once_find_their_answers(served: Serve, pems: Pems) -> Non
             for n, answer in enumerate(await asyncio.gather(*calls)):
                 assert (answer.ext, len(answer.body)) == ({"topic": f"t{n}"}, n * 97)
             assert len(it.server.peers) == 1
-
-    run(scenario)
-
-
-def test_plain_and_secured_clients_share_a_port(served: Serve, pems: Pems) -> None:
-    async def scenario() -> None:
-        async with served(pems.server()) as it:
-            plain, secured = it.client(), it.client(pems.client())
-            for client in (plain, secured, plain, secured):
-                assert (await client.invoke(it.address, ROUTE("t"), b"b")).code == 0
-            assert len(it.server.peers) == 2
-
-    run(scenario)
-
-
-def test_a_plain_client_is_told_that_the_server_takes_tls_only(served: Serve, pems: Pems) -> None:
-    async def scenario() -> None:
-        async with served(pems.server(tls_server_mode="enforcing")) as it:
-            secured = it.client(pems.client())
-            await secured.invoke(it.address, ROUTE("t"))
-            problem = await fault(it.client(), it.address)
-            assert type(problem) is ConnectionLost
-            assert it.address in str(problem)
-            assert "before it said anything, as servers do that take TLS only; if it is one, set tls" in str(
-                problem
-            )
-            assert (await secured.invoke(it.address, ROUTE("t"), b"on")).body == b"on"
-            assert it.closed == []
 
     run(scenario)
 
@@ -280,132 +161,6 @@ def test_clients_show_certificates_where_they_are_wanted(served: Serve, pems: Pe
     run(scenario)
 
 
-def test_a_bad_handshake_harms_nobody_else(served: Serve, pems: Pems) -> None:
-    async def scenario() -> None:
-        async with served(pems.server()) as it:
-            good = it.client(pems.client())
-            await good.invoke(it.address, ROUTE("t"))
-            for rubbish in (
-                b"\x16\x03\x01\x00\x05rubbish" * 50,
-                b"\x16",
-                b"\x16\x03\x03\xff\xff" + bytes(70_000),
-            ):
-                raw = await Raw.open(it.port)
-                raw.send(rubbish)
-                if len(rubbish) > 1:
-                    assert (await raw.closed())[:1] in (b"", b"\x15")
-                await raw.close()
-            assert (await good.invoke(it.address, ROUTE("t"), b"still")).body == b"still"
-            assert len(it.server.peers) == 1
-
-    run(scenario)
-
-
-def test_damage_within_a_session_ends_it_and_names_tls(served: Serve, pems: Pems) -> None:
-    """A relay between the two flips a bit of an answer."""
-
-    async def scenario() -> None:
-        async with served(pems.server()) as it:
-            damage = False
-
-            async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, back: bool) -> None:
-                while data := await reader.read(65536):
-                    if back and damage:
-                        data = data[:-1] + bytes([data[-1] ^ 1])
-                    writer.write(data)
-                writer.close()
-
-            async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                above, below = await asyncio.open_connection("127.0.0.1", it.port)
-                await asyncio.gather(copy(reader, below, False), copy(above, writer, True))
-
-            listener = await asyncio.start_server(relay, "127.0.0.1", 0)
-            address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-            client = it.client(pems.client())
-            assert (await client.invoke(address, ROUTE("t"), b"x")).code == 0
-            damage = True
-            problem = await fault(client, address)
-            assert type(problem) is ConnectionLost
-            assert "TLS failed: " in str(problem)
-            damage = False
-            assert (await client.invoke(address, ROUTE("t"), b"y")).body == b"y"
-            listener.close()
-            await listener.wait_closed()
-
-    run(scenario)
-
-
-def test_the_end_of_a_secured_connection_is_told_as_that_of_a_plain_one(served: Serve, pems: Pems) -> None:
-    async def scenario() -> None:
-        async with served(pems.server()) as it:
-            client = it.client(pems.client())
-            await client.invoke(it.address, ROUTE("t"))
-            [peer] = it.server.peers
-            it.server._endpoint.handlers[LIST.CODE] = lambda call: peer.close("enough")  # type: ignore[assignment]
-            with pytest.raises(ConnectionLost, match=r"closed by the other side$"):
-                await client.invoke(it.address, LIST("x"))
-            assert (await client.invoke(it.address, ROUTE("t"))).code == 0
-
-    run(scenario)
-
-
-def test_who_says_nothing_is_closed_after_a_while(pems: Pems) -> None:
-    async def scenario() -> None:
-        async with Served(pems.server(idle_seconds=7), "asyncio") as it:
-            silent, half = await Raw.open(it.port), await Raw.open(it.port)
-            half.send(b"\x16\x03\x01")
-            secured = it.client(pems.client())
-            await secured.invoke(it.address, ROUTE("t"))  # so that both have arrived
-            await asyncio.sleep(0)
-            assert len(it.server.peers) == 1
-            it.clock.advance(6.9)
-            assert (await secured.invoke(it.address, ROUTE("t"))).code == 0
-            it.clock.advance(0.1)
-            assert [await silent.closed(), await half.closed()] == [b"", b""]
-            assert (await secured.invoke(it.address, ROUTE("t"))).code == 0
-            await silent.close()
-            await half.close()
-
-    run(scenario)
-
-
-def test_stopping_closes_those_on_their_way(pems: Pems) -> None:
-    async def scenario() -> None:
-        async with Served(pems.server(), "asyncio") as it:
-            half = await Raw.open(it.port)
-            half.send(b"\x16\x03\x01")
-            await it.client(pems.client()).invoke(it.address, ROUTE("t"))
-        assert await half.closed() == b""
-        await half.close()
-
-    run(scenario)
-
-
-def test_a_slow_reader_is_not_read_from_and_gets_everything(pems: Pems) -> None:
-    """Answers pile up until the server stops reading; then the client reads them all."""
-
-    async def scenario() -> None:
-        async with Served(pems.server(unsent_bytes_max=64 * 1024), "asyncio") as it:
-            context = client_context(pems.client())
-            assert context is not None
-            from mqframe.core.frame import FrameDecoder, encode_frame
-
-            reader, writer = await asyncio.open_connection("127.0.0.1", it.port, ssl=context)
-            body = b"z" * 100_000
-            for n in range(60):
-                writer.write(encode_frame(Frame(ROUTE.CODE, n, ext={"topic": "t"}, body=body)))
-            decoder, found = FrameDecoder(), []
-            while len(found) < 60:
-                decoder.receive(await reader.read(65536))
-                while (frame := decoder.next_frame()) is not None:
-                    found.append((frame.opaque, len(frame.body)))
-            assert found == [(n, 100_000) for n in range(60)]
-            writer.close()
-            await writer.wait_closed()
-
-    run(scenario)
-
-
 @pytest.mark.parametrize("served", ["blocking"], indirect=True)
 def test_a_server_that_does_not_read_costs_the_call_and_its_connection(served: Serve, pems: Pems) -> None:
     async def scenario() -> None:
@@ -422,32 +177,10 @@ def test_a_server_that_does_not_read_costs_the_call_and_its_connection(served: S
             client = it.client(pems.client()).blocking
             assert client is not None
             with pytest.raises(ConnectionLost, match="it did not read a whole request in time"):
-                await asyncio.to_thread(client.invoke, address, ROUTE("t"), bytes(30_000_000), timeout=0.3)
+                await asyncio.to_thread(client.invoke, address, ROUTE("t"), bytes(30_000_000), timeout=2.0)
             ended.set()
             listener.close()
             await listener.wait_closed()
-
-    run(scenario)
-
-
-def test_who_is_refused_reads_why_although_it_went_on_sending(pems: Pems, others: Pems) -> None:
-    wanted = pems.server(tls_server_client_auth="require", tls_server_ca_file=others.ca)
-
-    async def scenario() -> None:
-        async with Served(wanted, "asyncio") as it:
-            context = client_context(pems.client())
-            assert context is not None
-            pipe = TlsPipe(context, host="127.0.0.1")
-            raw = await Raw.open(it.port)
-            while not pipe.established:
-                raw.send(pipe.outgoing())
-                pipe.receive(await raw.reader.read(65536))
-            raw.send(pipe.outgoing(), pipe.send(b"x" * 100_000))
-            await raw.writer.drain()
-            raw.send(pipe.send(b"x" * 100_000))
-            with pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"):
-                pipe.receive(await raw.reader.read())
-            await raw.close()
 
     run(scenario)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqframe.net.tls import client_context, server_context
-from mqframe.net.tls_pipe import TlsPipe
+from mqframe.net.tls.contexts import client_context, server_context
+from mqframe.net.tls.pipe import TlsPipe
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from pathlib import Path
 import certificates
 import pytest
 
-from mqframe.net.tls import client_context, server_context
-from mqframe.net.tls_pipe import TlsPipe
-from mqframe.net.tls_socket import TlsSocket, secure
+from mqframe.net.tls.contexts import client_context, server_context
+from mqframe.net.tls.pipe import TlsPipe
+from mqframe.net.tls.socket import TlsSocket, secure
 
 
 class Far:

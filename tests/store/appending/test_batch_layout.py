@@ -1,12 +1,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqframe.core.batch import encode_element
-from mqframe.core.dispatch_facts import index_keys, queue_code
-from mqframe.core.record import check_crc, decode_records
-from mqframe.store.batch_layout import BatchLayout
-from mqframe.store.consume_queue import ENTRY
+from mqframe.core.messages.batch import encode_element
+from mqframe.core.storage.dispatch_facts import index_keys, queue_code
+from mqframe.core.storage.record import body_crc, decode_records
+from mqframe.store.appending.batch_layout import BatchLayout
 from mqframe.store.incoming import Incoming
+from mqframe.store.queues.consume_queue import ENTRY
 
 HOST = b"\x7f\0\0\1\0\0\x2a\x9f"
 HOST_V6 = bytes(15) + b"\1" + b"\0\0\x2a\x9f"
@@ -47,7 +47,7 @@ def test_every_message_is_laid_out_as_if_it_were_alone(rows, extra, v6):
         (body, text) for (_, body), text in zip(rows, texts, strict=True)
     ]
     for number, message in enumerate(read):
-        check_crc(message)
+        assert body_crc(message.stored_body) == message.body_crc
         assert (message.topic, message.queue_id, message.flag) == ("t", 3, 9)
         assert (message.queue_offset, message.commit_log_offset) == (40 + number, laid.offsets[number])
         assert (message.born_timestamp, message.store_timestamp) == (77, 88)

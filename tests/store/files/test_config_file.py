@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mqframe.store.config_file import ConfigFile
+from mqframe.store.files.config_file import ConfigFile
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from mqframe.store.threads import Threads
+from mqframe.store.files.threads import Threads
 
 
 def test_results_come_back_on_the_loop():
@@ -35,7 +35,7 @@ def test_nobody_is_told_and_nothing_begins_once_they_are_ended():
         threads, worked, told = Threads(), [], []
         threads.attach()
         gate = threading.Event()
-        threads.run(lambda: worked.append(gate.wait(20)), lambda *result: told.append(result))
+        threads.run(lambda: worked.append(gate.wait(120)), lambda *result: told.append(result))
         gate.set()
         threads.close()  # waits for what is under way; its result is on its way to the loop then
         assert worked == [True]

@@ -30,7 +30,7 @@ class Collector(Dispatcher):
         return self.own
 
     def dispatch(self, stretch):
-        assert self.release.wait(20)
+        assert self.release.wait(120)
         if self.fail_times:
             self.fail_times -= 1
             raise RuntimeError("not now")
@@ -43,7 +43,7 @@ class Collector(Dispatcher):
 
 
 async def until(condition):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not condition():
             await asyncio.sleep(0.001)
 
@@ -60,9 +60,9 @@ def expected(count, first=0):
 
 def test_follows_over_files_and_restarts(opened, message, tmp_path):
     async def scenario():
-        store = opened(commit_log_file_bytes=4096, options={"broker_name": "broker-a"})
+        store = opened(commit_log_file_bytes=4096)
         one = Collector()
-        store.follow(one)
+        store.follow(one, "broker-a")
         store.start()
         fill(store, message, 40)
         await until(lambda: store.lag("collector") == 0)
@@ -116,7 +116,7 @@ class Gatherer(Collector):
 
 
 def test_what_is_gathered_is_handed_over_once_unless_it_fails(opened, message, monkeypatch):
-    monkeypatch.setattr("mqframe.store.following._RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("mqframe.store.following.followers._RETRY_SECONDS", 0.01)
 
     async def scenario():
         store = opened(commit_log_file_bytes=4096)
@@ -196,7 +196,7 @@ class Reluctant(Collector):
 def test_a_start_that_fails_is_tried_again_and_a_stop_that_fails_stays_with_the_plugin(
     opened, message, monkeypatch
 ):
-    monkeypatch.setattr("mqframe.store.following._RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("mqframe.store.following.followers._RETRY_SECONDS", 0.01)
 
     async def scenario():
         store = opened()

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from mqframe.store.choosing import GAP_BYTES_MAX, WINDOW_BYTES_MAX, choose, read_window, windows
-from mqframe.store.consume_queue import ENTRY, FILLER
 from mqframe.store.incoming import GetStatus
+from mqframe.store.queues.choosing import GAP_BYTES_MAX, WINDOW_BYTES_MAX, choose, read_window, windows
+from mqframe.store.queues.consume_queue import ENTRY, FILLER
 
 FILE = 1000
 EVERY_CODE = range(-10, 10)

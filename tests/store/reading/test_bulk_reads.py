@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from mqframe.core.record import decode_records
+from mqframe.core.storage.record import decode_records
+from mqframe.store.files.log_file import LogFile
 from mqframe.store.incoming import GetStatus
-from mqframe.store.log_file import LogFile
 
 QUEUES = 3
 COUNT = 200
@@ -84,5 +84,5 @@ def test_the_thread_tells_of_files_that_were_removed_meanwhile(opened, message, 
     for number in range(4):
         store.put(message(queue_id=number % 2))
     store.dispatch()
-    monkeypatch.setattr("mqframe.store.lookup._OwnFiles.fetch", lambda *arguments: None)
+    monkeypatch.setattr("mqframe.store.files.log_files.LogFiles.fetch", lambda *arguments: None)
     assert asyncio.run(store.get_cold("t", 0, 0, 2)).status is GetStatus.MESSAGE_WAS_REMOVING

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from mqframe.core.java_hash import java_hash
-from mqframe.core.record import decode_records
-from mqframe.core.record_filter import record_filter
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.storage.record import decode_records
+from mqframe.core.storage.record_filter import record_filter
 from mqframe.store.incoming import GetStatus
 
 WANTED = record_filter(lambda properties: properties.get("n", "0") in ("3", "4", "7"))
@@ -83,6 +83,6 @@ def test_a_bounded_number_of_entries_is_looked_at(opened, message):
 def test_what_memory_does_not_hold_is_left_to_a_thread(opened, message, monkeypatch):
     store = opened(mapped_read_bytes=0)
     put(store, with_number(message(), 3))
-    monkeypatch.setattr("mqframe.store.log_file.LogFile.read_now", lambda *args: None)
+    monkeypatch.setattr("mqframe.store.files.log_file.LogFile.read_now", lambda *args: None)
     assert store.get_now("t", 0, 0, 32, records=WANTED) is None
     assert numbers(cold(store, "t", 0, 0, 32, records=WANTED)) == ["3"]

@@ -1,7 +1,7 @@
 import pytest
 
+from mqframe.core.delay.timer_layout import BLANK, BLANK_MAGIC, Unit
 from mqframe.core.errors import StoreError
-from mqframe.core.timer_layout import BLANK, BLANK_MAGIC, Unit
 from mqframe.store.timer.log import TimerLog
 
 FILE_BYTES = 52 * 3 + 16 + 20

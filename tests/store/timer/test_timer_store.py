@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mqframe.core.timer_layout import UNIT
+from mqframe.core.delay.timer_layout import UNIT
 from mqframe.store.timer.timer_store import TimerStore
 from mqframe.store.timer.wheel import Slot, TimerWheel
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from thread_pools import at_rest
 
-from mqframe.core.errors import Refusal
-from mqframe.core.record import decode_records
+from mqframe.core.errors import MessageError, StoreUnavailable
+from mqframe.core.storage.record import decode_records
 
 
 def bodies(store, topic="t", queue_id=0):
@@ -251,7 +252,7 @@ def test_checkpoint_limits_what_is_checked(opened, message, clock, tmp_path):
             await clock.aadvance(1)
         for _ in range(400):
             await clock.aadvance(0.2)
-            await asyncio.sleep(0.001)
+            await at_rest()
         fill(store, message, 1, 30)
         store.abandon()
 
@@ -305,10 +306,10 @@ def test_room_is_made_in_one_file(opened, message):
     assert store.max_offset == 4096
     store.make_room(4088)
     assert store.max_offset == 4096
-    with pytest.raises(Refusal, match="does not fit a commit-log file of 4096 bytes"):
+    with pytest.raises(MessageError, match="does not fit a commit-log file of 4096 bytes"):
         store.make_room(4089)
     fill(store, message, 1)
     assert bodies(store) == [b"x" * 2000, *expected(1)]
     stop(store)
-    with pytest.raises(Refusal, match="has stopped"):
+    with pytest.raises(StoreUnavailable, match="has stopped"):
         store.make_room(1)

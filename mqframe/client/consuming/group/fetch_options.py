@@ -1,40 +1,40 @@
-"""Settings of lite pull consumers."""
+"""How a consumer pulls: sizes, waits and limits of pulls (`queue_fetcher`)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from mqframe.core.pull_flow import FlowLimits
-from mqframe.core.settings import at_least, setting, settings, within
+import attrs
+
+from mqframe.core.config.settings import at_least, setting, settings, within
+from mqframe.core.consuming.flow_control import FetchLimits
+from mqframe.core.retry.backoff import ERROR_SECONDS
+from mqframe.net.clock import LoopClock
 
 _MIB = 1024 * 1024
 
 
-@settings("lite_pull")
-class LitePullSettings:
-    """How a lite pull consumer fetches ahead, and when it commits by itself."""
+@settings("fetch")
+class FetchSettings:
+    """Settings of pulls and rebalances that push and lite pull consumers share."""
 
-    auto_commit_seconds: float = setting(
-        5.0, doc="a poll commits what earlier ones handed out so often, s", check=at_least(0.01)
+    pull_messages_max: int = setting(
+        32, doc="messages that one pull asks for, count", check=within(1, 1024), conf="pullBatchSize"
     )
-    poll_messages_max: int = setting(
-        32, doc="messages that one poll hands out, count", check=within(1, 65_535)
+    pull_bytes_max: int = setting(
+        256 * 1024, doc="bytes that one pull asks for", check=at_least(1), conf="pullBatchSizeInBytes"
     )
-    pull_messages_max: int = setting(32, doc="messages that one pull asks for, count", check=within(1, 1024))
-    pull_bytes_max: int = setting(256 * 1024, doc="bytes that one pull asks for", check=at_least(1))
     pull_wait_seconds: float = setting(
-        10.0, doc="how long a broker may keep a pull waiting for messages, s", check=within(0, 60)
+        15.0, doc="how long a broker may keep a pull waiting for messages, s", check=within(0, 60)
     )
     pull_timeout_seconds: float = setting(
         30.0, doc="longest wait for the answer of a pull, s", check=at_least(0.001)
-    )
-    error_seconds: float = setting(
-        1.0, doc="pause of a queue after a pull that failed, s", check=at_least(0.001)
     )
     queue_messages_max: int = setting(
         1000,
         doc="messages held of one queue before pulls wait, count",
         check=within(1, 65_535),
+        conf="pullThresholdForQueue",
     )
     queue_bytes_max: int = setting(
         100 * _MIB, doc="bytes held of one queue before pulls wait", check=at_least(1)
@@ -43,11 +43,7 @@ class LitePullSettings:
         2000,
         doc="distance between the first and last offset held of one queue before pulls wait, count",
         check=within(1, 65_535),
-    )
-    held_messages_max: int = setting(
-        10_000,
-        doc="messages held of all queues together before pulls wait, count",
-        check=at_least(1),
+        conf="consumeConcurrentlyMaxSpan",
     )
     held_bytes_max: int = setting(
         512 * _MIB, doc="bytes held of all queues together before pulls wait", check=at_least(1)
@@ -59,7 +55,35 @@ class LitePullSettings:
         factory=lambda: Path.home() / ".rocketmq_offsets", doc="where local offset stores keep their files"
     )
 
-    @property
-    def queue_limits(self) -> FlowLimits:
-        """The limits of one queue."""
-        return FlowLimits(self.queue_messages_max, self.queue_bytes_max, self.queue_span_max)
+    def options(self, group: str, clock: LoopClock, limits: FetchLimits) -> FetchOptions:
+        """How `group` pulls within `limits`, as far as both kinds of consumers do so alike."""
+        return FetchOptions(
+            group=group,
+            clock=clock,
+            limits=limits,
+            messages_max=self.pull_messages_max,
+            bytes_max=self.pull_bytes_max,
+            wait_seconds=self.pull_wait_seconds,
+            timeout_seconds=self.pull_timeout_seconds,
+        )
+
+
+@attrs.frozen(kw_only=True)
+class FetchOptions:
+    """How a group pulls.
+
+    `messages_max`, `bytes_max`: asked for by one pull; `wait_seconds`: how long a broker may hold it;
+    `interval_seconds`: pause after one that found something; `error_seconds`: longest pause after one that
+    failed; `lite`: say that a lite pull consumer asks, and send the filter with each pull.
+    """
+
+    group: str
+    clock: LoopClock
+    limits: FetchLimits
+    messages_max: int
+    bytes_max: int
+    wait_seconds: float
+    timeout_seconds: float
+    interval_seconds: float = 0.0
+    error_seconds: float = ERROR_SECONDS
+    lite: bool = False

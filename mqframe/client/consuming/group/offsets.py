@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, RouteError
-from mqframe.core.frame import Frame
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.consumers import (
     GetMaxOffset,
     GetMinOffset,
@@ -17,27 +18,22 @@ from mqframe.core.requests.consumers import (
     UpdateConsumerOffset,
 )
 from mqframe.core.requests.fields import Request, decode_fields
-from mqframe.core.route import TopicRoute
-from mqframe.net.client import Client
+from mqframe.core.wire.frame import Frame
 
 
-class Broker(Protocol):
-    """The part of a `ClientInstance` that is used here."""
-
-    remoting: Client
+class RoutedCalls(Protocol):
+    """Routes, and calls of brokers: the part of a `ClientInstance` that asking for offsets takes."""
 
     async def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
         """The route of `topic`."""
-        ...
 
     async def call(
         self, address: str, request: Request, body: bytes = b"", *, timeout: float | None = None
     ) -> Frame:
         """The successful answer of `address`."""
-        ...
 
 
-async def broker_address(instance: Broker, queue: MessageQueue, broker_id: int = 0) -> str:
+async def broker_address(instance: RoutedCalls, queue: MessageQueue, broker_id: int = 0) -> str:
     """Where to read `queue`: the broker `broker_id`, or another of its name. Raises `RouteError`."""
     for refresh in (False, True):
         route = await instance.route(queue.topic, refresh=refresh)
@@ -47,20 +43,22 @@ async def broker_address(instance: Broker, queue: MessageQueue, broker_id: int =
     raise RouteError(f"the route of topic {queue.topic} names no broker {queue.broker_name}")
 
 
-async def master_address(instance: Broker, queue: MessageQueue) -> str:
+async def master_address(instance: RoutedCalls, queue: MessageQueue) -> str:
     """The master of `queue`. Raises `RouteError` while there is none."""
     for refresh in (False, True):
         route = await instance.route(queue.topic, refresh=refresh)
         address = route.master_address(queue.broker_name)
         if address is not None:
             return address
+    if route.any_address(queue.broker_name) is None:
+        raise RouteError(f"the route of topic {queue.topic} names no broker {queue.broker_name}")
     raise RouteError(f"broker {queue.broker_name} of topic {queue.topic} has no master at the moment")
 
 
 class QueueOffsets:
     """The ends of queues, by asking their brokers. Offsets count messages."""
 
-    def __init__(self, instance: Broker) -> None:
+    def __init__(self, instance: RoutedCalls) -> None:
         self._instance = instance
 
     async def max_offset(self, queue: MessageQueue) -> int:
@@ -74,7 +72,7 @@ class QueueOffsets:
         return await self._ask(queue, GetMinOffset(queue.topic, queue.queue_id, bname=queue.broker_name))
 
     async def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset of the first message stored at `timestamp_ms` or later."""
+        """The offset of the first message stored at `timestamp_ms` (since 1970) or later."""
         return await self._ask(
             queue,
             SearchOffsetByTimestamp(queue.topic, queue.queue_id, timestamp_ms, bname=queue.broker_name),
@@ -85,24 +83,29 @@ class QueueOffsets:
         return decode_fields(answer.ext, OffsetAnswer).offset
 
 
+async def committed_offset(instance: RoutedCalls, group: str, queue: MessageQueue) -> int | None:
+    """The offset that the broker of `queue` holds for `group`; `None` when it holds none."""
+    address = await broker_address(instance, queue)
+    request = QueryConsumerOffset(group, queue.topic, queue.queue_id, bname=queue.broker_name)
+    try:
+        answer = await instance.call(address, request)
+    except AnswerError as refused:
+        if refused.code == ResponseCode.QUERY_NOT_FOUND:
+            return None
+        raise
+    return decode_fields(answer.ext, OffsetAnswer).offset
+
+
 class BrokerOffsets:
     """The offsets that brokers keep for `group`: what remote offset stores are made on."""
 
-    def __init__(self, instance: Broker, group: str) -> None:
+    def __init__(self, instance: ClientInstance, group: str) -> None:
         self._instance = instance
         self._group = group
 
     async def query(self, queue: MessageQueue) -> int | None:
         """The offset that the broker holds for the group; `None` when it holds none."""
-        address = await broker_address(self._instance, queue)
-        request = QueryConsumerOffset(self._group, queue.topic, queue.queue_id, bname=queue.broker_name)
-        try:
-            answer = await self._instance.call(address, request)
-        except AnswerError as refused:
-            if refused.code == ResponseCode.QUERY_NOT_FOUND:
-                return None
-            raise
-        return decode_fields(answer.ext, OffsetAnswer).offset
+        return await committed_offset(self._instance, self._group, queue)
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
         """Tell the broker's master, one-way: nobody answers whether it took it."""

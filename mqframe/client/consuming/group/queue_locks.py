@@ -1,22 +1,102 @@
-"""Keeps the brokers' locks of the queues that a member consumes in order (source: RebalanceImpl.java)."""
+"""Locks that brokers give on queues that are consumed in order: had, renewed, released.
+
+Source: RebalanceImpl.java.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
-from mqframe.client.queue_locks import QueueLocker
-from mqframe.core.lock_lease import RENEW_SECONDS, LockLease
-from mqframe.core.message import MessageQueue
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.group.offsets import master_address
+from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.bodies import LockAnswerBody, LockBody, QueueBody
+from mqframe.core.consuming.queue_locks import RENEW_SECONDS, LockLease
+from mqframe.core.errors import AnswerError, MqframeError
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq
+from mqframe.core.requests.fields import Request
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
 
 log = get_logger("client")
 
+LOCK_TIMEOUT_SECONDS = 1.0
+"""Longest wait for a broker's answer to a lock request."""
+_UNKNOWN = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
+
+
+class QueueLocker:
+    """The locks that `client_id` has for `group`. One request a broker, all brokers at once.
+
+    `unknown`: notified when a broker does not know this member (any more), which a heartbeat cures.
+    """
+
+    def __init__(
+        self, group: str, client_id: str, instance: ClientInstance, unknown: Callable[[], object]
+    ) -> None:
+        self._unknown = unknown
+        self._group = group
+        self._client_id = client_id
+        self._instance = instance
+
+    async def lock(self, queues: Iterable[MessageQueue]) -> dict[MessageQueue, bool]:
+        """Lock `queues`, or renew their locks. Whether each is ours now; one whose broker could not say is
+        left out."""
+        asked = _by_broker(queues)
+        found: dict[MessageQueue, bool] = {}
+        for part in await asyncio.gather(*map(self._lock, asked)):
+            found.update(part)
+        return found
+
+    async def unlock(self, queues: Iterable[MessageQueue]) -> None:
+        """Release the locks of `queues`. At a broker that cannot be reached they end by themselves."""
+        await asyncio.gather(*map(self._unlock, _by_broker(queues)))
+
+    async def _lock(self, queues: Sequence[MessageQueue]) -> dict[MessageQueue, bool]:
+        try:
+            answer = await self._call(LockBatchMq(), queues)
+        except MqframeError as problem:
+            self._log("locks could not be had", queues, problem)
+            if isinstance(problem, AnswerError) and problem.code in _UNKNOWN:
+                self._unknown()
+            return {}
+        body = loose_json.decode(bytes(answer.body), LockAnswerBody)
+        ours = {each.queue for each in body.lock_ok_mq_set}
+        return {queue: queue in ours for queue in queues}
+
+    async def _unlock(self, queues: Sequence[MessageQueue]) -> None:
+        try:
+            await self._call(UnlockBatchMq(), queues)
+        except MqframeError as problem:
+            self._log("locks could not be released", queues, problem)
+
+    async def _call(self, request: Request, queues: Sequence[MessageQueue]) -> Frame:
+        """The answer of the master of `queues`, all of one broker."""
+        address = await master_address(self._instance, queues[0])
+        mine = [QueueBody.of(queue) for queue in queues]
+        body = LockBody(client_id=self._client_id, consumer_group=self._group, mq_set=mine)
+        return await self._instance.call(
+            address, request, loose_json.dumps(body), timeout=LOCK_TIMEOUT_SECONDS
+        )
+
+    def _log(self, what: str, queues: Sequence[MessageQueue], problem: MqframeError) -> None:
+        log.warning(
+            what,
+            group=self._group,
+            broker=queues[0].broker_name,
+            queues=[f"{queue.topic}/{queue.queue_id}" for queue in queues],
+            reason=str(problem),
+        )
+
 
 class LockKeeper:
     """The leases of one member, renewed every 20 s.
 
-    `lost`: told of queues whose lock another member has; they are to be given up without a commit. All
+    `lost`: notified of queues whose lock another member has; they are to be given up without a commit. All
     methods belong to the loop; leases may be looked at from any thread.
     """
 
@@ -44,7 +124,7 @@ class LockKeeper:
         return self._leases.setdefault(queue, LockLease())
 
     async def lock(self, queues: Sequence[MessageQueue]) -> list[MessageQueue]:
-        """Get the locks of queues that nobody here consumes; gives those that are ours now."""
+        """Get the locks of queues that nobody here consumes; returns those that are ours now."""
         asked = self._clock.monotonic()
         found = await self._locker.lock(queues)
         ours = [queue for queue in queues if found.get(queue)]
@@ -90,9 +170,16 @@ class LockKeeper:
         self._leases.pop(queue, None)
 
     async def unlock(self, queues: Iterable[MessageQueue]) -> None:
-        """Give the locks of `queues` back."""
+        """Release the locks of `queues`."""
         queues = list(queues)
         for queue in queues:
             self.drop(queue)
         if queues:
             await self._locker.unlock(queues)
+
+
+def _by_broker(queues: Iterable[MessageQueue]) -> list[list[MessageQueue]]:
+    parts: dict[str, list[MessageQueue]] = {}
+    for queue in queues:
+        parts.setdefault(queue.broker_name, []).append(queue)
+    return list(parts.values())

@@ -1,4 +1,4 @@
-"""Takes and gives up queues as the group and its topics change (system.md §6)."""
+"""The rebalance of a member: gains and drops queues as its group and topics change (behaviour.md §6)."""
 
 from __future__ import annotations
 
@@ -6,130 +6,75 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from mqframe.client.beginning import Beginning
-from mqframe.client.offsets import Broker
-from mqframe.core import loosejson
-from mqframe.core.bodies import ConsumerList
-from mqframe.core.consume_rules import MessageModel
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.group.group_offsets import GroupOffsets
+from mqframe.client.consuming.group.plan import GroupPlan
+from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
+from mqframe.core.cluster.client_bodies import ConsumerList
+from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.consuming.consume_rules import MessageModel
+from mqframe.core.consuming.rebalance import Changes, changes, my_queues
 from mqframe.core.errors import MqframeError, RouteError
-from mqframe.core.message import MessageQueue
-from mqframe.core.rebalance import Changes, changes, my_queues
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.requests.consumers import GetConsumerListByGroup
-from mqframe.core.route import TopicRoute
-from mqframe.core.topics import RETRY_PREFIX
-from mqframe.hooks.interfaces import AllocationStrategy, OffsetStore
+from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS
+from mqframe.core.wire import loose_json
 from mqframe.log import get_logger
-from mqframe.net.clock import Every, LoopClock, Timer
+from mqframe.net.clock import Every, Timer
 
 log = get_logger("client")
 
-AGAIN_SECONDS = 1.0
-"""When something failed, queues are shared again so soon (RebalanceService's minimum interval)."""
-LOCK_AGAIN_SECONDS = 0.5
-"""When the lock of a queue could not be had, it is tried again so soon."""
-
-
-class Queues(Protocol):
-    """The queues that a consumer owns, and how it takes and leaves them."""
-
-    @property
-    def queues(self) -> list[MessageQueue]:
-        """The queues that are owned now, sorted."""
-        ...
-
-    def stuck(self) -> list[MessageQueue]:
-        """Owned queues that nobody tried to pull for 120 s."""
-        ...
-
-    def own(self, queue: MessageQueue, offset: int) -> None:
-        """Begin to pull `queue` at `offset`."""
-        ...
-
-    def give_up(self, queue: MessageQueue) -> None:
-        """Stop pulling `queue`; from here on nothing that comes of it is committed."""
-        ...
-
-    def share_limits(self) -> None:
-        """The number of owned queues changed."""
-        ...
-
-
-class Balance(Protocol):
-    """What the rebalance service needs of the consumer around it."""
-
-    def topics(self) -> Sequence[str]:
-        """The topics that are subscribed."""
-        ...
-
-    async def told(self) -> None:
-        """Tell brokers what the group wants, and return once they know."""
-        ...
-
-    async def persist(self, queues: Sequence[MessageQueue]) -> None:
-        """Make durable how far we are in `queues`."""
-        ...
-
 
 class QueueLocks(Protocol):
-    """Where queues are consumed in order: they are locked before they are taken, and unlocked when left."""
+    """The locks of queues that are consumed in order: had before one is taken, released after it was left."""
 
     def collect(self) -> None:
-        """Take what listeners have done until now."""
-        ...
+        """Settle what listeners have consumed until now."""
 
     async def lock(self, queues: Sequence[MessageQueue]) -> list[MessageQueue]:
         """Those of `queues` that may be taken now."""
-        ...
 
     async def release(self, queues: Sequence[MessageQueue]) -> None:
         """The queues were dropped and their progress committed, or they could not be taken."""
-        ...
 
 
 class RebalanceService:
-    """Decides by the strategy, then drops and adds. One round at a time; notices meanwhile cause another."""
+    """Asks the allocation strategy, then drops and adds queues.
+
+    One round at a time; notices meanwhile cause another one.
+    """
 
     def __init__(
         self,
-        group: str,
-        client_id: str,
-        model: MessageModel,
-        instance: Broker,
-        clock: LoopClock,
-        strategy: AllocationStrategy,
-        store: OffsetStore,
-        pulls: Queues,
-        balance: Balance,
-        begin: Beginning,
-        seconds: float,
+        plan: GroupPlan,
+        instance: ClientInstance,
+        queues: QueueFetcher,
+        offsets: GroupOffsets,
         locks: QueueLocks | None = None,
     ) -> None:
-        self._group = group
-        self._client_id = client_id
-        self._model = model
+        self._plan = plan
+        self._group = plan.group
+        self._clock = plan.clock
+        self._strategy = plan.strategy
         self._instance = instance
-        self._clock = clock
-        self._strategy = strategy
-        self._store = store
-        self._pulls = pulls
-        self._balance = balance
-        self._begin = begin
-        self._seconds = seconds
+        self._queues = queues
+        self._offsets = offsets
         self._locks = locks
-        self._wanted = asyncio.Event()
+        self._requested = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._every: Every | None = None
         self._again: Timer | None = None
 
     def start(self) -> None:
-        """Share the queues now, every `seconds`, and whenever asked to."""
+        """Share the queues now, every `rebalance_seconds`, and whenever asked to."""
         self.soon()
-        self._every = Every(self._clock, self._seconds, self.soon, name="rebalance")
+        self._every = Every(self._clock, self._plan.settings.rebalance_seconds, self.soon, name="rebalance")
         self._task = asyncio.ensure_future(self._run())
 
     def soon(self) -> None:
         """Share the queues as soon as a round that is under way has ended."""
-        self._wanted.set()
+        self._requested.set()
 
     async def stop(self) -> None:
         """Change nothing more. What is owned stays owned."""
@@ -145,21 +90,21 @@ class RebalanceService:
         """Commit how far we are in `queues`, and let go of them."""
         if self._locks is not None:
             self._locks.collect()
-        owned = self._pulls.queues
+        owned = self._queues.queues
         for queue in queues:
-            self._pulls.give_up(queue)
+            self._queues.give_up(queue)
         try:
-            await self._balance.persist(owned)
+            await self._offsets.save(owned)
         finally:
             if self._locks is not None:
                 await self._locks.release(queues)
         for queue in queues:
-            self._store.forget(queue)
+            self._offsets.store.forget(queue)
 
     async def _run(self) -> None:
         while True:
-            await self._wanted.wait()
-            self._wanted.clear()
+            await self._requested.wait()
+            self._requested.clear()
             try:
                 await self.rebalance()
             except Exception:  # isolation boundary: strategy and offset store are plugins; the rounds go on
@@ -168,7 +113,7 @@ class RebalanceService:
 
     async def rebalance(self) -> None:
         """One round over all topics."""
-        topics = self._balance.topics()
+        topics = self._plan.subscriptions.topics()
         complete = True
         for topic in topics:
             try:
@@ -179,13 +124,13 @@ class RebalanceService:
             except MqframeError as problem:
                 log.warning("rebalance failed", group=self._group, topic=topic, reason=str(problem))
                 complete = False
-        strangers = [queue for queue in self._pulls.queues if queue.topic not in topics]
-        if strangers:
-            await self.give_up(strangers)
+        leftover = [queue for queue in self._queues.queues if queue.topic not in topics]
+        if leftover:
+            await self.give_up(leftover)
         if not complete:
             self._try_again()
 
-    def _try_again(self, seconds: float = AGAIN_SECONDS) -> None:
+    def _try_again(self, seconds: float = REBALANCE_AGAIN_SECONDS) -> None:
         if self._again is not None:
             self._again.cancel()
         self._again = self._clock.call_later(seconds, self.soon)
@@ -194,20 +139,20 @@ class RebalanceService:
         """Whether everything that is ours now could be taken."""
         route = await self._instance.route(topic)
         allocated = list(route.read_queues())
-        if self._model is MessageModel.CLUSTERING:
+        if self._plan.model is MessageModel.CLUSTERING:
             members = await self._members(route)
             mine = self._allocate(topic, allocated, members)
             if mine is None:
                 return True
             allocated = mine
-        owned = [queue for queue in self._pulls.queues if queue.topic == topic]
-        todo = changes(owned, allocated, self._pulls.stuck())
+        owned = [queue for queue in self._queues.queues if queue.topic == topic]
+        todo = changes(owned, allocated, self._queues.stuck())
         if not todo:
             return True
         complete = await self._carry_out(todo)
-        if not todo.dropped and owned == [queue for queue in self._pulls.queues if queue.topic == topic]:
+        if not todo.dropped and owned == [queue for queue in self._queues.queues if queue.topic == topic]:
             return complete  # nothing could be taken yet
-        self._pulls.share_limits()
+        self._queues.share_limits()
         log.info(
             "queues changed",
             group=self._group,
@@ -215,14 +160,15 @@ class RebalanceService:
             dropped=[f"{q.broker_name}/{q.queue_id}" for q in todo.dropped],
             added=[f"{q.broker_name}/{q.queue_id}" for q in todo.added],
         )
-        await self._balance.told()
+        self._plan.assignment_changed()
+        await self._instance.heartbeat_now()  # so that brokers know of the change
         return complete
 
     def _allocate(
         self, topic: str, queues: list[MessageQueue], members: list[str]
     ) -> list[MessageQueue] | None:
         try:
-            return my_queues(self._strategy.allocate, self._group, self._client_id, queues, members)
+            return my_queues(self._strategy.allocate, self._group, self._instance.client_id, queues, members)
         except Exception:  # isolation boundary: a strategy that fails keeps the present assignment
             log.exception(
                 "allocation failed; queues stay as they are",
@@ -244,7 +190,7 @@ class RebalanceService:
             except MqframeError as failure:
                 problem = failure
                 continue
-            return loosejson.decode(bytes(answer.body), ConsumerList).consumer_id_list
+            return loose_json.decode(bytes(answer.body), ConsumerList).consumer_id_list
         raise problem
 
     async def _carry_out(self, todo: Changes) -> bool:
@@ -255,8 +201,8 @@ class RebalanceService:
             # The offset is asked for once the lock is ours: nobody else moves it then.
             added = await self._locks.lock(added)
             if len(added) < len(todo.added):
-                self._try_again(LOCK_AGAIN_SECONDS)
-        found = await asyncio.gather(*map(self._begin.offset, added), return_exceptions=True)
+                self._try_again(REBALANCE_LOCK_SECONDS)
+        found = await asyncio.gather(*map(self._offsets.first, added), return_exceptions=True)
         complete = True
         for queue, offset in zip(added, found, strict=True):
             if isinstance(offset, MqframeError):
@@ -274,5 +220,5 @@ class RebalanceService:
             elif isinstance(offset, BaseException):
                 raise offset
             else:
-                self._pulls.own(queue, offset)
+                self._queues.own(queue, offset)
         return complete

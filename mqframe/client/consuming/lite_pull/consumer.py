@@ -1,4 +1,4 @@
-"""The lite pull consumer: the application asks for messages when it wants some, and moves in queues freely.
+"""The lite pull consumer: the application asks for messages when it needs some, and moves in queues freely.
 
     async with AsyncLitePullConsumer("billing", nameserver="127.0.0.1:9876") as consumer:
         consumer.subscribe("orders", "paid || refunded")
@@ -11,35 +11,38 @@ Source: DefaultLitePullConsumer.java.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 
-from mqframe.client.consume_from import beginning
-from mqframe.client.identity import consumer_client
-from mqframe.client.instance import ClientInstance
-from mqframe.client.interests import Expression, Interests
-from mqframe.client.lite_membership import LiteMembership, LitePlan
-from mqframe.client.lite_pull_options import AssignmentListener, QueuesListener
-from mqframe.client.lite_pull_settings import LitePullSettings
-from mqframe.client.offset_choice import OffsetChoice
-from mqframe.client.offsets import QueueOffsets
-from mqframe.client.queue_watch import QueueWatch
+from mqframe.client.connection.identity import consumer_client
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.connection.lifecycle import InstanceLease
+from mqframe.client.consuming.group.consumer import GroupConsumer
+from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
+from mqframe.client.consuming.group.offsets import QueueOffsets
+from mqframe.client.consuming.group.queue_watch import AssignmentListener, QueuesListener, QueueWatch
+from mqframe.client.consuming.group.runtime import ConsumerRuntime
+from mqframe.client.consuming.group.subscriptions import Expression, Subscriptions, SubscriptionTable
+from mqframe.client.consuming.lite_pull.assembly import LitePlan, lite_pull_runtime
+from mqframe.client.consuming.lite_pull.commits import PolledOffsets
+from mqframe.client.consuming.lite_pull.prefetch_buffer import PrefetchBuffer
+from mqframe.client.consuming.lite_pull.settings import LitePullSettings
 from mqframe.client.settings import ClientSettings
-from mqframe.core.bodies import ConsumerData
-from mqframe.core.consume_rules import MessageModel
-from mqframe.core.errors import ClosedError, FixError
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.topics import check_group, check_topic
-from mqframe.hooks.interfaces import AllocationStrategy, ConsumeContext, ConsumeHook
-from mqframe.hooks.isolate import after_consume, before_consume
-from mqframe.hooks.manager import PluginManager, default_manager
+from mqframe.core.cluster.client_bodies import ConsumerData
+from mqframe.core.consuming.consume_rules import MessageModel
+from mqframe.core.errors import FixError
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.core.messages.names import check_group, check_topic
+from mqframe.hooks.interfaces import ConsumeContext
+from mqframe.hooks.isolate import after_each, before_each
+from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
 
-class AsyncLitePullConsumer:
-    """Messages on demand for the consumer group `group`, on the running asyncio loop.
+class AsyncLitePullConsumer(GroupConsumer):
+    """Messages on demand for the consumer group `group`.
 
     Either `subscribe` (queues are shared with the other members of the group, Java ones included) or `assign`
     (these queues, whatever others do); not both. `auto_commit`: a poll commits what earlier polls handed out,
@@ -47,9 +50,15 @@ class AsyncLitePullConsumer:
     tasks may poll, but with `auto_commit` the poll of one counts the messages of the others as done with.
 
     `allocate`, `allocate_options`, `broadcasting`, `consume_from`, `offset_store`, `offset_store_options`,
-    `consume_hooks`, `rpc_hooks`, `client`, `net`, `instance`, `clock`, `plugins`: as of `AsyncPushConsumer`.
-    What is not installed or not legal raises a `FixError` here, before anything is started.
+    `consume_hooks`, `rpc_hooks`, `client`, `net`, `plugins`: as of `AsyncPushConsumer`. What is not installed
+    or not legal raises a `FixError` here, before anything is started.
+
+    Only here: `instance` and `clock`, as of `AsyncPushConsumer`.
     """
+
+    _plan: LitePlan
+    _buffer: PrefetchBuffer  # from the start on
+    _commits: PolledOffsets
 
     def __init__(
         self,
@@ -73,54 +82,55 @@ class AsyncLitePullConsumer:
         plugins: PluginManager | None = None,
     ) -> None:
         check_group(group)
-        self.group = group
-        self.model = MessageModel.BROADCASTING if broadcasting else MessageModel.CLUSTERING
-        self.auto_commit = auto_commit
-        self.settings = settings or LitePullSettings()
-        self._start_at = beginning(consume_from)
-        self._client = consumer_client(client, nameserver, broadcasting=broadcasting)
-        self._net = net
-        self._clock: LoopClock = clock or SystemClock()
-        self._plugins = plugins or default_manager()
-        self._strategy: AllocationStrategy = self._plugins.create("allocation", allocate, allocate_options)
-        self._hooks: tuple[ConsumeHook, ...] = self._plugins.create_all("consume_hook", consume_hooks)
-        self._rpc_hooks = self._plugins.create_all("rpc_hook", rpc_hooks)
-        self._store = OffsetChoice(
-            self._plugins,
-            offset_store,
-            offset_store_options,
-            self.settings.offset_directory,
-            broadcasting=broadcasting,
+        model = MessageModel.BROADCASTING if broadcasting else MessageModel.CLUSTERING
+        clock, plugins = clock or SystemClock(), plugins or PluginManager()
+        settings = settings or LitePullSettings()
+        lease = InstanceLease(
+            instance,
+            consumer_client(client, nameserver, broadcasting=broadcasting),
+            clock,
+            net,
+            plugins.create_all("rpc_hook", rpc_hooks),
         )
-        self._shared = instance
-        self._interests = Interests(group, self._clock.now_ms)
+        self._subscriptions = Subscriptions(group, clock.now_ms)
+        plan = LitePlan(
+            group=group,
+            model=model,
+            begin=beginning(consume_from),
+            clock=clock,
+            strategy=plugins.create("allocation", allocate, allocate_options),
+            hooks=plugins.create_all("consume_hook", consume_hooks),
+            store=OffsetChoice(plugins, offset_store, offset_store_options, settings.offset_directory, model),
+            settings=settings,
+            subscriptions=SubscriptionTable(self._subscriptions.by_topic),
+            assignment_changed=self._assignment_changed,
+            auto_commit=auto_commit,
+        )
+        super().__init__(plan, lease)
         self._assignments = QueueWatch()
         self._topics = QueueWatch()
-        self._running: LiteMembership | None = None
-        self._stopped = False
 
-    # What is wanted
+    # Subscriptions
 
     def subscribe(
         self, topic: str, expression: Expression = "*", on_assigned: AssignmentListener | None = None
     ) -> None:
-        """Want the messages of `topic` that `expression` chooses, from the queues that a rebalance gives us.
+        """Subscribe what `expression` chooses of `topic`, from the queues that a rebalance assigns here.
 
         `expression`: "*", tags joined by "||", or `Sql`. `on_assigned(topic, all queues, our queues)`: called
         after each change of ours. A second subscription of a topic replaces the first. Raises `FixError`
         after `assign`.
         """
-        self._interests.subscribe(topic, expression)
+        self._subscriptions.subscribe(topic, expression)
         self._assignments.put(topic, on_assigned)
-        if self._running is not None:
-            self._running.interests_changed()
+        self._subscriptions_changed()
 
     def unsubscribe(self, topic: str) -> None:
         """Give `topic` up. Its queues are committed and go to other members."""
-        known = self._interests.unsubscribe(topic)
+        known = self._subscriptions.unsubscribe(topic)
         self._assignments.put(topic, None)
-        if known and self._running is not None:
-            self._running.interests_changed()
+        if known:
+            self._subscriptions_changed()
 
     def assign(
         self,
@@ -129,12 +139,12 @@ class AsyncLitePullConsumer:
     ) -> None:
         """Pull exactly `queues` from now on; nobody is asked whether another member has them.
 
-        `expression`: what is wanted of them, or that by topic. Raises `FixError` after `subscribe`, and for
-        no queues at all.
+        `expression`: their filter, or filters by topic. Raises `FixError` after `subscribe`, and for no
+        queues at all.
         """
-        wish = self._interests.assign(queues, expression)
-        if self._running is not None:
-            self._running.assign(wish)
+        queues = self._subscriptions.assign(queues, expression)
+        if self._runtime is not None:
+            self._runtime.assign(queues)
 
     async def on_queue_change(self, topic: str, listener: QueuesListener) -> None:
         """Have `listener(topic, queues)` called when `topic` gets other queues, as the route polls find.
@@ -143,7 +153,7 @@ class AsyncLitePullConsumer:
         """
         check_topic(topic)
         self._topics.put(topic, listener)
-        if self._running is not None:
+        if self._runtime is not None:
             self._topics.note(topic, await self.queues(topic))
 
     # Messages
@@ -154,18 +164,19 @@ class AsyncLitePullConsumer:
         `max_messages`: by default `settings.poll_messages_max`. Queues take turns. Raises `ClosedError` when
         the consumer does not run, `FixError` for numbers that make no sense.
         """
-        running = self._needed()
-        count = self.settings.poll_messages_max if max_messages is None else max_messages
+        self._running()
+        count = self._plan.settings.poll_messages_max if max_messages is None else max_messages
         if timeout < 0 or count < 1:
             raise FixError(f"poll(timeout={timeout}, max_messages={max_messages}): at least 0 s, 1 message")
-        running.settle()
-        messages = await running.pulls.take(timeout, count)
-        if messages and self._hooks:
+        self._commits.settle()
+        messages = await self._buffer.poll(timeout, count)
+        hooks = self._plan.hooks
+        if messages and hooks:
             context = ConsumeContext(self.group, messages, messages[0].queue, self.client_id)
-            before_consume(self._hooks, context)
-            # Nobody tells what becomes of them, so that they were taken counts as success.
+            before_each(hooks, context)
+            # Nobody says what becomes of them, so that they were polled counts as success.
             context.outcome, context.success = "success", True
-            after_consume(self._hooks, context)
+            after_each(hooks, context)
         return messages
 
     def pause(self, queues: Collection[MessageQueue]) -> None:
@@ -184,87 +195,56 @@ class AsyncLitePullConsumer:
         Raises `FixError` when the queue is not ours (perhaps it has just gone to another member), or does not
         hold that offset.
         """
-        running = self._needed()
-        self._ours(running, queue)
-        offsets = QueueOffsets(running.instance)
+        offsets = self._offsets_of(queue)
         lowest, end = await asyncio.gather(offsets.min_offset(queue), offsets.max_offset(queue))
         if not lowest <= offset <= end:
             raise FixError(f"offset {offset} is not in {queue}, which goes from {lowest} to {end}")
-        self._go(running, queue, offset)
+        self._go(queue, offset)
 
     async def seek_to_begin(self, queue: MessageQueue) -> None:
         """Go on at the oldest message of `queue` that there still is."""
-        running = self._needed()
-        self._ours(running, queue)
-        self._go(running, queue, await QueueOffsets(running.instance).min_offset(queue))
+        self._go(queue, await self._offsets_of(queue).min_offset(queue))
 
     async def seek_to_end(self, queue: MessageQueue) -> None:
         """Go on at the next message that `queue` will get."""
-        running = self._needed()
-        self._ours(running, queue)
-        self._go(running, queue, await QueueOffsets(running.instance).max_offset(queue))
+        self._go(queue, await self._offsets_of(queue).max_offset(queue))
 
     async def offset_for_timestamp(self, queue: MessageQueue, timestamp: int | datetime) -> int:
         """The offset of the first message of `queue` stored at `timestamp` (ms since 1970) or later."""
         at = int(timestamp.timestamp() * 1000) if isinstance(timestamp, datetime) else timestamp
-        return await QueueOffsets(self._needed().instance).offset_at(queue, at)
+        return await QueueOffsets(self._running().instance).offset_at(queue, at)
 
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
         """Store how far the group is: `offsets` (of the next message to be handled), else past all that polls
         handed out. Raises `FixError` for a queue that is not ours; what the offset store raises."""
-        await self._needed().commit(offsets)
+        self._running()
+        await self._commits.commit(offsets)
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """The offset that is stored for the group, `None` when there is none."""
-        return await self._needed().committed(queue)
+        return await self._running().parts.offsets.committed(queue)
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """All queues of `topic` that can be read, sorted. Raises `RouteError`."""
-        return list((await self._needed().instance.route(topic)).read_queues())
+        return list((await self._running().instance.route(topic)).read_queues())
 
     @property
     def assignment(self) -> list[MessageQueue]:
         """The queues that are pulled now, sorted."""
-        return self._running.pulls.queues if self._running is not None else []
+        return self._runtime.queues.queues if self._runtime is not None else []
 
     @property
     def paused(self) -> list[MessageQueue]:
         """Those of `assignment` that are paused, sorted."""
-        if self._running is None:
+        if self._runtime is None:
             return []
-        return sorted(position.queue for position in self._running.pulls.positions if position.paused)
-
-    @property
-    def client_id(self) -> str:
-        """What this member is called in its group. Known once it was started."""
-        return self._needed().instance.client_id
+        return sorted(each.queue for each in self._runtime.queues.assigned if each.paused)
 
     # Running
 
     async def start(self) -> None:
-        """Join the group and begin to pull. Raises `ClosedError` when it runs or was stopped."""
-        if self._stopped or self._running is not None:
-            state = "was stopped" if self._stopped else "is running"
-            raise ClosedError(f"the consumer of group {self.group} {state}; make a new one")
-        instance = self._shared or ClientInstance.connect(
-            self._client, self._clock, self._net, rpc_hooks=self._rpc_hooks
-        )
-        if self._shared is None:
-            await instance.start()
-        running = self._running = LiteMembership(self._plan(), instance)
-        try:
-            wish = self._interests.queues
-            await running.join(self, subscribed=wish is None)
-            if wish is not None:
-                running.assign(wish)
-            for topic in self._topics.topics:
-                self._topics.note(topic, await self.queues(topic))
-        except BaseException:
-            self._running = None
-            await running.leave()
-            if self._shared is None:
-                await instance.stop()
-            raise
+        """Join the group and begin to pull. Raises `ClosedError` after `stop`. Twice does no harm."""
+        await self._join()
 
     async def stop(self) -> None:
         """Pull nothing more, commit (with `auto_commit`), leave the group. Twice does no harm.
@@ -274,10 +254,6 @@ class AsyncLitePullConsumer:
         """
         await self._stop(settled=True)
 
-    async def __aenter__(self) -> AsyncLitePullConsumer:
-        await self.start()
-        return self
-
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -285,92 +261,73 @@ class AsyncLitePullConsumer:
 
     async def _stop(self, *, settled: bool) -> None:
         self._stopped = True
-        running, self._running = self._running, None
-        if running is not None:
-            if settled:
-                running.settle()
-            await running.leave()
-            if self._shared is None:
-                await running.instance.stop()
-
-    # What the client instance asks
-
-    def consumer_data(self) -> ConsumerData:
-        """What brokers are told with every heartbeat; of assigned queues they need not know."""
-        return ConsumerData(
-            self.group,
-            self._start_at[0].value,
-            consume_type="CONSUME_ACTIVELY",
-            message_model=self.model.value,
-            subscription_data_set=self._interests.subscriptions(),
-        )
-
-    def on_members_changed(self) -> None:
-        """A broker says that members came or went."""
-        if self._running is not None and self._interests.queues is None:
-            self._running.rebalance.soon()
-
-    def on_routes_changed(self) -> None:
-        """Queues or brokers of a topic in use changed."""
-        self.on_members_changed()
-        running = self._running
-        if running is None:
-            return
-        for topic in self._topics.topics:
-            route = running.instance.routes.known(topic)
-            if route is not None and self._topics.note(topic, queues := list(route.read_queues())):
-                running.instance.spawn(self._topics.tell(topic, queues))
-
-    def _assignment_changed(self) -> None:
-        running = self._running
-        if running is None:
-            return
-        for topic in self._assignments.topics:
-            mine = [queue for queue in running.pulls.queues if queue.topic == topic]
-            route = running.instance.routes.known(topic)
-            if route is not None and self._assignments.note(topic, mine):
-                running.instance.spawn(self._assignments.tell(topic, list(route.read_queues()), mine))
+        if settled and self._runtime is not None:
+            self._commits.settle()
+        await self._leave()
 
     # Parts of the above
 
-    def _plan(self) -> LitePlan:
-        return LitePlan(
-            group=self.group,
-            model=self.model,
-            begin=self._start_at,
-            settings=self.settings,
-            clock=self._clock,
-            strategy=self._strategy,
-            make_store=lambda instance: self._store.make(instance, self.group),
-            interests=self._interests.by_topic,
-            auto_commit=self.auto_commit,
-            hooks=self._hooks,
-            assignment_changed=self._assignment_changed,
-        )
+    def _assemble(self, instance: ClientInstance) -> ConsumerRuntime:
+        rebalances = self._subscriptions.queues is None
+        self._buffer = PrefetchBuffer(self._plan.clock)
+        runtime = lite_pull_runtime(self._plan, instance, self._buffer, rebalances=rebalances)
+        self._commits = PolledOffsets(self._plan, runtime)
+        return runtime
 
-    def _needed(self) -> LiteMembership:
-        if self._running is None:
-            raise ClosedError(f"the consumer of group {self.group} is not running")
-        return self._running
+    async def _joined(self, runtime: ConsumerRuntime) -> None:
+        if self._subscriptions.queues is not None:
+            runtime.assign(self._subscriptions.queues)
+        for topic in self._topics.topics:
+            self._topics.note(topic, await self.queues(topic))
+
+    async def _leave(self, seconds: float = 0.0) -> None:
+        if self._runtime is not None:
+            self._buffer.stop()
+        await super()._leave(seconds)
+
+    def _heartbeat_data(self) -> ConsumerData:
+        return self._plan.heartbeat_data(self._subscriptions.subscriptions())
+
+    def _routes_changed(self) -> None:
+        super()._routes_changed()
+        for topic, queues in self._known(self._topics):
+            if self._topics.note(topic, queues):
+                self._running().instance.spawn(self._topics.notify(topic, queues))
+
+    def _assignment_changed(self) -> None:
+        for topic, queues in self._known(self._assignments):
+            mine = [queue for queue in self.assignment if queue.topic == topic]
+            if self._assignments.note(topic, mine):
+                self._running().instance.spawn(self._assignments.notify(topic, queues, mine))
+
+    def _known(self, watch: QueueWatch) -> Iterator[tuple[str, list[MessageQueue]]]:
+        """The topics of `watch` whose queues are known, with these; none unless the consumer runs."""
+        for topic in watch.topics if self._runtime is not None else ():
+            route = self._running().instance.routes.known(topic)
+            if route is not None:
+                yield topic, list(route.read_queues())
 
     def _set_paused(self, queues: Collection[MessageQueue], paused: bool) -> None:
-        running = self._needed()
+        running = self._running()
         for queue in queues:
             self._ours(running, queue)
         for queue in queues:
-            position = running.pulls.position(queue)
-            if position is not None:
-                position.paused = paused
-                if not paused:
-                    running.pulls.wake(queue)
+            (running.queues.pause if paused else running.queues.resume)(queue)
 
-    def _ours(self, running: LiteMembership, queue: MessageQueue) -> None:
-        if running.pulls.position(queue) is None:
-            shared = self._interests.queues is None
+    def _ours(self, running: ConsumerRuntime, queue: MessageQueue) -> None:
+        if running.queues.get(queue) is None:
+            shared = self._subscriptions.queues is None
             why = "; perhaps another member of the group has it now" if shared else ""
             raise FixError(f"{queue} is not assigned to this consumer{why}")
 
-    def _go(self, running: LiteMembership, queue: MessageQueue, offset: int) -> None:
+    def _offsets_of(self, queue: MessageQueue) -> QueueOffsets:
+        """What asks for the ends of `queue`, which must be ours."""
+        running = self._running()
+        self._ours(running, queue)
+        return QueueOffsets(running.instance)
+
+    def _go(self, queue: MessageQueue, offset: int) -> None:
+        running = self._running()
         # It may have gone while the broker was asked.
-        if not running.pulls.seek(queue, offset):
+        if not running.queues.seek(queue, offset):
             self._ours(running, queue)

@@ -1,4 +1,4 @@
-"""Hands messages from process queues to listeners, and takes what comes of it back.
+"""Concurrent consumption: calls listeners with the messages of process queues, and settles the results.
 
 Source: ConsumeMessageConcurrentlyService.java.
 """
@@ -6,83 +6,63 @@ Source: ConsumeMessageConcurrentlyService.java.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Final, Protocol
+from typing import Final
 
-from mqframe.client.consume_call import Caller, ConsumeCall
-from mqframe.client.consumer_settings import ConsumerSettings
-from mqframe.client.listener import Subscription
-from mqframe.client.worker_tasks import WorkerTasks
-from mqframe.client.worker_threads import WorkerThreads
-from mqframe.core.consume_result import Outcome, acknowledged
-from mqframe.core.consume_rules import REDELIVER_SECONDS, MessageModel, Remedy, remedy
-from mqframe.core.consumer_statistics import ConsumerStatistics
+from mqframe.client.consuming.push.consume_call import ConsumeCall, ListenerParts
+from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.send_back import SendBack
+from mqframe.client.consuming.push.worker_tasks import WorkerTasks
+from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
+from mqframe.core.consuming.assigned_queue import AssignedQueue
+from mqframe.core.consuming.consume_result import Outcome, acknowledged
+from mqframe.core.consuming.consume_rules import MessageModel
+from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import CallTimeout, MqframeError
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.process_queue import ProcessQueue
-from mqframe.core.retry_rules import TIMEOUT_LEVEL
-from mqframe.core.topics import retry_topic
-from mqframe.hooks.interfaces import ConsumeHook
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import retry_topic
+from mqframe.core.retry.backoff import REDELIVER_SECONDS, TIMEOUT_LEVEL
+from mqframe.core.retry.policy import restore_topic
 from mqframe.log import get_logger
-from mqframe.net.clock import Every, LoopClock, Timer, within
+from mqframe.net.clock import Every, Timer, within
 
 log = get_logger("client")
 
 LOOK_SECONDS_MAX = 60.0
 """How often calls that take too long are looked for, at least."""
-HANDED_BACK_AT_ONCE_MAX: Final = 64
+SENT_BACK_AT_ONCE_MAX: Final = 64
 """Messages on their way back to brokers at the same time; others wait for their turn."""
-
-
-class HandBack(Protocol):
-    """Takes failed messages (`client.send_back.SendBack`)."""
-
-    async def hand_back(self, message: ReceivedMessage, delay_level: int = 0) -> None:
-        """Raises `MqframeError` when nobody took the message."""
-        ...
 
 
 class ConsumeService:
     """Concurrent consumption: every message on its own, in no order.
 
     A failed message of a clustering group goes back to the broker; it stays held until that has worked, and
-    is consumed again here when it has not. `find`: the subscription of a topic, `None` once it was given up;
-    `progress`: told the offset that may be committed whenever messages of a queue that is still owned were
-    done with. All methods belong to the loop.
+    is consumed again here when it has not. All methods belong to the loop.
     """
 
-    def __init__(
-        self,
-        group: str,
-        client_id: str,
-        model: MessageModel,
-        clock: LoopClock,
-        settings: ConsumerSettings,
-        hooks: Sequence[ConsumeHook],
-        find: Callable[[str], Subscription | None],
-        progress: Callable[[ProcessQueue, int], None],
-        back: HandBack,
-        statistics: ConsumerStatistics | None = None,
-    ) -> None:
+    def __init__(self, parts: ListenerParts, back: SendBack) -> None:
+        plan, settings = parts.plan, parts.plan.settings
+        group, clock = plan.group, plan.clock
         self._group = group
         self._retry_topic = retry_topic(group)
         self._back = back
-        self._turn_to_go_back = asyncio.Semaphore(HANDED_BACK_AT_ONCE_MAX)
+        self._turn_to_go_back = asyncio.Semaphore(SENT_BACK_AT_ONCE_MAX)
         self._going_back: set[asyncio.Task[None]] = set()
-        self._statistics = statistics or ConsumerStatistics(clock)
+        self._statistics = parts.statistics
         self._clock = clock
         self._timeout = settings.consume_timeout_seconds
-        self._find = find
-        self._progress = progress
-        self._remedy = remedy(model)
-        self._caller = Caller(group, client_id, hooks, clock.monotonic, self._timeout)
+        self._find = parts.find
+        self._settle = parts.settle
+        self._log_failure = parts.log_failure
+        # Nobody else waits for a failed message in broadcasting.
+        self._drops_failed = plan.model is MessageModel.BROADCASTING
+        self._caller = parts.caller
         self._threads = WorkerThreads(
             self._caller.call,
             self._finished,
             clock,
-            settings.consume_threads,
-            f"mqframe-consume-{group[:100]}",
+            NamedThreads(f"mqframe-consume-{group[:100]}", settings.consume_threads),
         )
         self._tasks = WorkerTasks(self._caller.call_async, self._finished, clock, settings.consume_tasks)
         self._open: dict[ConsumeCall, None] = {}
@@ -94,17 +74,16 @@ class ConsumeService:
         seconds = min(self._timeout, LOOK_SECONDS_MAX)
         self._look = Every(self._clock, seconds, self._look_for_late_ones, name="consume time-outs")
 
-    @property
-    def open_calls(self) -> int:
-        """Calls that wait or run."""
-        return len(self._open)
+    def arrived(self, assigned: AssignedQueue) -> None:
+        """Have everything consumed that waits in the process queue of `assigned`."""
+        self.submit(assigned.held)
 
     def submit(self, held: ProcessQueue) -> None:
         """Have everything that waits in `held` consumed."""
         if held.dropped:
             return
         if held.queue.topic == self._retry_topic:
-            self._submit_returned(held)
+            self._submit_retried(held)
             return
         subscription = self._find(held.queue.topic)
         if subscription is None:
@@ -116,17 +95,19 @@ class ConsumeService:
             calls.append(ConsumeCall(held, messages, subscription, now))
         self._put(calls, subscription)
 
-    def _submit_returned(self, held: ProcessQueue) -> None:
+    def _submit_retried(self, held: ProcessQueue) -> None:
         """Messages that came back go to the listeners of the topics that they were sent to."""
         now = self._clock.monotonic()
         messages = held.take(held.waiting_count)
+        for message in messages:
+            restore_topic(message, self._group)
         for topic, same in groupby(messages, lambda message: message.topic):
             subscription = self._find(topic) if topic != self._retry_topic else None
             batch = list(same)
             if subscription is None:
                 # Another member may have a listener for it, now or later; nothing is lost by waiting.
                 log.warning(
-                    "nobody here listens to the topic of messages that came back; they go back again",
+                    "no listener here for the topic of retried messages; they are sent back again",
                     group=self._group,
                     topic=topic,
                     count=len(batch),
@@ -146,7 +127,7 @@ class ConsumeService:
     async def stop(self, seconds: float) -> bool:
         """Begin nothing more, wait up to `seconds` for listeners that run. Whether all of them ended.
 
-        What failed meanwhile is handed back still, within the same time.
+        What failed meanwhile is sent back still, within the same time.
         """
         if self._look is not None:
             self._look.stop()
@@ -181,7 +162,10 @@ class ConsumeService:
             good = acknowledged(call.result, call.context.ack_index, len(messages))
             self._statistics.consumed(call.subscription.topic, good, len(messages) - good, call.elapsed)
             if good < len(messages):
-                self._log_failure(call)
+                how = self._caller.outcome(call)
+                # An acknowledged prefix is an answer, not a failure of the listener.
+                if how is not Outcome.SUCCESS:
+                    self._log(call, how)
                 level = call.context.delay_level_when_next_consume
                 messages = messages[:good] + self._failed(held, messages[good:], level)
             held.last_consume = now
@@ -192,16 +176,11 @@ class ConsumeService:
         for held, messages in done.items():
             self._settle(held, messages)
 
-    def _settle(self, held: ProcessQueue, messages: list[ReceivedMessage]) -> None:
-        offset = held.remove(messages) if messages else None
-        if offset is not None:
-            self._progress(held, offset)
-
     def _failed(
         self, held: ProcessQueue, messages: list[ReceivedMessage], level: int
     ) -> list[ReceivedMessage]:
-        """Sees to messages that failed; gives those that are done with nevertheless."""
-        if self._remedy is Remedy.DROP:
+        """Has messages that failed sent back; returns those that count as consumed nevertheless."""
+        if self._drops_failed:
             return messages
         # They stay held meanwhile, so nothing past them is committed, and they count in flow control.
         task = asyncio.ensure_future(self._go_back(held, messages, level))
@@ -213,7 +192,7 @@ class ConsumeService:
         self._going_back.discard(task)
         if not task.cancelled() and task.exception() is not None:
             # They stay held, so that they are not committed, and come again to the queue's next owner.
-            log.error("handing messages back failed", group=self._group, exc_info=task.exception())
+            log.error("sending messages back failed", group=self._group, exc_info=task.exception())
 
     async def _go_back(self, held: ProcessQueue, messages: list[ReceivedMessage], level: int) -> None:
         gone = await asyncio.gather(*[self._went_back(held, message, level) for message in messages])
@@ -231,10 +210,10 @@ class ConsumeService:
             if held.dropped:
                 return False
             try:
-                await self._back.hand_back(message, level)
+                await self._back.send_back(message, level)
             except MqframeError as problem:
                 log.error(
-                    "message could not be handed back; it is consumed again",
+                    "message could not be sent back; it is consumed again",
                     group=self._group,
                     message_id=message.message_id,
                     seconds=REDELIVER_SECONDS,
@@ -271,24 +250,6 @@ class ConsumeService:
             self._statistics.consumed(call.subscription.topic, 0, len(call.messages), self._timeout)
             self._settle(call.held, self._failed(call.held, call.messages, TIMEOUT_LEVEL))
 
-    def _log_failure(self, call: ConsumeCall) -> None:
-        how = self._caller.outcome(call)
-        # An acknowledged prefix is an answer, not a failure of the listener.
-        if how is not Outcome.SUCCESS:
-            self._log(call, how)
-
     def _log(self, call: ConsumeCall, how: Outcome) -> None:
-        then = "dropped" if self._remedy is Remedy.DROP else "handed back"
-        log.warning(
-            "messages were not consumed",
-            outcome=how.value,
-            then=then,
-            group=self._group,
-            topic=call.subscription.topic,
-            broker=call.held.queue.broker_name,
-            queue_id=call.held.queue.queue_id,
-            offsets=[message.queue_offset for message in call.messages[:8]],
-            count=len(call.messages),
-            attempt=call.messages[0].reconsume_times,
-            exc_info=call.error,
-        )
+        then = "dropped" if self._drops_failed else "sent back"
+        self._log_failure(call, how, call.subscription.topic, then)

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import attrs
 
-from mqframe.core.consume_result import ACKNOWLEDGE_ALL
+from mqframe.client.consuming.group.subscriptions import TopicSubscription
+from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL
 from mqframe.core.errors import FixError
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.message_choice import MessageChoice, Sql, filter_of
+from mqframe.core.filtering.filter_expression import Sql, filter_of
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 
 BATCH_MAX: Final = 1024
 DELAY_LEVEL_MAX: Final = 1_000_000
@@ -19,7 +20,7 @@ DELAY_LEVEL_MAX: Final = 1_000_000
 
 
 class ListenerContext:
-    """What a listener is told besides the messages, and where it may answer more than its result says.
+    """What a listener gets besides the messages, and where it may answer more than its result says.
 
     `queue`: where the messages come from; `group`: whom they were consumed for; `ack_index`: set it to the
     index of the last message that succeeded when only the front of a batch did, together with SUCCESS; not
@@ -45,7 +46,7 @@ class ListenerContext:
 
     @property
     def delay_level_when_next_consume(self) -> int:
-        """The delay level that failed messages are handed back with."""
+        """The delay level that failed messages are sent back with."""
         return self._delay_level
 
     @delay_level_when_next_consume.setter
@@ -56,16 +57,13 @@ class ListenerContext:
 
 
 ListenerFunction = Callable[[Sequence[ReceivedMessage], ListenerContext], Any]
-"""Gives a `ConsumeResult`, or an awaitable of one when it is an `async def`."""
+"""Returns a `ConsumeResult`, or an awaitable of one when it is an `async def`."""
 
 
 @attrs.frozen
-class Subscription:
-    """One topic that a consumer listens to. `version`: ms; changes when the subscription does."""
+class Subscription(TopicSubscription):
+    """One topic that a consumer listens to."""
 
-    topic: str
-    wanted: MessageChoice
-    version: int
     function: ListenerFunction
     batch_max: int
     is_async: bool

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from threading import Lock
 
-from mqframe.client.consume_call import ConsumeCall
-from mqframe.client.listener import Subscription
-from mqframe.core.consume_result import ConsumeResult
-from mqframe.core.lock_lease import LockLease
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.ordered_turn import OrderedTurn, Why
-from mqframe.core.process_queue import ProcessQueue
+from mqframe.client.consuming.push.consume_call import ConsumeCall
+from mqframe.client.consuming.push.listener import Subscription
+from mqframe.core.consuming.consume_result import ConsumeResult
+from mqframe.core.consuming.ordered_turn import OrderedTurn, Why
+from mqframe.core.consuming.process_queue import ProcessQueue
+from mqframe.core.consuming.queue_locks import LockLease
+from mqframe.core.messages.message import ReceivedMessage
 
 
 class OrderedQueue:

@@ -1,8 +1,8 @@
-"""Hands messages to listeners in the order of their queues (source: ConsumeMessageOrderlyService.java).
+"""Ordered consumption: calls listeners in the order of queues (source: ConsumeMessageOrderlyService.java).
 
-Three locks keep the order. The broker's lock says which member has a queue (`client.lock_keeper`). A queue's
-turn (`core.ordered_turn`) says which worker has it here, one at a time. While a listener runs the turn is
-LISTENING, and the broker's lock is not given back before it ends. A worker stays with its queue for as many
+Three locks keep the order. The broker's lock says which member has a queue (`group.queue_locks`). A queue's
+turn (`OrderedTurn`) says which worker has it here, one at a time. While a listener runs the turn is
+LISTENING, and the broker's lock is not released before it ends. A worker stays with its queue for as many
 batches as there are, without a way through the loop between them; what it did is settled in the loop.
 """
 
@@ -10,81 +10,62 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any
 
-from mqframe.client.consume_call import Caller
-from mqframe.client.consumer_settings import ConsumerSettings
-from mqframe.client.listener import Subscription
-from mqframe.client.lock_keeper import LockKeeper
-from mqframe.client.ordered_queue import OrderedCall, OrderedQueue
-from mqframe.client.worker_tasks import WorkerTasks
-from mqframe.client.worker_threads import WorkerThreads
-from mqframe.core.consumer_statistics import ConsumerStatistics
+from mqframe.client.consuming.group.queue_locks import LockKeeper
+from mqframe.client.consuming.push.consume_call import ListenerParts
+from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.ordered_queue import OrderedCall, OrderedQueue
+from mqframe.client.consuming.push.send_back import SendBack
+from mqframe.client.consuming.push.worker_tasks import WorkerTasks
+from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
+from mqframe.core.consuming.assigned_queue import AssignedQueue
+from mqframe.core.consuming.ordered_turn import Why
+from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import MqframeError
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.ordered_turn import (
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.core.messages.names import retry_topic
+from mqframe.core.retry.backoff import (
     LOCK_AGAIN_SECONDS,
     PAUSE_SECONDS,
     UNLOCKED_SECONDS,
-    Why,
     suspend_seconds,
 )
-from mqframe.core.process_queue import ProcessQueue
-from mqframe.hooks.interfaces import ConsumeHook
+from mqframe.core.retry.policy import restore_topic
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock, Timer
+from mqframe.net.clock import Timer
 
 log = get_logger("client")
 
-ENDLESS: Final = -1
-"""`max_reconsume_times` of a consumer that tries a message until it succeeds."""
-
-
-class DeadLetters(Protocol):
-    """Takes messages that failed too often (`client.send_back.SendBack`)."""
-
-    async def resend(self, message: ReceivedMessage) -> None:
-        """Raises `MqframeError` when the message could not be handed over."""
-        ...
-
 
 class OrderedService:
-    """Ordered consumption: the methods of `ConsumeService`, and those that take and give back queues.
+    """Ordered consumption: as `ConsumeService`, and the locks of queues beside.
 
-    `locks`: `None` in broadcasting, where every member has every queue. `dead_letters`: takes messages that
-    failed `settings.max_reconsume_times` times; -1: there is no limit. All methods but `follow`, `ends` and
-    `is_urgent` belong to the loop.
+    `locks`: `None` in broadcasting, where every member has every queue. `dead_letters`: sends messages on
+    that failed `settings.max_reconsume_times` times; -1: there is no limit. All methods but `follow`, `ends`
+    and `is_urgent` belong to the loop.
     """
 
-    def __init__(
-        self,
-        group: str,
-        client_id: str,
-        clock: LoopClock,
-        settings: ConsumerSettings,
-        hooks: Sequence[ConsumeHook],
-        find: Callable[[str], Subscription | None],
-        progress: Callable[[ProcessQueue, int], None],
-        locks: LockKeeper | None,
-        dead_letters: DeadLetters,
-        statistics: ConsumerStatistics | None = None,
-    ) -> None:
+    def __init__(self, parts: ListenerParts, locks: LockKeeper | None, dead_letters: SendBack) -> None:
+        plan, settings = parts.plan, parts.plan.settings
+        group, clock = plan.group, plan.clock
         self._group = group
-        self._statistics = statistics or ConsumerStatistics(clock)
+        self._retry_topic = retry_topic(group)
+        self._statistics = parts.statistics
         self._clock = clock
-        self._find = find
-        self._progress = progress
+        self._find = parts.find
+        self._settle = parts.settle
+        self._log_failure = parts.log_failure
         self._locks = locks
         self._dead_letters = dead_letters
         self._limit = settings.max_reconsume_times
         self._suspend_millis = settings.suspend_current_queue_time_millis
-        self._caller = Caller(group, client_id, hooks, clock.monotonic, settings.consume_timeout_seconds)
+        self._caller = parts.caller
         self._threads: WorkerThreads[OrderedCall] = WorkerThreads(
             self._call,
             self._finished,
             clock,
-            settings.consume_threads,
-            f"mqframe-ordered-{group[:100]}",
+            NamedThreads(f"mqframe-ordered-{group[:100]}", settings.consume_threads),
             self,
         )
         self._tasks: WorkerTasks[OrderedCall] = WorkerTasks(
@@ -105,10 +86,9 @@ class OrderedService:
         if self._locks is not None:
             self._locks.start()
 
-    @property
-    def open_calls(self) -> int:
-        """Queues that a worker has, or is to have."""
-        return sum(queue.turn.busy for queue in self._queues.values())
+    def arrived(self, assigned: AssignedQueue) -> None:
+        """Have everything consumed that waits in the process queue of `assigned`, after what came before."""
+        self.submit(assigned.held)
 
     def submit(self, held: ProcessQueue) -> None:
         """Have everything that waits in `held` consumed, after what came before."""
@@ -128,8 +108,8 @@ class OrderedService:
         with queue.lock:
             if queue.turn.paused or not queue.turn.open:
                 return  # what waits is taken when the pause is over
-            wanted = queue.turn.offer(held.take(held.waiting_count), now)
-        if wanted:
+            begins = queue.turn.offer(self._waiting(held), now)
+        if begins:
             self._send(queue, subscription, now)
 
     async def stop(self, seconds: float) -> bool:
@@ -147,10 +127,10 @@ class OrderedService:
         await asyncio.gather(*under_way, return_exceptions=True)
         return ended_threads and ended_tasks
 
-    # Taking queues and giving them back
+    # Locks
 
     async def lock(self, queues: Sequence[MessageQueue]) -> list[MessageQueue]:
-        """Get the locks of queues that are to be consumed; gives those that may be begun now."""
+        """Get the locks of queues that are to be consumed; returns those that may be begun now."""
         self.collect()
         free = []
         for each in queues:
@@ -162,10 +142,10 @@ class OrderedService:
         return await self._locks.lock(free) if self._locks is not None and free else free
 
     async def release(self, queues: Iterable[MessageQueue]) -> None:
-        """Give the locks of queues back that were dropped; where a listener runs, as soon as it has ended.
+        """Release the locks of queues that were dropped; where a listener runs, as soon as it has ended.
 
         A lock that waits for its listener is not renewed, so that it ends by itself where a listener hangs.
-        The reference gives it back by force after 20 s, and then has two members at one queue.
+        Apache RocketMQ releases it by force after 20 s, and then has two members at one queue.
         """
         self.collect()
         idle = []
@@ -181,7 +161,7 @@ class OrderedService:
             await self._locks.unlock(idle)
 
     def collect(self) -> None:
-        """Take what listeners have done until now, so that it can be committed before queues are dropped."""
+        """Settle what listeners have consumed, so that it is committed before queues are dropped."""
         self._threads.collect()
         self._tasks.collect()
 
@@ -241,12 +221,6 @@ class OrderedService:
         for held, messages in done.items():
             self._settle(held, messages)
 
-    def _settle(self, held: ProcessQueue, messages: list[ReceivedMessage]) -> None:
-        if messages and not held.dropped:
-            offset = held.remove(messages)
-            if offset is not None:
-                self._progress(held, offset)
-
     def _let_go(self, call: OrderedCall, why: Why) -> None:
         """A worker let go of the queue."""
         queue = call.queue
@@ -271,17 +245,17 @@ class OrderedService:
         messages, context = call.messages, call.context
         if call.held.dropped or context is None:
             return
-        self._log_failure(call)
+        self._log_failure(call, self._caller.outcome(call), call.held.queue.topic, "their queue waits")
         seconds = suspend_seconds(context.suspend_current_queue_time_millis, self._suspend_millis)
         over = [] if self._limit < 0 else [each for each in messages if each.reconsume_times >= self._limit]
         if over:
-            self._spawn(self._hand_over(call.queue, messages, over, seconds))
+            self._spawn(self._send_on(call.queue, messages, over, seconds))
             return
         for message in messages:
             message.reconsume_times += 1
         self._later(call.queue, seconds, self._resume)
 
-    async def _hand_over(
+    async def _send_on(
         self,
         queue: OrderedQueue,
         messages: list[ReceivedMessage],
@@ -295,7 +269,7 @@ class OrderedService:
                 await self._dead_letters.resend(message)
             except MqframeError as problem:
                 log.error(
-                    "dead letter could not be handed over; it is consumed again",
+                    "dead letter could not be sent; it is consumed again",
                     group=self._group,
                     queue=tuple(queue.held.queue),
                     offset=message.queue_offset,
@@ -310,6 +284,13 @@ class OrderedService:
         self._later(queue, seconds if left else PAUSE_SECONDS, self._resume)
 
     # Going on
+
+    def _waiting(self, held: ProcessQueue) -> list[ReceivedMessage]:
+        messages = held.take(held.waiting_count)
+        if held.queue.topic == self._retry_topic:
+            for message in messages:
+                restore_topic(message, self._group)
+        return messages
 
     def _send(self, queue: OrderedQueue, subscription: Subscription, now: float) -> None:
         call = OrderedCall(queue, [], subscription, now)
@@ -331,9 +312,9 @@ class OrderedService:
                 return
             turn.withdraw()
             held.roll_back()
-            turn.offer(held.take(held.waiting_count), now)
-            wanted = turn.resume(now)
-        if wanted:
+            turn.offer(self._waiting(held), now)
+            begins = turn.resume(now)
+        if begins:
             self._send(queue, subscription, now)
 
     def _lock_again(self, queue: OrderedQueue) -> None:
@@ -376,18 +357,3 @@ class OrderedService:
         self._under_way.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.error("a queue stands still", group=self._group, exc_info=task.exception())
-
-    def _log_failure(self, call: OrderedCall) -> None:
-        queue = call.held.queue
-        log.warning(
-            "messages were not consumed; their queue waits",
-            outcome=self._caller.outcome(call).value,
-            group=self._group,
-            topic=queue.topic,
-            broker=queue.broker_name,
-            queue_id=queue.queue_id,
-            offsets=[message.queue_offset for message in call.messages[:8]],
-            count=len(call.messages),
-            attempt=call.messages[0].reconsume_times,
-            exc_info=call.error,
-        )

@@ -1,4 +1,4 @@
-"""The retry topic of a group: subscribed by itself, and known as soon as brokers have made it."""
+"""The retry topic of a group, where failed messages come back: its subscription and its route."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
-from mqframe.client.instance import ClientInstance
-from mqframe.client.listener import ListenerContext, Subscription, subscription
-from mqframe.core.consume_result import ConsumeResult
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.push.listener import ListenerContext, Subscription, subscription
+from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import MqframeError
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.topics import retry_topic
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import retry_topic
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 
@@ -23,13 +23,13 @@ LOOK_SECONDS_MAX: Final = 1.0
 LOOKS_MAX: Final = 30
 
 
-def returned_messages(
+def retry_subscription(
     group: str,
     version: int,
     find: Callable[[str], Subscription | None],
     loop: asyncio.AbstractEventLoop,
 ) -> Subscription:
-    """What a member of `group` wants of the retry topic: everything, for the listeners of original topics.
+    """The subscription of the retry topic of `group`: all of it, for the listeners of the original topics.
 
     `find`: the subscription of an original topic. The concurrent service sorts messages by topic itself; the
     function here serves the ordered one, in whose threads it runs.
@@ -47,11 +47,11 @@ def returned_messages(
     return subscription(retry_topic(group), "*", listen, 1, version)
 
 
-class RetryRoute:
-    """Has the route of the retry topic of `group` name every broker that the topics in use are on.
+class RetryTopicSubscription:
+    """Looks for the route of the retry topic of `group` until it names every broker of the topics in use.
 
     Brokers make the topic at the first heartbeat of the group. Whoever only polled routes would miss the
-    first returns for as long as that takes.
+    first retries for as long as that takes.
     """
 
     def __init__(self, group: str, instance: ClientInstance, clock: LoopClock) -> None:
@@ -88,11 +88,11 @@ class RetryRoute:
 
     def _missing(self, topics: Sequence[str]) -> bool:
         known = self._instance.routes.known
-        wanted = {
+        brokers = {
             name
             for topic in topics
             if (route := known(topic)) is not None and topic != self._topic
             for name in route.addresses()
         }
         found = known(self._topic)
-        return not wanted.issubset(found.addresses() if found is not None else ())
+        return not brokers.issubset(found.addresses() if found is not None else ())

@@ -1,4 +1,4 @@
-"""Failed messages go back to the broker, which delivers them again later or keeps them as dead letters.
+"""Sends failed messages back to the broker, which retries them later or keeps them as dead letters.
 
 Source: DefaultMQPushConsumerImpl.sendMessageBack.
 """
@@ -8,24 +8,24 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from mqframe.client.instance import ClientInstance
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.core.cluster.route import MASTER_ID
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import MqframeError, RetryError, RouteError, answer_error
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.message_checks import INT_MAX
-from mqframe.core.properties import encode_properties
+from mqframe.core.messages.checks import INT_MAX
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.core.messages.names import DEFAULT_TOPIC, retry_topic
+from mqframe.core.messages.properties import encode_properties
 from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
-from mqframe.core.retry_rules import resent_properties
-from mqframe.core.route import MASTER_ID
-from mqframe.core.send_rules import STORED_CODES
-from mqframe.core.topics import DEFAULT_TOPIC, retry_topic
+from mqframe.core.retry.policy import resent_properties
+from mqframe.core.sending.retries import STORED_CODES
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 
 log = get_logger("client")
 
 ANSWER_SECONDS: Final = 5.0
-"""Longest wait for the answer of a message handed back."""
+"""Longest wait for the answer of a message that is sent back."""
 RESEND_TRIES: Final = 3
 PRODUCER_GROUP: Final = "CLIENT_INNER_PRODUCER"
 """The producer group of what a consumer itself sends (MixAll.CLIENT_INNER_PRODUCER_GROUP)."""
@@ -33,9 +33,9 @@ _COMPRESSION: Final = SysFlag.COMPRESSED | SysFlag.COMPRESSION_MASK
 
 
 class SendBack:
-    """Hands failed messages of `group` back. `max_reconsume_times`: beyond it brokers take a message as dead.
+    """Sends failed messages of `group` back. `max_reconsume_times`: beyond it brokers take a message as dead.
 
-    Messages may carry their original topic already (`mqframe.core.retry_rules.restore_topic`). All methods
+    Messages may carry their original topic already (`mqframe.core.retry.policy.restore_topic`). All methods
     belong to the loop.
     """
 
@@ -48,33 +48,44 @@ class SendBack:
         self._max = max_reconsume_times
         self._retry_topic = retry_topic(group)
 
-    async def hand_back(self, message: ReceivedMessage, delay_level: int = 0) -> None:
+    async def send_back(self, message: ReceivedMessage, delay_level: int = 0) -> None:
         """Have the broker that holds `message` deliver it again later; else send a copy to another one.
 
         `delay_level`: when; 0 leaves that to the broker, a negative one makes it a dead letter at once.
         Raises the `MqframeError` of the second way when both failed; the message is then still ours.
         """
         try:
-            await self._hand_back(message, delay_level)
+            await self._send_back(message, delay_level)
         except MqframeError as problem:
             log.warning(
-                "message could not be handed back; a copy is sent",
+                "message could not be sent back; a copy is sent to the retry topic",
                 group=self._group,
                 broker=message.broker_name,
                 message_id=message.message_id,
                 reason=str(problem),
             )
-            await self._resend(message, delay_level)
+            await self.resend(message, delay_level)
 
-    async def resend(self, message: ReceivedMessage) -> None:
-        """Send a copy of `message` to the retry topic of the group, by any broker.
+    async def resend(self, message: ReceivedMessage, delay_level: int = 0) -> None:
+        """Send a copy of `message` to the retry topic of the group, by any broker; `delay_level` as above.
 
         The broker makes it a dead letter when it came back more than `max_reconsume_times` times then, and
         always while the group holds queue locks, that is: consumes in order. Raises `MqframeError`.
         """
-        await self._resend(message, 0)
+        times = message.reconsume_times + 1
+        if delay_level < 0:
+            times = max(times, min(self._max + 1, INT_MAX))
+        properties = encode_properties(resent_properties(message, delay_level, times, self._max))
+        problem: MqframeError | None = None
+        for queue in await self._queues(message.broker_name):
+            try:
+                await self._send(message, queue, properties, times)
+                return
+            except RetryError as failure:
+                problem = failure
+        raise problem or RouteError(f"retry topic {self._retry_topic} has no queue that can be written")
 
-    async def _hand_back(self, message: ReceivedMessage, delay_level: int) -> None:
+    async def _send_back(self, message: ReceivedMessage, delay_level: int) -> None:
         name = message.broker_name
         address = self._instance.routes.brokers().get(name, {}).get(MASTER_ID)
         if address is None:
@@ -103,20 +114,6 @@ class SendBack:
                 await self._instance.route(self._retry_topic, refresh=True)
             except MqframeError as problem:
                 log.info("the retry topic has no route yet", group=self._group, reason=str(problem))
-
-    async def _resend(self, message: ReceivedMessage, delay_level: int) -> None:
-        times = message.reconsume_times + 1
-        if delay_level < 0:
-            times = max(times, min(self._max + 1, INT_MAX))
-        properties = encode_properties(resent_properties(message, delay_level, times, self._max))
-        problem: MqframeError | None = None
-        for queue in await self._queues(message.broker_name):
-            try:
-                await self._send(message, queue, properties, times)
-                return
-            except RetryError as failure:
-                problem = failure
-        raise problem or RouteError(f"retry topic {self._retry_topic} has no queue that can be written")
 
     async def _queues(self, failed_broker: str) -> list[MessageQueue]:
         route = await self._instance.route(self._retry_topic)

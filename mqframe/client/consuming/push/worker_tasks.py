@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final, Generic
+from typing import Final
 
-from mqframe.client.pace import Pace
-from mqframe.client.work import Chain, W
-from mqframe.client.worker_threads import LOOK_SECONDS
+from mqframe.client.consuming.push.work import Chain, W, Workers
+from mqframe.client.consuming.push.worker_threads import LOOK_SECONDS
 from mqframe.core.errors import CallTimeout
 from mqframe.net.clock import LoopClock, within
 
@@ -17,11 +15,10 @@ CALLS_IN_ONE_GO: Final = 64
 """A task whose listener never waits lets the rest of the loop have its turn after so many calls."""
 
 
-class WorkerTasks(Generic[W]):
+class WorkerTasks(Workers[W]):
     """At most `tasks_max` tasks, made when needed, each calling one listener after the other.
 
-    `run`: carries out a call; `done`: is given finished calls, once a turn of the loop; `chain`: where calls
-    have an order, what follows on each.
+    `run`: carries out a call; `done` is called once a turn of the loop.
     """
 
     def __init__(
@@ -32,23 +29,12 @@ class WorkerTasks(Generic[W]):
         tasks_max: int,
         chain: Chain[W] | None = None,
     ) -> None:
+        super().__init__(done, clock, chain)
         self._run = run
-        self._chain = chain
-        self._done = done
-        self._clock = clock
         self._tasks_max = tasks_max
-        self._work: deque[W] = deque()
         self._finished: list[W] = []
         self._idle: list[asyncio.Future[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pace = Pace()
-        self._look: asyncio.TimerHandle | None = None
-        self._stopping = False
-
-    @property
-    def waiting(self) -> int:
-        """Calls that no task has begun."""
-        return len(self._work)
 
     def put(self, calls: list[W]) -> None:
         """Have `calls` carried out, begun in their order."""
@@ -56,10 +42,6 @@ class WorkerTasks(Generic[W]):
         self._rouse(1 if self._pace.quick else len(calls))
         if self._look is None and self._work:
             self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_after)
-
-    def collect(self) -> None:
-        """Take the results that are there now."""
-        self._drain()
 
     async def stop(self, seconds: float) -> bool:
         """Forget what has not begun, wait up to `seconds` for what has, then cancel it. Whether all ended."""
@@ -77,11 +59,11 @@ class WorkerTasks(Generic[W]):
                 for task in self._tasks:
                     task.cancel()
                 await asyncio.wait(self._tasks)
-        self._drain()
+        self.collect()
         return ended
 
-    def _rouse(self, wanted: int) -> None:
-        for _ in range(min(wanted, self._tasks_max)):
+    def _rouse(self, count: int) -> None:
+        for _ in range(min(count, self._tasks_max)):
             if self._idle:
                 self._idle.pop().set_result(None)
             elif len(self._tasks) < self._tasks_max and not self._stopping:
@@ -113,7 +95,7 @@ class WorkerTasks(Generic[W]):
                 await run(call)
                 pace.note(call.elapsed)
                 if not self._finished:
-                    loop.call_soon(self._drain)
+                    loop.call_soon(self.collect)
                 self._finished.append(call)
                 if chain is not None:
                     follower = None if chain.ends(call) else chain.follow(call)
@@ -127,7 +109,8 @@ class WorkerTasks(Generic[W]):
                 self._idle.append(rest)
                 await rest
 
-    def _drain(self) -> None:
+    def collect(self) -> None:
+        """Hand over the results that are there now."""
         calls, self._finished = self._finished, []
         if calls:
             self._done(calls)

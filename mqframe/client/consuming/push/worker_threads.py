@@ -1,7 +1,7 @@
-"""Threads that call plain listeners.
+"""Threads that call plain (not `async def`) listeners.
 
 The loop hands over many calls at once and hears of many results at once: calls lie in one deque that all
-threads take from, results in another that the loop empties whenever it is told, at most once a turn. A
+threads take from, results in another that the loop empties whenever it is notified, at most once a turn. A
 thread is woken only when it has something to gain: one for quick listeners, one a call for slow ones.
 """
 
@@ -12,10 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Final, Generic
+from typing import Final, NamedTuple
 
-from mqframe.client.pace import QUICK_SECONDS, Pace
-from mqframe.client.work import Chain, W
+from mqframe.client.consuming.push.work import QUICK_SECONDS, Chain, W, Workers
 from mqframe.core.errors import CallTimeout
 from mqframe.net.clock import LoopClock, within
 
@@ -24,16 +23,22 @@ LOOK_SECONDS: Final = 0.005
 Real seconds: nothing that a user could count on depends on them."""
 LOOK_SECONDS_MAX: Final = 0.32
 """It looks half as often each time that it finds nothing, down to this."""
-UNTOLD_MESSAGES_MAX: Final = 256
+UNSEEN_MESSAGES_MAX: Final = 256
 """Messages done by a quick listener that the loop is not woken for. It takes them with the next calls, or
 when it looks: waking it for every few would cost more than calling the listener."""
 
 
-class WorkerThreads(Generic[W]):
-    """At most `threads_max` threads, made when needed. All methods belong to the loop's thread.
+class NamedThreads(NamedTuple):
+    """How the threads are called, each with a number behind it, and how many there may be."""
 
-    `run`: carries out a call, raises nothing; `done`: is given finished calls, on the loop. `chain`: where
-    calls have an order, what follows on each.
+    name: str
+    count_max: int
+
+
+class WorkerThreads(Workers[W]):
+    """Threads, made when needed. All methods belong to the loop's thread.
+
+    `run`: carries out a call, raises nothing.
     """
 
     def __init__(
@@ -41,42 +46,29 @@ class WorkerThreads(Generic[W]):
         run: Callable[[W], None],
         done: Callable[[list[W]], None],
         clock: LoopClock,
-        threads_max: int,
-        name: str,
+        threads: NamedThreads,
         chain: Chain[W] | None = None,
     ) -> None:
+        super().__init__(done, clock, chain)
         self._run = run
-        self._chain = chain
-        self._done = done
-        self._clock = clock
-        self._threads_max = threads_max
-        self._name = name
+        self._name, self._threads_max = threads
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._work: deque[W] = deque()
         self._finished: deque[W] = deque()
-        self._told = False
-        self._untold = 0
+        self._notified = False
+        self._unseen = 0
         self._lock = Lock()
         self._wake: SimpleQueue[bool] = SimpleQueue()
         self._idle = 0
         self._threads: list[Thread] = []
-        self._pace = Pace()
-        self._look: asyncio.TimerHandle | None = None
         self._look_seconds = LOOK_SECONDS
         self._under_way = 0
-        self._stopping = False
         self._all_idle: asyncio.Future[None] | None = None
-
-    @property
-    def waiting(self) -> int:
-        """Calls that no thread has begun."""
-        return len(self._work)
 
     def put(self, calls: list[W]) -> None:
         """Have `calls` carried out, begun in their order."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
-        self._drain()
+        self.collect()
         self._work.extend(calls)
         self._under_way += len(calls)
         busy = len(self._threads) - self._idle
@@ -87,10 +79,6 @@ class WorkerThreads(Generic[W]):
         if self._look is None:
             self._look_seconds = LOOK_SECONDS
             self._look = self._loop.call_later(LOOK_SECONDS, self._look_after)
-
-    def collect(self) -> None:
-        """Take the results that are there now."""
-        self._drain()
 
     async def stop(self, seconds: float) -> bool:
         """Forget what has not begun, wait up to `seconds` for what has. Whether all of it ended."""
@@ -108,15 +96,15 @@ class WorkerThreads(Generic[W]):
                 ended = False
         for _ in self._threads:
             self._wake.put(False)
-        self._drain()
+        self.collect()
         return ended
 
     def _resting(self) -> bool:
         with self._lock:
             return self._idle == len(self._threads)
 
-    def _rouse(self, wanted: int) -> None:
-        for _ in range(min(wanted, self._threads_max)):
+    def _rouse(self, count: int) -> None:
+        for _ in range(min(count, self._threads_max)):
             with self._lock:
                 if self._idle:
                     self._idle -= 1
@@ -131,7 +119,7 @@ class WorkerThreads(Generic[W]):
     def _look_after(self) -> None:
         self._look = None
         before = self._under_way
-        self._drain()
+        self.collect()
         if self._stopping or not self._under_way:
             return
         self._rouse(len(self._work))
@@ -165,12 +153,12 @@ class WorkerThreads(Generic[W]):
                     call, follower = follower, None
                 urgent = follower is None and chain.is_urgent(call)
             # Not exact with several threads, which does no harm.
-            self._untold += len(call.messages)
-            if not self._told and (
-                elapsed > QUICK_SECONDS or not pace.quick or self._untold > UNTOLD_MESSAGES_MAX or urgent
+            self._unseen += len(call.messages)
+            if not self._notified and (
+                elapsed > QUICK_SECONDS or not pace.quick or self._unseen > UNSEEN_MESSAGES_MAX or urgent
             ):
-                self._told = True
-                self._tell()
+                self._notified = True
+                self._notify()
 
     def _rest(self) -> bool:
         with self._lock:
@@ -178,19 +166,20 @@ class WorkerThreads(Generic[W]):
                 return True  # put in between; whoever put it may have seen this thread busy
             self._idle += 1
         if self._stopping:
-            self._tell()
+            self._notify()
         return self._wake.get()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         assert self._loop is not None
         try:
-            self._loop.call_soon_threadsafe(self._drain)
+            self._loop.call_soon_threadsafe(self.collect)
         except RuntimeError:
             return  # the loop is closed: a listener outlived the stop, and nobody waits for it
 
-    def _drain(self) -> None:
-        self._told = False
-        self._untold = 0
+    def collect(self) -> None:
+        """Hand over the results that are there now."""
+        self._notified = False
+        self._unseen = 0
         finished = self._finished
         calls = [finished.popleft() for _ in range(len(finished))]
         if calls:

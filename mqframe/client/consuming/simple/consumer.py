@@ -16,22 +16,21 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Coroutine, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-from mqframe.client.filter_check import check_filters
-from mqframe.client.identity import with_nameserver
-from mqframe.client.instance import ClientInstance
-from mqframe.client.interests import Expression, Interests
-from mqframe.client.pop_calls import PopCalls
+from mqframe.client.connection.identity import with_nameserver
+from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
+from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease
+from mqframe.client.consuming.group.joining import check_filters, look_up
+from mqframe.client.consuming.group.subscriptions import Expression, Subscriptions
+from mqframe.client.consuming.simple.pop_calls import PopCalls
 from mqframe.client.settings import ClientSettings
-from mqframe.client.topic_lookup import look_up
-from mqframe.core.bodies import ConsumerData
-from mqframe.core.consume_rules import MessageModel
+from mqframe.core.cluster.client_bodies import ConsumerData
+from mqframe.core.consuming.consume_rules import MessageModel
 from mqframe.core.errors import ClosedError, ConnectionLost, FixError, MqframeError, RouteError
-from mqframe.core.popped import PoppedMessage, PopResult
-from mqframe.core.topics import check_group
-from mqframe.hooks.manager import PluginManager, default_manager
+from mqframe.core.messages.names import check_group
+from mqframe.core.popping.popped import PoppedMessage, PopResult
+from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
@@ -52,21 +51,26 @@ class _Source(NamedTuple):
     broker_name: str
 
 
-class _Wish(NamedTuple):
+class _Options(NamedTuple):
     messages_max: int
     seconds: float
     attempt_id: str | None
 
 
-class AsyncSimpleConsumer:
-    """A member of the consumer group `group` whose progress brokers keep, on the running asyncio loop.
+class AsyncSimpleConsumer(AsyncClient):
+    """A member of the consumer group `group` whose progress brokers keep.
 
     `await_duration`: seconds that `receive` waits for the first message. `consume_from`: where a group begins
     that brokers do not know yet, "first" or "last" (the newest message; a queue that the broker still holds
-    whole and in memory is given from its beginning all the same). `ordered`: messages of a queue come in its
+    whole and in memory is read from its beginning all the same). `ordered`: messages of a queue come in its
     order, and the queue is blocked until those before were acknowledged or their time was over. `rpc_hooks`,
-    `client`, `net`, `instance`, `clock`, `plugins`: as of `AsyncPushConsumer`.
+    `client`, `net`, `plugins`: as of `AsyncPushConsumer`.
+
+    Only here: `instance` and `clock`, as of `AsyncPushConsumer`.
     """
+
+    group: str
+    """The consumer group."""
 
     def __init__(
         self,
@@ -89,41 +93,39 @@ class AsyncSimpleConsumer:
         if not 0 <= await_duration <= 300:
             raise FixError(f"await_duration is {await_duration} s; 0 to 300 can be waited")
         self.group = group
-        self.await_duration = await_duration
+        self._await_duration = await_duration
         self._from = consume_from
         self._ordered = ordered
-        self._client = with_nameserver(client, nameserver)
-        self._net = net
         self._clock: LoopClock = clock or SystemClock()
-        self._rpc_hooks = (plugins or default_manager()).create_all("rpc_hook", rpc_hooks)
-        self._shared = instance
-        self._interests = Interests(group, self._clock.now_ms)
+        hooks = (plugins or PluginManager()).create_all("rpc_hook", rpc_hooks)
+        self._lease = InstanceLease(instance, with_nameserver(client, nameserver), self._clock, net, hooks)
+        self._subscriptions = Subscriptions(group, self._clock.now_ms)
         self._instance: ClientInstance | None = None
         self._calls: PopCalls | None = None
         self._stopped = False
         self._turn = 0
         self._kept: list[PoppedMessage] = []
 
-    # What is wanted
+    # Subscriptions
 
     def subscribe(self, topic: str, expression: Expression = "*") -> None:
         """Receive what `expression` chooses of `topic`: "*", tags joined by "||", or `Sql`.
 
         A second subscription of a topic replaces the first.
         """
-        self._interests.subscribe(topic, expression)
+        self._subscriptions.subscribe(topic, expression)
         if self._instance is not None:
-            self._instance.spawn(self._tell(self._instance, topic))
+            self._instance.spawn(self._announce(self._instance, topic))
 
     def unsubscribe(self, topic: str) -> None:
         """Receive nothing more of `topic`. What was received can still be acknowledged."""
-        if self._interests.unsubscribe(topic) and self._instance is not None:
+        if self._subscriptions.unsubscribe(topic) and self._instance is not None:
             self._instance.spawn(self._instance.heartbeat_now())
 
     @property
     def topics(self) -> list[str]:
         """The subscribed topics, sorted."""
-        return sorted(self._interests.by_topic)
+        return sorted(self._subscriptions.by_topic)
 
     # Messages
 
@@ -144,19 +146,19 @@ class AsyncSimpleConsumer:
         if self._kept and (kept := self._take_kept(max_messages)):
             return kept
         sources = await self._sources()
-        wish = _Wish(max_messages, invisible_duration, uuid.uuid4().hex if self._ordered else None)
-        end = self._clock.monotonic() + self.await_duration
+        options = _Options(max_messages, invisible_duration, uuid.uuid4().hex if self._ordered else None)
+        end = self._clock.monotonic() + self._await_duration
         # All are asked before one is waited for.
-        wait = self.await_duration if len(sources) == 1 else 0.0
+        wait = self._await_duration if len(sources) == 1 else 0.0
         while True:
             began = self._clock.monotonic()
-            messages = await self._guarded(self._ask_in_turn(calls, sources, wish, wait, end))
+            messages = await self._guarded(self._ask_in_turn(calls, sources, options, wait, end))
             now = self._clock.monotonic()
             if messages or now >= end:
                 return messages
             if wait and now - began < PAUSE_SECONDS:
                 await self._clock.sleep(min(PAUSE_SECONDS, end - now))
-            wait = self.await_duration if len(sources) == 1 else TURN_SECONDS
+            wait = self._await_duration if len(sources) == 1 else TURN_SECONDS
 
     async def ack(self, message: PoppedMessage) -> None:
         """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""
@@ -177,7 +179,7 @@ class AsyncSimpleConsumer:
         """
         if seconds < 0.001:
             raise FixError(f"a message cannot be hidden for {seconds} s; it must be more than 0")
-        return await self._guarded(self._needed().hide(message, seconds))
+        return await self._guarded(self._needed().change_invisible_time(message, seconds))
 
     @property
     def client_id(self) -> str:
@@ -189,27 +191,24 @@ class AsyncSimpleConsumer:
     # Running
 
     async def start(self) -> None:
-        """Join the group. Raises `ClosedError` when it runs or was stopped, `RouteError` when no name server
-        answers, `AnswerError` when a broker refuses an expression."""
-        if self._stopped or self._instance is not None:
-            state = "was stopped" if self._stopped else "is running"
-            raise ClosedError(f"the consumer of group {self.group} {state}; make a new one")
-        instance = self._shared or ClientInstance.connect(
-            self._client, self._clock, self._net, rpc_hooks=self._rpc_hooks
-        )
-        if self._shared is None:
-            await instance.start()
+        """Join the group. Raises `ClosedError` after `stop`, `RouteError` when no name server answers,
+        `AnswerError` when a broker refuses an expression. Twice does no harm."""
+        if self._stopped:
+            raise ClosedError(f"the consumer of group {self.group} was stopped; make a new one")
+        if self._instance is not None:
+            return
+        instance = await self._lease.open()
         try:
             await look_up(instance, self.group, self.topics)
-            await check_filters(instance, self.group, self._interests.by_topic.values())
+            await check_filters(instance, self.group, self._subscriptions.by_topic.values())
         except BaseException:
-            if self._shared is None:
-                await instance.stop()
+            await self._lease.close(instance)
             raise
         self._instance = instance
         first = 0 if self._from == "first" else 1
         self._calls = PopCalls(self.group, instance, self._clock, init_mode=first, ordered=self._ordered)
-        instance.register_consumer(self.group, self)
+        # Members do not share queues out, and every `receive` looks at the routes.
+        instance.register_consumer(self.group, ConsumerRegistration(self._heartbeat_data))
         await instance.heartbeat_now()
 
     async def stop(self) -> None:
@@ -220,41 +219,22 @@ class AsyncSimpleConsumer:
         self._calls = None
         if instance is not None:
             await instance.unregister_consumer(self.group)
-            if self._shared is None:
-                await instance.stop()
+            await self._lease.close(instance)
 
-    async def __aenter__(self) -> AsyncSimpleConsumer:
-        await self.start()
-        return self
+    # Parts of the above
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.stop()
-
-    # What the client instance asks
-
-    def consumer_data(self) -> ConsumerData:
-        """What brokers are told with every heartbeat."""
+    def _heartbeat_data(self) -> ConsumerData:
         return ConsumerData(
             self.group,
             consume_type="CONSUME_ACTIVELY",
             message_model=MessageModel.CLUSTERING.value,
-            subscription_data_set=self._interests.subscriptions(),
+            subscription_data_set=self._subscriptions.subscriptions(),
         )
 
-    def on_members_changed(self) -> None:
-        """Members share nothing out, so it does not matter who they are."""
-
-    def on_routes_changed(self) -> None:
-        """Every `receive` looks at the routes."""
-
-    # Parts of the above
-
     async def _ask_in_turn(
-        self, calls: PopCalls, sources: Sequence[_Source], wish: _Wish, wait: float, end: float
+        self, calls: PopCalls, sources: Sequence[_Source], options: _Options, wait: float, end: float
     ) -> list[PoppedMessage]:
-        """What the first that has something gives. Raises what the last raised when all failed."""
+        """The messages of the first that has some. Raises what the last raised when all failed."""
         failed: MqframeError | None = None
         failures = 0
         for _ in sources:
@@ -263,19 +243,19 @@ class AsyncSimpleConsumer:
             left = max(0.0, end - self._clock.monotonic())
             if wait and not left:
                 break
-            interest = self._interests.by_topic.get(source.topic)
-            if interest is None:
+            subscription = self._subscriptions.by_topic.get(source.topic)
+            if subscription is None:
                 continue  # given up meanwhile
             try:
                 found = await self._kept_when_late(
                     calls.pop(
                         source.topic,
                         source.broker_name,
-                        interest.wanted,
-                        count_max=wish.messages_max,
-                        invisible_seconds=wish.seconds,
+                        subscription.filter,
+                        count_max=options.messages_max,
+                        invisible_seconds=options.seconds,
                         wait_seconds=min(wait, left),
-                        attempt_id=wish.attempt_id,
+                        attempt_id=options.attempt_id,
                     )
                 )
             except MqframeError as problem:
@@ -312,7 +292,7 @@ class AsyncSimpleConsumer:
 
     async def _sources(self) -> list[_Source]:
         assert self._instance is not None
-        if not self._interests.by_topic:
+        if not self._subscriptions.by_topic:
             raise FixError(f"the consumer of group {self.group} has no subscription; use `subscribe`")
         found: list[_Source] = []
         problem = RouteError(f"no broker has a queue of {', '.join(self.topics)} that can be read")
@@ -328,7 +308,7 @@ class AsyncSimpleConsumer:
             raise problem
         return found
 
-    async def _tell(self, instance: ClientInstance, topic: str) -> None:
+    async def _announce(self, instance: ClientInstance, topic: str) -> None:
         try:
             await look_up(instance, self.group, [topic])
         except MqframeError as problem:

@@ -1,4 +1,4 @@
-"""What a consumer says to brokers about popped messages: pop, acknowledge, hide for another time.
+"""Requests of simple consumers to brokers: pop, acknowledge, change the invisible time.
 
 Source: MQClientAPIImpl.java (popMessageAsync, ackMessageAsync, batchAckMessageAsync,
 changeInvisibleTimeAsync).
@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from mqframe.client.offsets import Broker, master_address
-from mqframe.core import loosejson
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.group.offsets import master_address
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, FixError, ReceiptError
-from mqframe.core.frame import Frame
-from mqframe.core.message import MessageQueue
-from mqframe.core.message_choice import MessageChoice
-from mqframe.core.pop_bodies import BatchAck, BatchAckBody, bits_of
-from mqframe.core.pop_handle import ReceiptHandle
-from mqframe.core.popped import PoppedMessage, PopResult, read_pop
+from mqframe.core.filtering.filter_expression import MessageChoice
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.popping.bodies import BatchAck, BatchAckBody, bits_of
+from mqframe.core.popping.popped import PoppedMessage, PopResult, read_pop
+from mqframe.core.popping.receipt_handle import ReceiptHandle
 from mqframe.core.requests.fields import Request, decode_fields
 from mqframe.core.requests.pop import (
     AckMessage,
@@ -27,6 +26,8 @@ from mqframe.core.requests.pop import (
     ChangeInvisibleTimeAnswer,
     PopMessage,
 )
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.frame import Frame
 from mqframe.net.clock import LoopClock
 
 ANSWER_SECONDS = 10.0
@@ -39,7 +40,13 @@ class PopCalls:
     `ordered`: in the order of queues, each blocked until what was popped of it is done."""
 
     def __init__(
-        self, group: str, instance: Broker, clock: LoopClock, *, init_mode: int = 1, ordered: bool = False
+        self,
+        group: str,
+        instance: ClientInstance,
+        clock: LoopClock,
+        *,
+        init_mode: int = 1,
+        ordered: bool = False,
     ) -> None:
         self._group = group
         self._instance = instance
@@ -51,7 +58,7 @@ class PopCalls:
         self,
         topic: str,
         broker_name: str,
-        wanted: MessageChoice,
+        choice: MessageChoice,
         *,
         count_max: int,
         invisible_seconds: float,
@@ -60,7 +67,7 @@ class PopCalls:
     ) -> PopResult:
         """Messages of `topic` from any queue of a broker, hidden from others for `invisible_seconds`.
 
-        Messages that share no more than a tag's hash with what is `wanted` are acknowledged here and left
+        Messages that share no more than a tag's hash with what `choice` names are acknowledged here and left
         out. Raises what a call raises, and `AnswerError`.
         """
         queue = MessageQueue(topic, broker_name, ANY_QUEUE)
@@ -75,8 +82,8 @@ class PopCalls:
             # The broker counts from its own clock then, so that clocks need not be alike.
             born_time=0,
             init_mode=self._init_mode,
-            exp_type=wanted.expression_type,
-            exp=wanted.expression,
+            exp_type=choice.expression_type,
+            exp=choice.expression,
             order=self._ordered,
             attempt_id=attempt_id,
             bname=broker_name,
@@ -84,7 +91,7 @@ class PopCalls:
         answer = await self._instance.remoting.invoke(address, request, timeout=wait_seconds + ANSWER_SECONDS)
         deadline = self._clock.monotonic() + invisible_seconds
         result = read_pop(answer, broker_name, topic, address, deadline)
-        messages = list(wanted.choose(result.messages))
+        messages = list(choice.choose(result.messages))
         if len(messages) == len(result.messages):
             return result
         chosen = set(map(id, messages))
@@ -133,7 +140,7 @@ class PopCalls:
                 first.code, f"{first.remark}{more}; the others were acknowledged", first.address
             )
 
-    async def hide(self, message: PoppedMessage, seconds: float) -> str:
+    async def change_invisible_time(self, message: PoppedMessage, seconds: float) -> str:
         """Hide it for `seconds` from now on; its new handle. Raises `ReceiptError` when it is not ours."""
         handle = self._mine(message)
         topic = handle.real_topic(message.topic, self._group)
@@ -165,7 +172,7 @@ class PopCalls:
         self, topic: str, broker_name: str, pairs: Sequence[tuple[PoppedMessage, ReceiptHandle]]
     ) -> None:
         body = BatchAckBody(list(self._batches(topic, [handle for _, handle in pairs])), broker_name)
-        await self._call(topic, pairs[0][1], BatchAckMessage(), loosejson.dumps(body))
+        await self._call(topic, pairs[0][1], BatchAckMessage(), loose_json.dumps(body))
         for message, _ in pairs:
             message.acknowledged = True
 

@@ -7,9 +7,9 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
 
+from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import SettingError
-from mqframe.core.frame import Body, Frame
-from mqframe.core.settings import setting, settings
+from mqframe.core.wire.frame import Body, Frame
 from mqframe.hooks.interfaces import RpcHook
 
 ACCESS_KEY: Final = "AccessKey"
@@ -34,7 +34,7 @@ class AclOptions:
 
 
 class AclHook(RpcHook):
-    """Signs requests as the reference's clients do (source: AclClientRPCHook.java).
+    """Signs requests as Apache RocketMQ's clients do (source: AclClientRPCHook.java).
 
     Used by any number of threads. Calls that a broker refuses because of the key raise `AccessError`.
     """

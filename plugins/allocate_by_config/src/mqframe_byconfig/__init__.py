@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import SettingError
-from mqframe.core.message import MessageQueue
-from mqframe.core.settings import setting, settings
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.specs import Factories, hookimpl
 

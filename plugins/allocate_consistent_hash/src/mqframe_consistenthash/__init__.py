@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.core.consistent_hash import HashRing, queue_text
-from mqframe.core.message import MessageQueue
-from mqframe.core.settings import setting, settings, within
+from mqframe.core.config.settings import setting, settings, within
+from mqframe.core.consuming.consistent_hash import HashRing, queue_text
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.specs import Factories, hookimpl
 

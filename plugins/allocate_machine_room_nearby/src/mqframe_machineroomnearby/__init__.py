@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import SettingError
-from mqframe.core.message import MessageQueue
-from mqframe.core.settings import setting, settings
-from mqframe.hooks.interfaces import AllocationStrategy
-from mqframe.hooks.manager import default_manager
+from mqframe.core.messages.message import MessageQueue
+from mqframe.hooks.interfaces import AllocationStrategy, Plugins
+from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import Factories, hookimpl
 
 __all__ = ["MachineRoomNearby", "register_allocation_strategies"]
@@ -36,9 +36,11 @@ class MachineRoomNearby(AllocationStrategy):
         broker_separator: str = setting("@", doc="a broker's room is what stands before this in its name")
         client_separator: str = setting("-", doc="a client's room is what stands before this in its id")
 
-    def __init__(self, options: Options | None = None) -> None:
+    def __init__(self, options: Options | None = None, *, plugins: Plugins | None = None) -> None:
+        """Raises `PluginError` for an inner strategy that `plugins`, where this one comes from, lacks."""
         self.options = options or self.Options()
-        self.inner: AllocationStrategy = default_manager().create(
+        plugins = plugins or PluginManager()
+        self.inner: AllocationStrategy = plugins.create(
             "allocation", self.options.inner, self.options.inner_options
         )
         self.wire_name = f"MACHINE_ROOM_NEARBY-{self.inner.wire_name}"

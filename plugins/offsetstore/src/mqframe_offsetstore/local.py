@@ -7,10 +7,10 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from mqframe.core import loosejson
+from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import BodyError, RetryError, StoreError
-from mqframe.core.message import MessageQueue
-from mqframe.core.settings import setting, settings
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.wire import loose_json
 from mqframe.hooks.interfaces import OffsetStoreContext
 from mqframe_offsetstore.memory import MemoryOffsets
 
@@ -77,7 +77,7 @@ class LocalOffsetStore(MemoryOffsets):
         table, source = self._read()
         if all(table.get(queue) == offset for queue, offset in changed.items()):
             return
-        text = loosejson.dumps({"offsetTable": table | changed})
+        text = loose_json.dumps({"offsetTable": table | changed})
         fresh = self.path.with_name("offsets.json.tmp")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ class LocalOffsetStore(MemoryOffsets):
 
 
 def _table(text: bytes) -> Table:
-    whole = loosejson.loads(text)
+    whole = loose_json.loads(text)
     table = whole.get("offsetTable") if isinstance(whole, dict) else None
     if not isinstance(table, dict):
         raise BodyError("no offsetTable")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from mqframe.core.errors import MqframeError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import OffsetStoreContext
 from mqframe.log import get_logger
 from mqframe_offsetstore.memory import MemoryOffsets

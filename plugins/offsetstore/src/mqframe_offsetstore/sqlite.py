@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
+from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import ClosedError, RetryError, StoreError
-from mqframe.core.message import MessageQueue
-from mqframe.core.settings import at_least, setting, settings
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import OffsetStoreContext
 from mqframe_offsetstore.memory import MemoryOffsets
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mqframe.core.errors import FixError
-from mqframe.core.java_hash import java_hash
-from mqframe.core.message import Message, MessageQueue
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
 
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import FixError
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.settings import setting, settings
+from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
 from mqframe_selectors.hash import java_hash_code
 

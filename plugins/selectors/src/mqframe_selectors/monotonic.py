@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mqframe.core.consistent_hash import HashRing, queue_text
+from mqframe.core.config.settings import setting, settings, within
+from mqframe.core.consuming.consistent_hash import HashRing, queue_text
 from mqframe.core.errors import FixError
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.settings import setting, settings, within
+from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.settings import setting, settings
+from mqframe.core.config.settings import setting, settings
+from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
 
 

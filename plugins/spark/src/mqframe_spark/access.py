@@ -94,7 +94,7 @@ def _text(table: Given, name: str) -> str:
         return ""
     if not value.strip():
         raise SettingError(f"option {name}: is empty")
-    return value.strip()  # as the reference's clients read theirs
+    return value.strip()  # as Apache RocketMQ's clients read theirs
 
 
 def _file(table: Given, name: str) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
+from mqframe.core.cluster.name_servers import parse_addresses
 from mqframe.core.errors import MessageError, SettingError
-from mqframe.core.name_servers import parse_addresses
-from mqframe.core.topics import check_group
+from mqframe.core.messages.names import check_group
 
 SECRETS: Final = ("accesskey", "secretkey", "securitytoken")
 """Options whose values are never shown, nor those of names that were meant to be one of them."""

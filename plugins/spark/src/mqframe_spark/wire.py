@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from mqframe import Puller, Sql
+from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.pull import RawPull
 from mqframe.core.errors import AnswerError, FixError, RouteError
-from mqframe.core.message import MessageQueue
-from mqframe.core.pull import RawPull
-from mqframe.core.route import TopicRoute
+from mqframe.core.messages.message import MessageQueue
 from mqframe_spark.access import Access
 from mqframe_spark.source.pull_window import Asked
 
@@ -63,7 +63,7 @@ class Remoting:
     def __init__(self, nameserver: str, group: str, access: Access) -> None:
         self._nameserver = nameserver
         self._access = access
-        self._puller = Puller(nameserver, group, **access.client_arguments())
+        self._puller = Puller(group, nameserver=nameserver, **access.client_arguments())
         self._groups: dict[str, Puller] = {}
         self.topics = self._puller.topics
         self.min_offset = self._puller.min_offset
@@ -101,7 +101,9 @@ class Remoting:
     def _of(self, group: str) -> Puller:
         found = self._groups.get(group)
         if found is None:
-            found = self._groups[group] = Puller(self._nameserver, group, **self._access.client_arguments())
+            found = self._groups[group] = Puller(
+                group, nameserver=self._nameserver, **self._access.client_arguments()
+            )
         return found
 
     def pull(self, queue: MessageQueue, asked: Asked, expression: str | Sql) -> list[RawPull]:
@@ -111,7 +113,7 @@ class Remoting:
     def close(self) -> None:
         """See `Wire`."""
         for puller in (self._puller, *self._groups.values()):
-            puller.close()
+            puller.stop()
 
 
 def connect(nameserver: str, group: str, access: Access) -> Wire:

@@ -83,13 +83,13 @@ class DefaultSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Sends rows as messages."""
         from mqframe_spark.sink.options import parse_sink_options
-        from mqframe_spark.sink.writers import batch_writer
+        from mqframe_spark.writers import batch_writer
 
         return batch_writer(parse_sink_options(self.options), schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Sends the rows of each micro-batch as messages."""
         from mqframe_spark.sink.options import parse_sink_options
-        from mqframe_spark.sink.writers import stream_writer
+        from mqframe_spark.writers import stream_writer
 
         return stream_writer(parse_sink_options(self.options), schema, overwrite)

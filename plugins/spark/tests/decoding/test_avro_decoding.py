@@ -14,8 +14,7 @@ from mqframe.core.errors import SettingError
 
 fastavro = pytest.importorskip("fastavro")
 
-from mqframe_spark.decoding.avro_decoding import AvroDecoder, AvroError, parse  # noqa: E402 - needs fastavro
-from mqframe_spark.decoding.avro_types import column_type  # noqa: E402
+from mqframe_spark.decoding.avro_decoding import AvroDecoder, AvroError  # noqa: E402 - needs fastavro
 
 ORDER = {
     "type": "record",
@@ -159,25 +158,3 @@ def test_ids_of_schemas_in_front() -> None:
 def test_what_is_no_schema_is_refused(schema) -> None:
     with pytest.raises(SettingError, match="is no Avro schema"):
         AvroDecoder(schema)
-
-
-TREE = {
-    "type": "record",
-    "name": "Tree",
-    "fields": [{"name": "left", "type": ["null", "Tree"]}, {"name": "n", "type": "int"}],
-}
-
-
-@pytest.mark.parametrize(
-    ("schema", "match"),
-    [
-        (TREE, "field left: Tree is a record within itself"),
-        (["int", "string"], "a union of different types"),
-        ({"type": "int", "logicalType": "time-millis"}, "no column for time-millis"),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 40}, "a decimal of 40 digits"),
-        ({"type": "record", "name": "r", "fields": []}, "a record without fields"),
-    ],
-)
-def test_what_has_no_column_is_refused(schema, match) -> None:
-    with pytest.raises(SettingError, match=match):
-        column_type(parse(schema))

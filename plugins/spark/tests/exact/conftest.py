@@ -24,9 +24,9 @@ from pyspark.sql import types as t
 
 from mqframe import Admin, BatchTransactionProducer, Puller, TransactionOutcome
 from mqframe.core.errors import MqframeError
-from mqframe.core.half_batch import EndStatus, PreparedHalf
-from mqframe.core.record import decode_records
-from mqframe.core.topics import HALF_TOPIC, OP_HALF_TOPIC
+from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
+from mqframe.core.storage.record import decode_records
+from mqframe.core.transactions.half_batch import EndStatus, PreparedHalf
 from mqframe.testing.cluster import Cluster
 
 QUICK = {
@@ -131,7 +131,7 @@ class Query:
     def queues(self) -> list[list[bytes]]:
         """What each queue of the topic holds, in order."""
         found: list[list[bytes]] = []
-        with Puller(self.given["nameserver"]) as puller:
+        with Puller(nameserver=self.given["nameserver"]) as puller:
             for queue in puller.queues(self.topic):
                 at, end = puller.min_offset(queue), puller.max_offset(queue)
                 found.append([])
@@ -203,7 +203,7 @@ def batches(rows: Iterable[bytes], key: Callable[[bytes], str] | None = None) ->
         yield pa.record_batch(columns)
 
 
-def until(done: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(done: Callable[[], bool], seconds: float = 120.0) -> None:
     end = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < end, "it did not happen in time"

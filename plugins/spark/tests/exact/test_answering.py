@@ -4,8 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +12,10 @@ from typing import Any
 import attrs
 import pytest
 from mqframe_spark.access import Access
-from mqframe_spark.exact import answering, check_back_answers
+from mqframe_spark.exact import answering
 from mqframe_spark.exact.answering import Process, driver, ensure_answers, process
-from mqframe_spark.exact.check_back_answers import Limit, Server, limits, parse
+from mqframe_spark.exact.check_back_answers import parse
 from mqframe_spark.exact.place import group_of
-
-from mqframe.core.errors import SettingError
 
 
 @pytest.fixture
@@ -133,56 +129,6 @@ def test_options_go_to_the_process_and_come_back_the_same(query, tmp_path: Path)
     serving = parse(["-"], json.dumps(given))
     assert serving.options.access == access
     assert (serving.root, serving.group, serving.anchor, serving.topics) == ("/c", "g", (5, "77"), "/t")
-
-
-def test_by_hand_it_finds_the_group_by_the_path(query) -> None:
-    words = [f"{name}={value}" for name, value in query.given.items() if name != "exactlyOnce"]
-    serving = parse(words)
-    assert (serving.root, serving.group) == (query.place.root, group_of(query.options, query.place))
-    assert serving.anchor is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["topic"], "argument 'topic': must be an option of the sink, name=value, or -"),
-        (["nameserver=127.0.0.1:1", "path=/a"], "unknown option path"),
-        (["nameserver=127.0.0.1:1"], "checkpointLocation, or commitPath"),
-    ],
-)
-def test_bad_arguments(arguments: list[str], words: str) -> None:
-    with pytest.raises(SettingError, match=words):
-        parse(arguments)
-    command = [sys.executable, "-m", "mqframe_spark.exact.check_back_answers", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert words in done.stderr
-
-
-def test_standard_input_that_is_no_json() -> None:
-    with pytest.raises(SettingError, match="standard input is no JSON"):
-        parse(["-"], "{")
-
-
-def test_limits_of_brokers(make_query, caplog) -> None:
-    query = make_query(transaction_check_max=4, transaction_check_interval_ms=15_000)
-    assert limits(query.options, ["orders"]) == [Limit("broker-a", 4, 60.2)]
-    with query.answering():
-        query.until(lambda: "one must be back before the broker gives up" in caplog.text)
-    assert "broker='broker-a' checks=4 minutes=1.0" in caplog.text
-
-
-def test_it_ends_when_nothing_was_written_for_long(query, tmp_path: Path) -> None:
-    topics = tmp_path / "topics"
-    topics.write_text("orders\n")
-    serving = parse(
-        ["-"], json.dumps({"nameserver": "127.0.0.1:1", "commitPath": "/c", "topics": str(topics)})
-    )
-    server = Server(serving, threading.Event())
-    assert not server._over()
-    long_ago = topics.stat().st_mtime - check_back_answers.UNUSED_SECONDS - 1
-    os.utime(topics, (long_ago, long_ago))
-    assert server._over()
 
 
 def test_a_driver_that_cannot_have_one_goes_on(query, anchor, temporary: Path, caplog) -> None:

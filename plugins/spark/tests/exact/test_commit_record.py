@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from mqframe_spark.exact import rules as rules
-from mqframe_spark.exact.commit_folder import ArrowFolder, Folder, LocalFolder, absolute, open_folder
+from mqframe_spark.exact.commit_folder import ArrowFolder, Folder, LocalFolder
 from mqframe_spark.exact.commit_record import CommitRecord
 from mqframe_spark.exact.rules import OpenBatch, Superseded
 from pyarrow import fs
 
-from mqframe.core.errors import GiveUpError, SettingError
-from mqframe.core.half_batch import PreparedHalf
+from mqframe.core.errors import GiveUpError
+from mqframe.core.transactions.half_batch import PreparedHalf
 
 HALF = PreparedHalf("a", "orders", 3, 17, 4711, "C0A8", 900, repeatable=True)
 
@@ -85,44 +85,3 @@ def test_a_damaged_version_is_not_passed_over(folder: Folder) -> None:
     assert folder.create("00000000000000000003.json", json.dumps({"id": "r", "version": 2}).encode())
     with pytest.raises(GiveUpError, match="it holds version 2"):
         record.read()
-
-
-def test_a_folder_can_be_emptied_and_removed(folder: Folder) -> None:
-    below = folder.below("batch-1")
-    CommitRecord(below).publish(rules.first("r"))
-    assert folder.names() == ["batch-1"]
-    CommitRecord(below).erase()
-    folder.remove("batch-1")
-    folder.remove("batch-1")
-    assert folder.names() == []
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("/a/b", "/a/b"),
-        ("file:/a/b", "/a/b"),
-        ("file:///a/b", "/a/b"),
-        ("FILE:///a/b", "/a/b"),
-        ("s3a://bucket/a", "s3a://bucket/a"),
-    ],
-)
-def test_places(text: str, place: str) -> None:
-    assert absolute("commitPath", text) == place
-
-
-def test_a_relative_place_is_that_of_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert absolute("commitPath", "record") == str(tmp_path / "record")
-
-
-def test_places_that_cannot_be_opened_are_named() -> None:
-    with pytest.raises(SettingError, match="commitPath = 'file://host/a'"):
-        absolute("commitPath", "file://host/a")
-    with pytest.raises(SettingError, match="commitPath = 'ftp://a/b'"):
-        open_folder("commitPath", "ftp://a/b")
-
-
-def test_what_pyarrow_opens_can_hold_a_record() -> None:
-    folder = open_folder("commitPath", "mock://record")
-    assert folder.names() == []

@@ -12,9 +12,9 @@ from mqframe_spark.exact.writers import pack
 
 from mqframe import Admin, Puller
 from mqframe.core.errors import RouteError
-from mqframe.core.half_batch import PreparedHalf
-from mqframe.core.record import decode_records
-from mqframe.core.topics import CHECK_MAX_TIME_TOPIC
+from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
+from mqframe.core.storage.record import decode_records
+from mqframe.core.transactions.half_batch import PreparedHalf
 
 IMPATIENT = {"transaction_check_max": 2}
 

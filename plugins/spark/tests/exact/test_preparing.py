@@ -8,7 +8,7 @@ from mqframe_spark.exact.rules import HalfName, name_of
 from mqframe_spark.sink.outgoing import Outgoing
 
 from mqframe.core.errors import AnswerFix, CallTimeout, FixError, RetryError
-from mqframe.core.half_batch import PreparedHalf
+from mqframe.core.transactions.half_batch import PreparedHalf
 
 NAME = HalfName("stream", "r", 0, 1, "x", 0)
 

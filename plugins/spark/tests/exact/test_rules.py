@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from mqframe_spark.exact import rules as rules
 from mqframe_spark.exact.rules import HalfName, OpenBatch, SinkRecord, Superseded, answer, name_of
 
-from mqframe.core.half_batch import PreparedHalf
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.transactions.half_batch import PreparedHalf
+from mqframe.core.transactions.outcome import TransactionOutcome
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 HALF = PreparedHalf("a", "orders", 0, 1, 100, "id", 3, repeatable=True)

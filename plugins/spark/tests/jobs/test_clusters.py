@@ -108,7 +108,7 @@ def test_a_group_moves_forward_and_never_back(source, topic) -> None:
     assert move_group(reading, group, {topic: {"broker-a/0": 4, "broker-a/1": 0}}) == 2
     assert group_offsets(reading, group) == {queue: 4, MessageQueue(topic, "broker-a", 1): 0}
     assert move_group(reading, group, {topic: {"broker-a/0": 3}}) == 0
-    with Puller(source["nameserver"], group) as puller:
+    with Puller(group, nameserver=source["nameserver"]) as puller:
         assert puller.committed(queue) == 4
 
 

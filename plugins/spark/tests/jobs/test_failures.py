@@ -14,7 +14,7 @@ mqframe.core.errors.FixError: option topic = 'nowhere': the name server at 127.0
  SQLSTATE: 38000
 """  # noqa: E501
 CHAINED = """[STREAM_FAILED] Query [id = a27f7823, runId = 6b598ac6] terminated with exception: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming data source perform initialOffset: Traceback (most recent call last):
-  File "/mqframe/client/blocking_pull.py", line 98, in _ask_nameserver
+  File "/mqframe/client/consuming/puller/blocking_puller.py", line 98, in _ask_nameserver
     return self._call(address, request)
 mqframe.core.errors.AnswerFix: 127.0.0.1:4 answered 17 TOPIC_NOT_EXIST: No topic route info
 

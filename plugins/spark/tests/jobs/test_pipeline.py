@@ -1,11 +1,15 @@
-"""What a user's function may return, without Spark; with it see `test_jobs_in_spark.py`."""
+"""What a user's function may return, without Spark first, then with it."""
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mqframe_spark.jobs.pipeline import Pipeline, run_pipeline, sink_options
+from mqframe_spark.jobs.progress import Progress
+from mqframe_spark.jobs.watching import StopRequest
 
-from mqframe.core.errors import FixError, SettingError
+from mqframe.core.errors import FixError, GiveUpError, SettingError
 
 SOURCE = {"nameserver": "n:1", "topic": "t", "accessKey": "a", "secretKey": "s"}
 
@@ -111,3 +115,94 @@ def test_the_names_that_stand_for_sparks_classes_are_theirs() -> None:
 
     names = [kind.__name__ for kind in (SparkFrame, DataStreamWriter, SparkQuery)]
     assert names == ["DataFrame", "DataStreamWriter", "StreamingQuery"]
+
+
+def pipeline(place: Any, topic: str, folder: Path, **change: Any) -> Pipeline:
+    return Pipeline(
+        **{
+            "source": {**place.source, "topic": topic, "maxOffsetsPerTrigger": "8"},
+            "name": place.name,
+            "checkpoint": str(folder / "checkpoint"),
+            **change,
+        }
+    )
+
+
+def test_a_pipeline_may_return_a_frame_a_writer_or_a_query(spark, place, tmp_path) -> None:
+    topic, out = place.topic(), str(tmp_path / "out")
+    place.send(topic, range(20))
+    told: list[Progress] = []
+
+    def frame(stream: Any) -> Any:
+        return stream.selectExpr("cast(cast(body as string) as int) as n").where("n % 2 = 0")
+
+    options = pipeline(place, topic, tmp_path, sink="parquet", sink_options={"path": out})
+    totals = run_pipeline(spark, frame, options, tell=told.append)
+    assert (totals.rows, totals.backlog) == (20, 0)
+    assert [(each.rows, each.backlog) for each in told] == [(8, 12), (8, 4), (4, 0)]
+    assert Counter(row.n for row in spark.read.parquet(out).collect()) == Counter(range(0, 20, 2))
+
+    place.send(topic, range(20, 23))
+    totals = run_pipeline(
+        spark, lambda stream: frame(stream).writeStream.format("parquet").option("path", out), options
+    )
+    assert totals.rows == 3, "it did not go on where it was"
+    assert Counter(row.n for row in spark.read.parquet(out).collect()) == Counter(range(0, 23, 2))
+
+    place.send(topic, range(23, 25))
+    seen: list[int] = []
+
+    def of(batch: Any) -> list[int]:
+        return [row.n for row in batch.collect()]
+
+    def started(stream: Any) -> Any:
+        writer = frame(stream).writeStream.foreachBatch(
+            lambda batch, _: seen.extend(r.n for r in batch.collect())
+        )
+        own = str(tmp_path / "own")
+        return writer.option("checkpointLocation", own).trigger(availableNow=True).start()
+
+    run_pipeline(spark, started, options)
+    assert Counter(seen) == Counter(range(0, 25, 2))
+
+
+def test_a_pipeline_that_goes_on_stops_when_it_is_asked(spark, place, tmp_path) -> None:
+    topic, out = place.topic(), str(tmp_path / "out")
+    place.send(topic, range(6))
+    stop = StopRequest()
+    options = pipeline(place, topic, tmp_path, sink="parquet", sink_options={"path": out}, every_seconds=0.1)
+    totals = run_pipeline(
+        spark, lambda stream: stream.select("body"), options, tell=lambda progress: stop.ask(), stop=stop
+    )
+    assert totals.stopped
+    assert totals.rows == 6
+    assert Counter(int(row.body) for row in spark.read.parquet(out).collect()) == Counter(range(6))
+
+
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+@pytest.mark.filterwarnings("ignore:Cannot infer the eval type:UserWarning")
+def test_what_is_wrong_with_a_pipeline_is_one_line(spark, place, tmp_path) -> None:
+    topic = place.topic()
+    place.send(topic, range(2))
+
+    def fails(function: Any, **change: Any) -> str:
+        with pytest.raises((FixError, GiveUpError)) as problem:
+            run_pipeline(spark, function, pipeline(place, topic, tmp_path, **change))
+        assert "\n" not in str(problem.value)
+        return str(problem.value)
+
+    def broken(value: str) -> int:
+        return 1 // 0
+
+    def in_a_task(stream: Any) -> Any:
+        from pyspark.sql import functions as f
+
+        return stream.select(f.udf(broken, "int")("topic"))
+
+    assert "`colour` cannot be resolved" in fails(lambda stream: stream.where("colour = 1"))
+    assert "Invalid streaming output mode: append" in fails(lambda stream: stream.groupBy("tags").count())
+    assert "Failed to find the data source: konsole" in fails(lambda stream: stream, sink="konsole")
+    assert "ZeroDivisionError: integer division or modulo by zero (test_pipeline.py" in fails(
+        in_a_task, sink="noop"
+    )
+    assert "is no stream" in fails(lambda stream: spark.range(3))

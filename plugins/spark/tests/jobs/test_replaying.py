@@ -1,10 +1,12 @@
 """Between two moments."""
 
-import pytest
-from mqframe_spark.jobs.clusters import Waiting
-from mqframe_spark.jobs.replaying import Replay, check_replay, moment_ms, passed
+import time
+from collections import Counter
+from datetime import UTC, datetime
 
-from mqframe import MessageQueue
+import pytest
+from mqframe_spark.jobs.replaying import Replay, check_replay, moment_ms, replay
+
 from mqframe.core.errors import SettingError
 
 
@@ -33,14 +35,24 @@ def test_moments_without_a_zone_are_utc() -> None:
     assert moment_ms("--from", "1767225600000") == 1767225600000
 
 
-def test_enough_is_read_when_every_queue_is_past_its_end() -> None:
-    queues = [MessageQueue("t", "a", number) for number in (0, 1)]
-    enough = passed([Waiting(queues[0], 2, 5), Waiting(queues[1], 0, 3)])
-
-    def report(**end: int) -> dict:
-        return {"sources": [{"endOffset": {"t": {f"a/{name[1:]}": at for name, at in end.items()}}}]}
-
-    assert not enough(report(q0=5, q1=2))
-    assert not enough(report(q0=9))
-    assert enough(report(q0=5, q1=7, q2=0))
-    assert not enough({"sources": []})
+def test_a_replay_copies_what_was_stored_in_between_once(spark, place, tmp_path) -> None:
+    topic, into = place.topic(), place.topic("-into", 3)
+    place.send(topic, range(4))
+    time.sleep(0.01)
+    begin = datetime.now(UTC).isoformat()
+    place.send(topic, range(4, 12))
+    end = round(time.time() * 1000) + 1
+    time.sleep(0.01)
+    place.send(topic, range(12, 30))
+    job = Replay(
+        source=place.source, topic=topic, into=into, begin=begin, end=str(end),
+        checkpoint=str(tmp_path / "cp"), exactly_once=False, rows_at_once=5,
+    )  # fmt: skip
+    totals = replay(spark, job)
+    assert place.numbers(into) == Counter(range(4, 12))
+    # The queues are read to where the time ends, and not to the ends of the queues.
+    assert (totals.rows, totals.backlog) == (8, 0)
+    assert replay(spark, job).rows == 0
+    assert place.numbers(into) == Counter(range(4, 12))
+    [message] = [each for each in place.all(into) if each.body == b"7"]
+    assert (message.tag, message.keys, message.flag) == ("tag1", ["all", "k7"], 7)

@@ -106,12 +106,6 @@ def test_a_query_that_ends_by_itself_was_not_stopped() -> None:
     assert not totals.stopped
 
 
-def test_it_stops_when_the_rest_is_of_no_interest() -> None:
-    query = ScriptedQuery(([report(0, 5)], False), ([report(1, 5)], False))
-    totals = follow(query, enough=lambda table: table["batchId"] == 1)
-    assert (totals.batches, totals.stopped, query.stopped) == (2, False, 1)
-
-
 @pytest.mark.parametrize(("number", "interrupt"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
 def test_signals_ask_and_their_handlers_come_back(number, interrupt) -> None:
     before = signal.getsignal(number)

@@ -97,7 +97,7 @@ class Server:
 
     def __exit__(self, *problem: object) -> None:
         self.process.terminate()
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=120)
 
 
 def behind(nameserver: str) -> int:
@@ -115,12 +115,12 @@ def test_the_broker_is_killed(tmp_path, point, number) -> None:
                 producer.send_batch([Message("orders", b"%d" % n) for n in range(first, first + 20)])
             except MqframeError:  # it was killed; what it has stored it keeps
                 break
-        server.process.wait(60)
+        server.process.wait(120)
     assert (tmp_path / "died").exists()
     with server as nameserver:
         with Producer(group="crash", nameserver=nameserver) as producer:
             producer.send_batch([Message("orders", b"more") for _ in range(20)])
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while behind(nameserver) and time.monotonic() < until:
             time.sleep(0.05)
     reader = StoreReader(server.data / "store", "broker")

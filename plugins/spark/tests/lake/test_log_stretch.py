@@ -9,7 +9,7 @@ from lake_log import DAY, Log
 from mqframe_spark.lake import log_stretch
 from mqframe_spark.lake.log_stretch import groups, slices
 
-from mqframe.core.record import MAGIC_V1, RecordError
+from mqframe.core.storage.record import MAGIC_V1, RecordError
 
 TIME_MS = 1_700_000_000_000
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from mqframe_spark.records.pairs import Pairs
 from mqframe_spark.records.uniform import UniformPairs
 
-from mqframe.core.properties import decode_properties, encode_properties
+from mqframe.core.messages.properties import decode_properties, encode_properties
 
 NAMES = ("TAGS", "KEYS", "a", "b", "é", "")
 written = st.lists(

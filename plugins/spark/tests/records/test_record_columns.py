@@ -6,10 +6,10 @@ import pytest
 from mqframe_spark.records.record_columns import record_batch
 from mqframe_spark.records.schema import ARROW_SCHEMA
 
-from mqframe.core import properties as p
-from mqframe.core.compression import Compression, compress
 from mqframe.core.errors import GiveUpError
-from mqframe.core.record import RecordError, decode_record, encode_record
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.compression import Compression, compress
+from mqframe.core.storage.record import RecordError, decode_record, encode_record
 
 V4 = bytes((1, 2, 3, 4, 0, 0, 1, 0))
 V6 = bytes(range(16)) + bytes((0, 0, 9, 0))

@@ -5,7 +5,7 @@ import pytest
 from mqframe_spark.records import record_walk
 from mqframe_spark.records.record_walk import numbers_at, walk
 
-from mqframe.core.record import RecordError
+from mqframe.core.storage.record import RecordError
 
 
 def sizes_of(records: list[bytes]) -> list[int]:

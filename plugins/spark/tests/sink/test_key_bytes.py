@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_spark.sink.key_bytes import UniqueKeys, fixed_binary, key_hashes, numbered
 
-from mqframe.core.ids import local_month_start_ms
-from mqframe.core.java_hash import java_hash
+from mqframe.core.messages.ids import local_month_start_ms
+from mqframe.core.messages.java_hash import java_hash
 
 NOW_MS = 1_800_000_000_000
 

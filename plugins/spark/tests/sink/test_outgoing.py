@@ -13,9 +13,9 @@ from mqframe_spark.sink.options import SinkOptions
 from mqframe_spark.sink.outgoing import Outgoing, OutgoingBatches
 
 from mqframe.core.errors import FixError, MessageError
-from mqframe.core.java_hash import java_hash
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.message_text import decode_elements, encode_elements
+from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.core.sending.encoding import decode_elements, encode_elements
 
 QUEUES = {
     "orders": tuple(MessageQueue("orders", broker, number) for broker in "ab" for number in range(3)),
@@ -194,82 +194,12 @@ def test_delayed_rows_travel_alone() -> None:
     assert [one.rows for one in found if one.single is None] == [(1, 1)]
 
 
-def test_what_belongs_to_the_system_is_left_out_when_asked() -> None:
-    pairs = pa.array([[("UNIQ_KEY", "X"), ("mine", "1"), ("TAGS", "t")], None, [("WAIT", "true")]], MAP)
-    data = simple(3).append_column("properties", pairs)
-    with pytest.raises(MessageError, match="row 0: column properties: 'UNIQ_KEY' belongs to the system"):
-        sent(batches(SinkOptions("ns:1", topic="orders")), data)
-    (one,) = sent(batches(SinkOptions("ns:1", topic="orders", ignore_columns=True)), data)
-    found, _ = decode_elements("orders", one.elements)
-    assert [message.properties for message in found] == [{"mine": "1"}, {}, {}]
-
-
-def test_an_old_idempotence_key_gives_way_to_a_new_one() -> None:
-    data = simple(1).append_column("properties", pa.array([[("IDEMPOTENCE_KEY", "old"), ("a", "b")]], MAP))
-    for prefix, key in (("", "old"), ("new-", "new-0")):
-        (one,) = sent(batches(SinkOptions("ns:1", topic="orders"), idempotence=prefix), data)
-        assert decode_elements("orders", one.elements)[0][0].properties == {"IDEMPOTENCE_KEY": key, "a": "b"}
-
-
-ROW_2 = [
-    ("body", [b"a", b"b", None], "column body is null"),
-    ("body", [b"a", b"b", b""], "column body is empty"),
-    ("body", [b"a", b"b", b"x" * (4 * 1024 * 1024 + 1)], "has 4194305 bytes, 4194304 are allowed"),
-    ("topic", ["orders", "orders", None], "column topic is null"),
-    ("topic", ["orders", "orders", "bad topic!"], "column topic = 'bad topic!'"),
-    ("topic", ["orders", "orders", "%RETRY%g"], "cannot go in a batch"),
-    ("tags", ["a", "b", "c\x01"], "column tags holds a character 1 or 2"),
-    (
-        "keys",
-        [["a"], None, ["ok", "has space"]],
-        "column keys holds a key that is null, empty or has a space",
-    ),
-    ("keys", [["a"], [], ["ok", None]], "column keys holds a key"),
-    ("keys", [["a"], [], ["", "ok"]], "column keys holds a key"),
-    ("keys", ["a", "b", "c\x02d"], "column keys holds a character 1 or 2"),
-    ("idempotence_key", ["a", "b", "\x02"], "column idempotence_key holds"),
-    ("delay_seconds", [1.0, 0.0, -1.0], "column delay_seconds = -1.0: must be 0 or more"),
-    ("delay_seconds", [1.0, 0.0, float("nan")], "column delay_seconds = nan"),
-    ("delay_level", [1, 0, -1], "column delay_level = -1"),
-]
-
-
-@pytest.mark.parametrize(("name", "values", "message"), ROW_2)
-def test_bad_rows_are_named(name: str, values: list[Any], message: str) -> None:
-    columns = {"body": pa.array([b"x"] * 3), name: pa.array(values)}
-    options = SinkOptions("ns:1", topic="" if name == "topic" else "orders")
-    cut = batches(options, where="partition 4")
-    before = pa.record_batch({"body": [b"y"], "topic": ["orders"]})
-    assert list(cut.add(before)) == []
-    with pytest.raises(MessageError) as raised:
-        list(cut.add(pa.record_batch(columns)))
-    assert str(raised.value).startswith("partition 4, row 3: ")
-    assert message in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        ([("a", None)], "the value of b'a' is null or empty"),
-        ([("a", "")], "the value of b'a' is null or empty"),
-        ([("", "b")], "the name of b'' is null or empty"),
-        ([("ok", "b"), ("a\x01", "b")], "the name of b'a\\x01' holds a character"),
-        ([("ok", "b"), ("a", "\x02")], "the value of b'a' holds a character"),
-        ([("a", "x" * 32760)], "the properties have 32"),
-    ],
-)
-def test_bad_properties_are_named(pairs: list[Any], message: str) -> None:
-    data = simple(2).append_column("properties", pa.array([[("fine", "1")], pairs], MAP))
-    with pytest.raises(MessageError) as raised:
-        sent(batches(SinkOptions("ns:1", topic="orders")), data)
-    assert str(raised.value).startswith("row 1: ")
-    assert message in str(raised.value)
-
-
-def test_only_one_column_may_say_when() -> None:
-    data = simple(2, delay_seconds=[1.0, 2.0], delay_level=[0, 1])
-    with pytest.raises(MessageError, match="row 1: columns delay_seconds, delay_level: only one"):
-        sent(batches(SinkOptions("ns:1", topic="orders")), data)
+def test_a_bad_row_is_named_by_its_number_in_the_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outgoing, "PART_ROWS", 2)
+    cut = batches(SinkOptions("ns:1", topic="orders"), where="partition 4")
+    assert list(cut.add(simple(1))) == []
+    with pytest.raises(MessageError, match=r"^partition 4, row 4: column tags holds a character 1 or 2"):
+        list(cut.add(simple(4, tags=["a", "b", "c", "\x01"])))
 
 
 def test_a_topic_that_is_not_there() -> None:

@@ -19,7 +19,7 @@ from mqframe_spark.wire import connect
 
 from mqframe import Admin, Message, NetSettings, PluginManager, Producer, Refusal, RpcHook, hookimpl
 from mqframe.core.errors import AccessError, RouteError, TlsError
-from mqframe.core.frame import Frame
+from mqframe.core.wire.frame import Frame
 from mqframe.testing import Cluster
 
 KEYS = {"accessKey": "reader", "secretKey": "hidden-12345"}
@@ -112,7 +112,7 @@ def test_a_wrong_key_ends_the_query_at_once(given: dict[str, str]) -> None:
     pauses: list[float] = []
     origin = BrokerOrigin(parse_options({**given, "secretKey": "wrong-hidden"}), sleep=pauses.append)
     with pytest.raises(
-        AccessError, match=r"check signature failed; check the keys of the RPC hook acl"
+        AccessError, match=r"check signature failed; check the keys that requests are signed with"
     ) as caught:
         origin.heads(origin.queues())
     origin.close()

@@ -2,7 +2,7 @@ import pytest
 from mqframe_spark.source.bounds import EARLIEST, LATEST, Bound, parse_bound, parse_time, resolve
 
 from mqframe.core.errors import SettingError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 A, B = MessageQueue("t", "a", 0), MessageQueue("t", "b", 1)
 LOW, HIGH = {A: 2, B: 0}, {A: 10, B: 5}

@@ -7,9 +7,9 @@ from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.positions import DataLoss, Span
 from mqframe_spark.source.tasks import QueueSpan, read_partition
 
+from mqframe.core.consuming.pull import PullStatus, RawPull
 from mqframe.core.errors import ConnectionLost, GiveUpError
-from mqframe.core.pull import PullStatus, RawPull
-from mqframe.core.record import RecordError
+from mqframe.core.storage.record import RecordError
 
 
 def reader(wire, queue, start: int, end: int, sleep=lambda seconds: None, **options) -> BrokerSpanReader:

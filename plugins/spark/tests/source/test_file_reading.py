@@ -17,7 +17,7 @@ from mqframe_spark.source.planning import Planner
 from mqframe_spark.source.positions import DataLoss, Span
 
 from mqframe.core.errors import FixError, SettingError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 RECORDED = Path(__file__).parents[4] / "tests" / "data" / "store"
 

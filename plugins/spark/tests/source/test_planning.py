@@ -8,7 +8,7 @@ from mqframe_spark.source.planning import Planner
 from mqframe_spark.source.positions import DataLoss
 
 from mqframe.core.errors import SettingError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 
 def planner(wire, **change) -> Planner:

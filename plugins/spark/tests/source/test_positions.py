@@ -13,7 +13,7 @@ from mqframe_spark.source.positions import (
 )
 
 from mqframe.core.errors import FixError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 A0, A1, B0 = (MessageQueue("t", broker, number) for broker, number in (("a", 0), ("a", 1), ("b", 0)))
 QUEUES = st.builds(MessageQueue, st.just("t"), st.text("ab/-1", min_size=1, max_size=4), st.integers(0, 3))

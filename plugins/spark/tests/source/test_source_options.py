@@ -31,7 +31,7 @@ class System:
         """`count` messages to each queue of `topic`, on each broker; tags go round."""
         with (
             Producer(group="sender", nameserver=self.nameserver) as producer,
-            Puller(self.nameserver) as puller,
+            Puller(nameserver=self.nameserver) as puller,
         ):
             queues = puller.queues(topic)
             for number in range(count):
@@ -49,7 +49,10 @@ class System:
         return self.cluster.directory / broker
 
     def commit(self, group: str, offsets: dict[MessageQueue, int]) -> None:
-        with Puller(self.nameserver, group) as puller, Admin(nameserver=self.nameserver) as admin:
+        with (
+            Puller(group, nameserver=self.nameserver) as puller,
+            Admin(nameserver=self.nameserver) as admin,
+        ):
             admin.create_group(group)
             for queue, offset in offsets.items():
                 puller.commit(queue, offset)
@@ -231,7 +234,7 @@ def cleaned(mqframe_cluster_factory, request) -> tuple[System, dict[tuple[str, i
         return cluster.broker.store.clean(any_hour=True)
 
     assert cluster.run(clean())
-    with Puller(cluster.nameserver) as puller:
+    with Puller(nameserver=cluster.nameserver) as puller:
         low = {(q.broker_name, q.queue_id): puller.min_offset(q) for q in puller.queues("one")}
     assert 0 < min(low.values()) <= max(low.values()) < 60
     return made, low
@@ -262,7 +265,7 @@ def test_what_retention_removed_fails_or_is_skipped(spark, cleaned, tmp_path) ->
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(60)
+        query.awaitTermination(120)
         return query
 
     with pytest.raises(Exception, match=r"oldest that is kept is"):
@@ -298,7 +301,7 @@ def test_a_group_is_told_of_all_that_was_read_and_never_back(spark, system, tmp_
             .trigger(availableNow=True)
             .start()
         )
-        assert query.awaitTermination(60)
+        assert query.awaitTermination(120)
         return [each.numInputRows for each in query.recentProgress if each.numInputRows]
 
     early = json.dumps({"one": {"broker-a/0": 3}})
@@ -333,7 +336,7 @@ def test_a_stream_begins_where_it_is_told(spark, system, tmp_path) -> None:
         for name, options in bounds.items()
     ]
     for query in queries:
-        assert query.awaitTermination(60)
+        assert query.awaitTermination(120)
         assert query.exception() is None
     a0, b0 = ("broker-a", 0), ("broker-b", 0)
     expected = {"json": from_to(system, {a0: 9, b0: 10}, {}), "group": from_to(system, {a0: 6}, {})}
@@ -370,7 +373,7 @@ def test_what_is_wrong_is_said_with_option_and_value(spark, system, tmp_path) ->
         told = str(problem.value)
         assert said in told
         assert "org.apache.spark" not in told.split(said)[0]
-    with pytest.raises(Exception, match="option endingOffsets = 'latest': a stream has no end"):
+    with pytest.raises(Exception, match="option endingOffsets = 'latest': only a batch, or a stream with"):
         spark.readStream.format("mqframe").options(
             nameserver=system.nameserver, topic="one", endingOffsets="latest"
         ).load().writeStream.format("noop").option(

@@ -274,7 +274,7 @@ class Lake:
 
 
 async def caught_up(cluster: Cluster) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while cluster.broker.store.lag("parquet"):
             await asyncio.sleep(0.01)
 

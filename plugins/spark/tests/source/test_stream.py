@@ -2,16 +2,16 @@ import pickle
 
 import pytest
 from mqframe_spark.records.schema import spark_schema
-from mqframe_spark.source.bounds import LATEST
+from mqframe_spark.source.bounds import LATEST, parse_bound
 from mqframe_spark.source.broker_origin import BrokerOrigin
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.planning import Planner
-from mqframe_spark.source.positions import DataLoss
+from mqframe_spark.source.positions import BEGIN, DataLoss
 from mqframe_spark.source.stream import StreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
-from mqframe.core.errors import ConnectError, FixError
-from mqframe.core.message import MessageQueue
+from mqframe.core.errors import ConnectError, FixError, SettingError
+from mqframe.core.messages.message import MessageQueue
 
 ALL = ReadAllAvailable()
 
@@ -24,9 +24,10 @@ def reader(wire, **options) -> StreamReader:
 
 def begun(stream) -> dict:
     """Where a new query begins, once Spark has that in its checkpoint."""
-    start = stream.initialOffset()
-    assert stream.latestOffset(start, ALL) == stream.initialOffset() == start
-    assert stream.partitions(start, start) == []
+    begin = stream.initialOffset()
+    start = stream.latestOffset(begin, ALL)
+    assert stream.initialOffset() == begin == {**start, BEGIN: {}}
+    assert stream.partitions(begin, start) == []
     return start
 
 
@@ -37,23 +38,34 @@ def planned(stream, start, end) -> list[str]:
 def test_a_stream_begins_at_the_oldest_message_or_at_the_end(wire) -> None:
     wire.add(0, 5, begin=2)
     wire.add(1, 0)
-    assert reader(wire).initialOffset() == {"t": {"a/0": 2, "a/1": 0}}
-    assert reader(wire, starting=LATEST).initialOffset() == {"t": {"a/0": 7, "a/1": 0}}
+    assert begun(reader(wire)) == {"t": {"a/0": 2, "a/1": 0}}
+    assert begun(reader(wire, starting=LATEST)) == {"t": {"a/0": 7, "a/1": 0}}
 
 
 def test_what_comes_while_the_first_batch_is_repeated_is_not_passed_over(wire) -> None:
     wire.add(0, 5)
     stream = reader(wire, starting=LATEST)
-    start = stream.initialOffset()
+    begin = stream.initialOffset()
     wire.add(0, 8)
-    assert stream.initialOffset() == stream.latestOffset(start, ALL) == start == {"t": {"a/0": 5}}
+    start = stream.latestOffset(begin, ALL)
+    assert (stream.initialOffset(), start) == (begin, {"t": {"a/0": 5}})
     # Spark has written `start` as the end of its first batch, is killed, and has another reader repeat it.
     wire.add(0, 9)
     again = reader(wire, starting=LATEST)
-    assert again.initialOffset() == {"t": {"a/0": 9}}
+    assert again.initialOffset() == {"t": {"a/0": 9}, BEGIN: {}}
     assert again.partitions(again.initialOffset(), start) == []
     end = again.latestOffset(start, ALL)
     assert planned(again, start, end) == ["QueueSpan(t, a/0, 5..9)"]
+
+
+def test_a_first_batch_that_the_sink_has_already_is_not_planned_again(wire) -> None:
+    """Spark then asks at once what follows, and would believe "nothing" for good with `availableNow`."""
+    wire.add(0, 5)
+    start = begun(reader(wire))
+    again = reader(wire)
+    again.prepareForTriggerAvailableNow()
+    again.initialOffset()
+    assert planned(again, start, again.latestOffset(start, ALL)) == ["QueueSpan(t, a/0, 0..5)"]
 
 
 def test_a_repeated_later_batch_is_planned_as_it_was(wire) -> None:
@@ -70,6 +82,28 @@ def test_available_now_may_begin_behind_the_end_that_it_saw(wire) -> None:
     start = begun(stream)
     assert start == {"t": {"a/0": 7}}
     assert stream.latestOffset(start, ALL) == start
+
+
+def test_available_now_stops_where_the_options_say(wire) -> None:
+    wire.add(0, 5)
+    wire.add(1, 3)
+    ending = parse_bound('{"t": {"a/0": 2}}')
+    stream = reader(wire, ending=ending, given={"endingoffsets": "2"})
+    stream.prepareForTriggerAvailableNow()
+    start = begun(stream)
+    end = stream.latestOffset(start, ALL)
+    assert end == stream.reportLatestOffset() == {"t": {"a/0": 2, "a/1": 3}}
+    # Started again behind it, the query has nothing to do, and does not go back.
+    again = reader(wire, ending=ending, given={"endingoffsets": "2"})
+    again.prepareForTriggerAvailableNow()
+    assert again.latestOffset({"t": {"a/0": 4, "a/1": 3}}, ALL) == {"t": {"a/0": 4, "a/1": 3}}
+
+
+def test_a_stream_that_goes_on_has_no_end(wire) -> None:
+    wire.add(0, 5)
+    for ask in (StreamReader.initialOffset, lambda stream: stream.latestOffset({"t": {"a/0": 1}}, ALL)):
+        with pytest.raises(SettingError, match="option endingOffsets = '2': only a batch"):
+            ask(reader(wire, ending=LATEST, given={"endingoffsets": "2"}))
 
 
 def test_batches_follow_one_another(wire) -> None:
@@ -156,7 +190,7 @@ def test_topics_by_pattern_come_in_as_they_appear(wire) -> None:
     wire.add(0, 2)
     source = SourceOptions("n:1", pattern="[tu]")
     stream = StreamReader(source, spark_schema(), Planner(source, BrokerOrigin(source, wire)))
-    assert stream.initialOffset() == {"t": {"a/0": 0}}
+    assert begun(stream) == {"t": {"a/0": 0}}
 
 
 def test_available_now_stops_where_the_queues_ended_when_it_began(wire) -> None:

@@ -7,7 +7,7 @@ from mqframe_spark.source.positions import DataLoss, Span
 from mqframe_spark.source.tasks import QueueSpan, read_partition
 
 from mqframe.core.errors import FixError, RouteError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 QUEUE = MessageQueue("t", "a", 0)
 PARTITION = QueueSpan(Span(QUEUE, 3, 7))

@@ -1,6 +1,6 @@
 """Parts of an expression, and what makes greater ones of them.
 
-A part is checked when it is made, as the reference checks it, and holds a closure that evaluates it. Numbers
+A part is checked when it is made, as in Apache RocketMQ, and holds a closure that evaluates it. Numbers
 occur as constants only, since properties are text; so much is decided once, when an expression is compiled.
 Sources: ComparisonExpression.java, LogicExpression.java, UnaryExpression.java, ConstantExpression.java.
 """

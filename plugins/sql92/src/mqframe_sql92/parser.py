@@ -7,7 +7,7 @@ comparison: unary {(> | >= | < | <=) unary | [NOT] (CONTAINS | STARTSWITH | ENDS
                    | [NOT] BETWEEN unary AND unary | [NOT] IN (text {, text})}
 unary: + unary | - unary | NOT unary | literal | property | ( or )
 
-As in the reference, parsing ends before the first word that cannot go on: what follows it is not looked at.
+As in Apache RocketMQ, parsing ends before the first word that cannot go on: what follows it is not looked at.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ WHOLE: Final = "whole number"
 DOUBLE: Final = "number"
 
 _SKIPPED: Final = re.compile(r"(?:[ \t\n\r\f]|--[^\n\r]*(?:\r\n|\n|\r)|/\*[^*]*\*(?:\*|[^*/][^*]*\*)*/)*")
-# The longest match wins in the reference: a number with a point or an exponent before one without.
+# The longest match wins in Apache RocketMQ: a number with a point or an exponent before one without.
 _WORD: Final = re.compile(
     r"(?P<double>[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)"
     r"|(?P<whole>0|[1-9][0-9]*[lL]?)"

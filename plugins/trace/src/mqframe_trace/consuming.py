@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from mqframe.core import properties as p
-from mqframe.core.trace import ConsumeCode, TraceKind, TraceRecord
+from mqframe.core.measuring.trace import ConsumeCode, TraceKind, TraceRecord
+from mqframe.core.messages import properties as p
 from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook, HookPort
-from mqframe_trace.outbox import Outbox, TraceOptions
+from mqframe_trace.outbox import PRODUCER_GROUP, Outbox, TraceOptions
 
 _BEGUN: Final = "trace.begun"
 _CODES: Final = {
@@ -26,6 +26,7 @@ class ConsumeTrace(ConsumeHook):
     """Tells of every call of a listener, before and after, unless the broker wants no traces."""
 
     name = "trace"
+    producer_group = PRODUCER_GROUP
     Options = TraceOptions
 
     def __init__(self, options: TraceOptions | None = None) -> None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections import deque
 from threading import Lock
+from typing import Final
 
+from mqframe.core.config.settings import at_least, setting, settings, within
 from mqframe.core.errors import FixError
-from mqframe.core.message import Message
-from mqframe.core.settings import at_least, setting, settings, within
-from mqframe.core.topics import TRACE_TOPIC
-from mqframe.core.trace import TraceRecord, pack
+from mqframe.core.measuring.trace import TraceRecord, pack
+from mqframe.core.messages.message import Message
+from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.hooks.interfaces import HookPort
 from mqframe.log import get_logger
 
 log = get_logger("trace")
+PRODUCER_GROUP: Final = "_INNER_TRACE_PRODUCER"
+"""What the producer groups of traces begin with (TraceConstants.java)."""
 
 
 @settings("plugins.trace")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core import properties as p
-from mqframe.core.message import Message, SendResult, SendStatus
-from mqframe.core.send_answer import split_send_result
-from mqframe.core.trace import TraceKind, TraceMessageType, TraceRecord
+from mqframe.core.measuring.trace import TraceKind, TraceMessageType, TraceRecord
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import Message, SendResult, SendStatus
+from mqframe.core.sending.answer import split_send_result
 from mqframe.hooks.interfaces import HookPort, SendContext, SendHook
-from mqframe_trace.outbox import Outbox, TraceOptions
+from mqframe_trace.outbox import PRODUCER_GROUP, Outbox, TraceOptions
 
 _STARTED: Final = "trace.started_ms"
 _DELAYED: Final = (p.DELAY, p.TIMER_DELIVER_MS, p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS)
@@ -19,6 +19,7 @@ class SendTrace(SendHook):
     """Tells of every send that a broker answered, unless the broker wants no traces."""
 
     name = "trace"
+    producer_group = PRODUCER_GROUP
     Options = TraceOptions
 
     def __init__(self, options: TraceOptions | None = None) -> None:

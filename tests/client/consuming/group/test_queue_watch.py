@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from mqframe.client.queue_watch import QueueWatch
-from mqframe.core.message import MessageQueue
+from mqframe.client.consuming.group.queue_watch import QueueWatch
+from mqframe.core.messages.message import MessageQueue
 
 QUEUES = [MessageQueue("orders", "a", n) for n in range(3)]
 
@@ -32,11 +32,11 @@ def test_listeners_of_both_kinds_are_told_and_their_errors_go_no_further(caplog)
 
     async def run() -> None:
         watch = QueueWatch()
-        await watch.tell("orders", QUEUES)
+        await watch.notify("orders", QUEUES)
         watch.put("orders", waits)
-        await watch.tell("orders", QUEUES)
+        await watch.notify("orders", QUEUES)
         watch.put("orders", fails)
-        await watch.tell("orders", QUEUES)
+        await watch.notify("orders", QUEUES)
 
     asyncio.run(run())
     assert told == [("async", "orders", QUEUES), ("plain", "orders", QUEUES)]

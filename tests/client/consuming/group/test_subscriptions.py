@@ -2,20 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.client.interests import Interests
+from mqframe.client.consuming.group.subscriptions import Subscriptions
 from mqframe.core.errors import FixError, MessageError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 QUEUES = [MessageQueue("orders", "a", 1), MessageQueue("orders", "a", 0), MessageQueue("bills", "a", 0)]
 
 
 @pytest.fixture
-def interests() -> Interests:
+def interests() -> Subscriptions:
     times = iter([10, 10, 10, 20])
-    return Interests("billing", lambda: next(times))
+    return Subscriptions("billing", lambda: next(times))
 
 
-def test_a_version_grows_with_each_change_and_only_then(interests: Interests) -> None:
+def test_a_version_grows_with_each_change_and_only_then(interests: Subscriptions) -> None:
     interests.subscribe("orders", "a || b")
     first = interests.by_topic["orders"]
     interests.subscribe("orders", "a || b")
@@ -29,9 +29,9 @@ def test_a_version_grows_with_each_change_and_only_then(interests: Interests) ->
     assert interests.subscriptions() == []
 
 
-def test_assigned_queues_are_sorted_and_brokers_are_not_told(interests: Interests) -> None:
+def test_assigned_queues_are_sorted_and_brokers_are_not_told(interests: Subscriptions) -> None:
     assert interests.assign([*QUEUES, QUEUES[0]], {"orders": "a"}) == sorted(QUEUES)
-    assert {topic: each.wanted.expression for topic, each in interests.by_topic.items()} == {
+    assert {topic: each.filter.expression for topic, each in interests.by_topic.items()} == {
         "orders": "a",
         "bills": "*",
     }
@@ -40,18 +40,18 @@ def test_assigned_queues_are_sorted_and_brokers_are_not_told(interests: Interest
     assert list(interests.by_topic) == ["bills"]
 
 
-def test_the_two_ways_exclude_each_other(interests: Interests) -> None:
+def test_the_two_ways_exclude_each_other(interests: Subscriptions) -> None:
     interests.subscribe("orders", "*")
     with pytest.raises(FixError, match="uses `subscribe`, which excludes `assign`"):
         interests.assign(QUEUES, "*")
-    other = Interests("billing", lambda: 1)
+    other = Subscriptions("billing", lambda: 1)
     other.assign(QUEUES, "*")
     for refused in (lambda: other.subscribe("orders", "*"), lambda: other.unsubscribe("orders")):
         with pytest.raises(FixError, match="uses `assign`, which excludes"):
             refused()
 
 
-def test_what_cannot_be_wanted_changes_nothing(interests: Interests) -> None:
+def test_what_cannot_be_wanted_changes_nothing(interests: Subscriptions) -> None:
     with pytest.raises(FixError, match="no queues to assign"):
         interests.assign([], "*")
     with pytest.raises(MessageError):

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import asyncio
 
+import lite_scenes
 import pytest
 
-from mqframe.client.instance import ClientInstance
-from mqframe.client.lite_pull_consumer import AsyncLitePullConsumer
-from mqframe.client.lite_pull_settings import LitePullSettings
-from mqframe.client.settings import ClientSettings
+from mqframe.client.admin.admin import AsyncAdmin
+from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
+from mqframe.client.consuming.lite_pull.settings import LitePullSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, CallTimeout, ConnectionLost
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.requests.messages import LitePullMessage, PullMessage
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
+from mqframe.testing.consuming import ClientScene, play_in
 
 
-class Scene:
-    def __init__(self, queues: int) -> None:
-        self.clock = ManualClock()
-        self.broker = ScriptedBroker(self.clock, {"orders": queues})
-        settings = ClientSettings(nameserver=self.broker.nameserver, client_ip="10.1.1.1", instance_name="m1")
-        self.instance = ClientInstance(settings, self.clock, self.broker)
-        self.consumer: AsyncLitePullConsumer
+class Scene(ClientScene):
+    consumer: AsyncLitePullConsumer
 
     async def assign(self, *numbers: int, **options) -> AsyncLitePullConsumer:
         self.consumer = AsyncLitePullConsumer(
@@ -40,26 +34,17 @@ class Scene:
         return [(pull.queue_id, pull.queue_offset) for pull in self.broker.sent(LitePullMessage)]
 
     async def poll(self, seconds: float = 0.0, **options) -> list[bytes]:
-        task = asyncio.ensure_future(self.consumer.poll(seconds, **options))
-        while not task.done():
-            await self.clock.aadvance(0.05)
-        return [message.body for message in await task]
+        return [message.body for message in await self.end(self.consumer.poll(seconds, **options), 0.05)]
 
 
 def play(story, queues: int = 1) -> None:
-    async def whole():
-        scene = Scene(queues)
-        await scene.instance.start()
+    async def whole(scene):
         try:
             await story(scene)
         finally:
-            stopping = asyncio.ensure_future(scene.consumer.stop())
-            while not stopping.done():
-                await scene.clock.aadvance(0.1)
-            await stopping
-            await scene.instance.stop()
+            await scene.end(scene.consumer.stop())
 
-    asyncio.run(whole())
+    play_in(lambda: Scene({"orders": queues}), whole)
 
 
 def test_pulls_are_lite_ones_that_bring_their_subscription_and_wait_ten_seconds() -> None:
@@ -183,3 +168,29 @@ def test_offsets_are_committed_by_the_master_of_the_queue_one_way() -> None:
         assert (commit.consumer_group, commit.topic, commit.commit_offset) == ("g", "orders", 1)
 
     play(story)
+
+
+def test_operators_see_what_it_does_and_move_it() -> None:
+    async def story(scene):
+        admin = AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock)
+        await scene.send(*lite_scenes.numbered(b"m", 8))
+        consumer = await scene.join(expression="*")
+        assert await scene.poll(consumer, max_messages=3) == lite_scenes.numbered(b"m", 3)
+        await scene.poll(consumer, 0.0, max_messages=1)
+        info = await scene.end(admin.running_info(lite_scenes.GROUP, consumer.client_id))
+        assert info.properties["PROP_CONSUME_TYPE"] == "CONSUME_ACTIVELY"
+        assert info.properties["autoCommit"] == "true"
+        assert [each.topic for each in info.subscription_set] == ["orders"]
+        held = info.mq_table[lite_scenes.queue(0)]
+        assert (held.cached_msg_count, held.cached_msg_min_offset, held.cached_msg_max_offset) == (4, 4, 7)
+        await consumer.commit()
+        remembered = await scene.end(
+            admin.remembered_offsets(lite_scenes.GROUP, "orders", consumer.client_id)
+        )
+        assert remembered[consumer.client_id][lite_scenes.queue(0)] == 4
+        await scene.end(admin.reset_queue_offset(lite_scenes.GROUP, lite_scenes.queue(0), 6))
+        await scene.clock.aadvance(0.5)
+        assert await scene.poll(consumer) == [b"m6", b"m7"]
+        await scene.end(admin.stop())
+
+    lite_scenes.play(story)

@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from mqframe.client.blocking_producer import Producer
-from mqframe.client.blocking_pull import BlockingPuller, Puller
+from mqframe.client.consuming.puller.blocking_puller import Puller
+from mqframe.client.sending.blocking_producer import Producer
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import AnswerError, FixError, RetryError, RouteError, SettingError
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.pull import PullStatus
-from mqframe.core.record import decode_records
+from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.core.storage.record import decode_records
 from mqframe.testing.cluster import Cluster
 
 
@@ -38,7 +38,7 @@ def test_reads_every_queue_from_many_threads(cluster) -> None:
             offset = result.next_offset
         found[queue.queue_id] = bodies
 
-    with Puller(cluster.nameserver) as puller:
+    with Puller(nameserver=cluster.nameserver) as puller:
         queues = puller.queues("facts")
         assert queues == [MessageQueue("facts", "broker-a", n) for n in range(2)]
         threads = [threading.Thread(target=read, args=(puller, queue)) for queue in queues]
@@ -51,7 +51,7 @@ def test_reads_every_queue_from_many_threads(cluster) -> None:
 
 def test_outcomes(cluster) -> None:
     queue = MessageQueue("facts", "broker-a", 0)
-    with Puller(cluster.nameserver, "readers") as puller:
+    with Puller("readers", nameserver=cluster.nameserver) as puller:
         even = puller.pull(queue, 0, 32, "even")
         assert [m.body for m in even.messages] == [b"0", b"4", b"8", b"12", b"16"]
         assert puller.pull(queue, 0, 32, "neither").status is PullStatus.NO_MATCHED_MSG
@@ -66,7 +66,7 @@ def test_outcomes(cluster) -> None:
 
 def test_several_pulls_at_once(cluster) -> None:
     queue = MessageQueue("facts", "broker-a", 0)
-    with Puller(cluster.nameserver, "jobs") as puller:
+    with Puller("jobs", nameserver=cluster.nameserver) as puller:
         found = puller.pull_all_raw(queue, [(0, 4), (4, 4), (8, 4), (12, 4)], bulk=True)
         offsets = [[m.queue_offset for m in decode_records(one.records)] for one in found]
         assert offsets == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9], []]
@@ -83,7 +83,7 @@ def test_several_pulls_at_once(cluster) -> None:
 
 def test_pulls_behind_one_that_failed_for_now_are_left_out(cluster, monkeypatch) -> None:
     queue = MessageQueue("facts", "broker-a", 0)
-    with Puller(cluster.nameserver, "jobs") as puller:
+    with Puller("jobs", nameserver=cluster.nameserver) as puller:
         invoke_all = puller._remoting.invoke_all
 
         def busy(number: int):
@@ -104,21 +104,24 @@ def test_pulls_behind_one_that_failed_for_now_are_left_out(cluster, monkeypatch)
 
 def test_offsets_of_a_group_are_kept_by_the_broker(cluster) -> None:
     queue = MessageQueue("facts", "broker-a", 1)
-    with Puller(cluster.nameserver, "keepers") as puller:
+    with Puller("keepers", nameserver=cluster.nameserver) as puller:
         puller.pull(queue, 0)
         assert puller.committed(queue) == 0  # what brokers say to a new group, of a queue that is short
         puller.commit(queue, 7)
         assert puller.committed(queue) == 7
         puller.commit(queue, 2)
         assert puller.committed(queue) == 2
-    with Puller(cluster.nameserver, "unheard_of") as puller, pytest.raises(AnswerError) as caught:
+    with (
+        Puller("unheard_of", nameserver=cluster.nameserver) as puller,
+        pytest.raises(AnswerError) as caught,
+    ):
         puller.commit(queue, 7)
     assert caught.value.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
 
 
 def test_numbers_that_make_no_sense_are_refused_before_anything_is_sent() -> None:
     queue = MessageQueue("facts", "broker-a", 1)
-    with Puller("127.0.0.1:1") as puller:
+    with Puller(nameserver="127.0.0.1:1") as puller:
         with pytest.raises(FixError, match="offset -1 is negative"):
             puller.pull(queue, -1)
         with pytest.raises(FixError, match="max_messages is 0"):
@@ -130,17 +133,16 @@ def test_numbers_that_make_no_sense_are_refused_before_anything_is_sent() -> Non
 
 
 def test_errors_say_what_is_wrong(cluster, monkeypatch) -> None:
-    with Puller(cluster.nameserver) as puller:
+    with Puller(nameserver=cluster.nameserver) as puller:
         with pytest.raises(RouteError, match="no route to topic nowhere"):
             puller.queues("nowhere")
         with pytest.raises(RouteError, match="names no broker broker-z"):
             puller.max_offset(MessageQueue("facts", "broker-z", 0))
-    with Puller("127.0.0.1:1") as puller, pytest.raises(RouteError, match="no name server answered"):
+    with (
+        Puller(nameserver="127.0.0.1:1") as puller,
+        pytest.raises(RouteError, match="no name server answered"),
+    ):
         puller.queues("facts")
     monkeypatch.delenv("NAMESRV_ADDR", raising=False)
     with pytest.raises(SettingError, match="name server"):
         Puller()
-
-
-def test_the_name_before_still_stands_for_it() -> None:
-    assert BlockingPuller is Puller

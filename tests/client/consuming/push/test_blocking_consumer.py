@@ -1,4 +1,4 @@
-"""The blocking face, with real threads on a real broker in this process."""
+"""The sync push consumer, with real threads on a real broker in this process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from queue import SimpleQueue
 
 import pytest
 
-from mqframe.client.blocking_producer import Producer
-from mqframe.client.blocking_push_consumer import PushConsumer
-from mqframe.core.consume_result import ConsumeResult
+from mqframe.client.consuming.push.blocking_consumer import PushConsumer
+from mqframe.client.sending.blocking_producer import Producer
+from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import ClosedError, FixError, RouteError
-from mqframe.core.message import Message
+from mqframe.core.messages.message import Message
 from mqframe.testing.cluster import Cluster
 
-WAIT = 20.0
+WAIT = 120.0
 
 
 @pytest.fixture(scope="module")

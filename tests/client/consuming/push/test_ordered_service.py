@@ -7,85 +7,30 @@ import threading
 
 import pytest
 
-from mqframe.client.consumer_settings import ConsumerSettings
-from mqframe.client.instance import ClientInstance
-from mqframe.client.push_consumer import AsyncPushConsumer
-from mqframe.client.settings import ClientSettings
-from mqframe.core.consume_result import ConsumeResult
+from mqframe.client.consuming.push.consumer import AsyncPushConsumer
+from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import CallTimeout, ConnectionLost, answer_error
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
-from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
+from mqframe.hooks.interfaces import ConsumeHook
+from mqframe.testing.consuming import AllQueues, ClientScene, CollectingListener, play_in
 
 GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 SUSPEND = ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT
 
 
-class Listener:
-    """Notes what it is called with; answers what it is told, for ever the last answer."""
-
-    def __init__(self, *answers) -> None:
-        self.answers = list(answers) or [OK]
-        self.calls: list[list[tuple[int, int]]] = []
-        self.attempts: list[int] = []
-        self.running: dict[int, int] = {}
-        self.most = 0
-
-    async def __call__(self, messages, context):
-        queue_id = context.queue.queue_id
-        self.running[queue_id] = self.running.get(queue_id, 0) + 1
-        self.most = max(self.most, self.running[queue_id])
-        self.calls.append([(m.queue_id, m.queue_offset) for m in messages])
-        self.attempts.append(messages[0].reconsume_times)
-        try:
-            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-            if isinstance(answer, BaseException):
-                raise answer
-            if callable(answer):
-                return await answer(messages, context)
-            return answer
-        finally:
-            self.running[queue_id] -= 1
-
-    def offsets(self, queue_id=0) -> list[int]:
-        return [offset for call in self.calls for number, offset in call if number == queue_id]
-
-
-class Everything(AllocationStrategy):
-    wire_name = "ALL"
-
-    def allocate(self, group, client_id, queues, clients):
-        return list(queues)
-
-
-class Scene:
+class Scene(ClientScene):
     def __init__(self, topics, options) -> None:
-        self.clock = ManualClock()
-        self.broker = ScriptedBroker(self.clock, {**topics, f"%RETRY%{GROUP}": 1})
-        self.instance = ClientInstance(
-            ClientSettings(nameserver=self.broker.nameserver, client_ip="10.1.1.1", instance_name="m1"),
-            self.clock,
-            self.broker,
-        )
-        options = {"allocate": Everything(), "consume_from": "first", "ordered": True, **options}
+        super().__init__({**topics, f"%RETRY%{GROUP}": 1})
+        options = {"allocate": AllQueues(), "consume_from": "first", "ordered": True, **options}
         self.consumer = AsyncPushConsumer(GROUP, instance=self.instance, clock=self.clock, **options)
 
     async def start(self, listener, topic="orders", **options) -> None:
         self.consumer.subscribe(topic, "*", listener, **options)
         await self.consumer.start()
         await self.pass_time()
-
-    async def pass_time(self, seconds: float = 0.0) -> None:
-        await self.clock.aadvance(seconds)
-
-    async def end(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.pass_time(0.1)
-        return await task
 
     @property
     def queues(self) -> list[int]:
@@ -96,7 +41,7 @@ class Scene:
         return [p.queue_offset for p in self.broker.sent(PullMessage) if p.topic == "orders"]
 
     def stored(self, queue_id: int = 0) -> int | None:
-        return self.broker.offsets.get((GROUP, self.broker.queue("orders", queue_id)))
+        return super().stored(GROUP, queue_id)
 
     def owner(self, queue_id: int = 0) -> str | None:
         return self.broker.locks.get((GROUP, self.broker.queue("orders", queue_id)))
@@ -109,23 +54,20 @@ class Scene:
 
 
 def play(story, *, topics=None, **options):
-    async def whole():
-        scene = Scene(topics or {"orders": 1}, options)
-        await scene.instance.start()
+    async def whole(scene):
         try:
             await story(scene)
         finally:
             await scene.end(scene.consumer.stop())
-            await scene.instance.stop()
 
-    asyncio.run(whole())
+    play_in(lambda: Scene(topics or {"orders": 1}, options), whole)
 
 
 class TestLocks:
     def test_queue_is_locked_before_it_is_pulled_and_unlocked_at_the_end(self) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, b"a")
-            await scene.start(Listener())
+            await scene.start(CollectingListener())
             kinds = [type(r) for r in scene.broker.requests]
             assert kinds.index(LockBatchMq) < kinds.index(PullMessage)
             assert scene.owner() == scene.consumer.client_id
@@ -142,7 +84,7 @@ class TestLocks:
         async def story(scene):
             scene.broker.put("orders", 0, b"a")
             scene.give_lock_to("somebody")
-            listener = Listener()
+            listener = CollectingListener()
             await scene.start(listener)
             await scene.pass_time(1.0)
             told = len(scene.broker.heartbeats)
@@ -161,7 +103,7 @@ class TestLocks:
         async def story(scene):
             scene.broker.put("orders", 0, b"a", b"b", b"c")
             scene.give_lock_to("somebody")
-            listener = Listener()
+            listener = CollectingListener()
             await scene.start(listener)
             scene.broker.offsets[GROUP, scene.broker.queue("orders", 0)] = 2
             scene.free_lock()
@@ -172,7 +114,7 @@ class TestLocks:
 
     def test_locks_are_renewed_every_twenty_seconds(self) -> None:
         async def story(scene):
-            await scene.start(Listener())
+            await scene.start(CollectingListener())
             locked = len(scene.broker.sent(LockBatchMq))
             await scene.pass_time(61.0)
             assert len(scene.broker.sent(LockBatchMq)) == locked + 3
@@ -181,13 +123,13 @@ class TestLocks:
 
     def test_expired_lease_stops_consumption_until_it_is_renewed(self) -> None:
         async def story(scene):
-            listener = Listener()
+            listener = CollectingListener()
             await scene.start(listener)
             scene.broker.script(LockBatchMq, *[CallTimeout("late")] * 2)
             await scene.pass_time(31.0)
             scene.broker.put("orders", 0, b"a")
             await scene.pass_time(0.05)
-            assert listener.calls == []
+            assert listener.places == []
             await scene.pass_time(3.5)
             assert listener.offsets() == [0]
             assert scene.owner() == scene.consumer.client_id
@@ -203,7 +145,7 @@ class TestLocks:
                 return OK
 
             scene.broker.put("orders", 0, b"a", b"b")
-            listener = Listener(OK, hang, OK)
+            listener = CollectingListener(OK, hang, OK)
             await scene.start(listener)
             scene.give_lock_to("somebody")
             await scene.pass_time(20.0)
@@ -228,7 +170,7 @@ class TestLocks:
                 await gate.wait()
                 return OK
 
-            listener = Listener(wait, OK)
+            listener = CollectingListener(wait, OK)
             scene.broker.put("orders", 0, b"a", b"b")
             await scene.start(listener)
             scene.broker.script(PullMessage, ConnectionLost("gone"))
@@ -245,7 +187,7 @@ class TestLocks:
 
     def test_broker_that_does_not_know_the_member_is_told_at_once(self) -> None:
         async def story(scene):
-            await scene.start(Listener())
+            await scene.start(CollectingListener())
             await scene.pass_time(19.0)
             told = len(scene.broker.heartbeats)
             scene.broker.script(LockBatchMq, answer_error(206, "no member", scene.broker.address))
@@ -264,7 +206,7 @@ class TestLocks:
                 return OK
 
             scene.broker.put("orders", 0, b"a", b"b")
-            listener = Listener(hang)
+            listener = CollectingListener(hang)
             await scene.start(listener)
             me = scene.consumer.client_id
             scene.consumer.subscribe("others", "*", listener)
@@ -285,8 +227,8 @@ class TestLocks:
     def test_queue_that_was_given_up_is_committed_and_unlocked_at_once(self) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, b"a", b"b")
-            await scene.start(Listener())
-            scene.consumer.subscribe("others", "*", Listener())
+            await scene.start(CollectingListener())
+            scene.consumer.subscribe("others", "*", CollectingListener())
             scene.consumer.unsubscribe("orders")
             await scene.pass_time()
             assert (scene.owner(), scene.stored()) == (None, 2)
@@ -301,7 +243,7 @@ class TestLocks:
 
             def hang(messages, context):
                 entered.set()
-                release.wait(20)
+                release.wait(120)
                 return OK
 
             scene.broker.put("orders", 0, b"a", b"b")
@@ -313,7 +255,7 @@ class TestLocks:
             await scene.pass_time(10.0)
             assert (scene.queues, scene.owner()) == ([], me)
             release.set()
-            for _ in range(400):
+            for _ in range(24_000):
                 if scene.owner() is None:
                     break
                 await asyncio.sleep(0.005)
@@ -330,7 +272,7 @@ class TestLocks:
                 return OK
 
             scene.broker.put("orders", 0, b"a", b"b")
-            listener = Listener(hang, OK)
+            listener = CollectingListener(hang, OK)
             await scene.start(listener)
             scene.consumer.subscribe("others", "*", listener)
             scene.consumer.unsubscribe("orders")
@@ -356,7 +298,7 @@ class TestLocks:
                 return OK
 
             scene.broker.put("orders", 0, b"a", b"b")
-            listener = Listener(hang, OK)
+            listener = CollectingListener(hang, OK)
             await scene.start(listener)
             scene.broker.put("orders", 0, *[b"x"] * 8)
             scene.broker.cut("orders", 0, 8)
@@ -375,7 +317,7 @@ class TestLocks:
     def test_stop_leaves_the_lock_of_a_listener_that_does_not_end(self) -> None:
         async def story(scene):
             def hang(messages, context):
-                release.wait(20)
+                release.wait(120)
 
             release = threading.Event()
             scene.broker.put("orders", 0, b"a")
@@ -395,7 +337,7 @@ class TestLocks:
                 await asyncio.Event().wait()
 
             scene.broker.put("orders", 0, b"a")
-            await scene.start(Listener(hang))
+            await scene.start(CollectingListener(hang))
             await scene.end(scene.consumer.stop())
             assert scene.owner() is None
             assert scene.stored() in (None, 0)
@@ -414,9 +356,9 @@ class TestOrder:
 
             for queue_id in (0, 1):
                 scene.broker.put("orders", queue_id, *[b"x"] * 5)
-            listener = Listener(wait)
+            listener = CollectingListener(wait)
             await scene.start(listener, batch_max=2)
-            assert sorted(map(tuple, listener.calls)) == [((0, 0), (0, 1)), ((1, 0), (1, 1))]
+            assert sorted(map(tuple, listener.places)) == [((0, 0), (0, 1)), ((1, 0), (1, 1))]
             gates[1].set()
             await scene.pass_time()
             assert (listener.offsets(0), listener.offsets(1)) == ([0, 1], [0, 1, 2, 3, 4])
@@ -424,7 +366,7 @@ class TestOrder:
             await scene.pass_time()
             assert listener.offsets(0) == [0, 1, 2, 3, 4]
             assert listener.most == 1
-            assert [len(call) for call in listener.calls] == [2, 2, 2, 1, 2, 1]
+            assert [len(call) for call in listener.places] == [2, 2, 2, 1, 2, 1]
 
         play(story, topics={"orders": 2})
 
@@ -437,14 +379,14 @@ class TestOrder:
                 return OK
 
             scene.broker.put("orders", 0, b"a")
-            listener = Listener(wait, OK)
+            listener = CollectingListener(wait, OK)
             await scene.start(listener, batch_max=8)
             for body in (b"b", b"c", b"d"):
                 scene.broker.put("orders", 0, body)
                 await scene.pass_time()
             gate.set()
             await scene.pass_time()
-            assert listener.calls == [[(0, 0)], [(0, 1), (0, 2), (0, 3)]]
+            assert listener.places == [[(0, 0)], [(0, 1), (0, 2), (0, 3)]]
 
         play(story)
 
@@ -452,7 +394,7 @@ class TestOrder:
     def test_failure_retries_in_place_and_blocks_only_its_queue(self, answer) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, b"a", b"b")
-            listener = Listener(answer, OK)
+            listener = CollectingListener(answer, OK)
             await scene.start(listener)
             scene.broker.put("orders", 1, b"x")
             await scene.pass_time(0.9)
@@ -472,7 +414,7 @@ class TestOrder:
                 return SUSPEND
 
             scene.broker.put("orders", 0, b"a")
-            listener = Listener(suspend, OK)
+            listener = CollectingListener(suspend, OK)
             await scene.start(listener)
             await scene.pass_time(9.9)
             assert listener.offsets() == [0]
@@ -484,18 +426,18 @@ class TestOrder:
     def test_failed_batch_begins_again_with_what_came_meanwhile(self) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, b"a", b"b")
-            listener = Listener(SUSPEND, OK)
+            listener = CollectingListener(SUSPEND, OK)
             await scene.start(listener, batch_max=4)
             scene.broker.put("orders", 0, b"c")
             await scene.pass_time(1.0)
-            assert listener.calls == [[(0, 0), (0, 1)], [(0, 0), (0, 1), (0, 2)]]
+            assert listener.places == [[(0, 0), (0, 1)], [(0, 0), (0, 1), (0, 2)]]
 
         play(story)
 
     def test_progress_of_what_was_consumed_before_a_failure_is_committed(self) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, *[b"x"] * 4)
-            await scene.start(Listener(OK, OK, SUSPEND))
+            await scene.start(CollectingListener(OK, OK, SUSPEND))
             await scene.pass_time(6.0)
             assert scene.stored() == 2
 
@@ -508,7 +450,7 @@ class TestOrder:
                 return OK
 
             scene.broker.put("orders", 0, *[b"x"] * 4)
-            listener = Listener(slow)
+            listener = CollectingListener(slow)
             await scene.start(listener)
             await scene.pass_time(75.0)
             assert listener.offsets() == [0, 1, 2]
@@ -526,7 +468,7 @@ class TestOrder:
                 return OK
 
             scene.broker.put("orders", 0, b"a", b"b")
-            first, second = Listener(wait), Listener()
+            first, second = CollectingListener(wait), CollectingListener()
             await scene.start(first)
             scene.consumer.subscribe("orders", "*", second)
             gate.set()
@@ -544,7 +486,7 @@ class TestOrder:
                 return OK
 
             scene.broker.put("orders", 0, *[b"x"] * 100)
-            await scene.start(Listener(wait))
+            await scene.start(CollectingListener(wait))
             assert max(scene.pulls) == 100
             gate.set()
 
@@ -566,7 +508,7 @@ class TestOrder:
             for queue_id in seen:
                 scene.broker.put("orders", queue_id, *[b"x"] * 300)
             await scene.start(plain, batch_max=7)
-            for _ in range(2000):
+            for _ in range(60_000):
                 if all(len(offsets) == 300 for offsets in seen.values()):
                     break
                 await scene.pass_time(0.001)
@@ -585,7 +527,7 @@ class TestLimit:
                 return SUSPEND if messages[0].queue_offset == 0 else OK
 
             scene.broker.put("orders", 0, b"a", b"b")
-            listener = Listener(first_fails)
+            listener = CollectingListener(first_fails)
             await scene.start(listener)
             await scene.pass_time(2.1)
             assert listener.offsets() == [0, 0, 0, 1]
@@ -599,7 +541,7 @@ class TestLimit:
     def test_dead_letter_that_nobody_takes_is_tried_again_in_place(self) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, b"a", b"b")
-            listener = Listener(SUSPEND, SUSPEND, OK)
+            listener = CollectingListener(SUSPEND, SUSPEND, OK)
             await scene.start(listener)
             scene.broker.script(SendMessageV2, *[CallTimeout("late")] * 3)
             await scene.pass_time(2.1)
@@ -610,11 +552,11 @@ class TestLimit:
     def test_of_a_batch_only_those_go_that_failed_too_often(self) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, b"a")
-            listener = Listener(SUSPEND, SUSPEND, OK)
+            listener = CollectingListener(SUSPEND, SUSPEND, OK)
             await scene.start(listener, batch_max=4)
             scene.broker.put("orders", 0, b"b")
             await scene.pass_time(2.1)
-            assert listener.calls == [[(0, 0)], [(0, 0), (0, 1)], [(0, 1)]]
+            assert listener.places == [[(0, 0)], [(0, 0), (0, 1)], [(0, 1)]]
             assert len(scene.broker.sent(SendMessageV2)) == 1
 
         play(story, settings=ConsumerSettings(max_reconsume_times=1))
@@ -622,7 +564,7 @@ class TestLimit:
     def test_without_a_limit_it_is_tried_for_ever(self) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, b"a")
-            listener = Listener(SUSPEND)
+            listener = CollectingListener(SUSPEND)
             await scene.start(listener)
             await scene.pass_time(100.5)
             assert listener.attempts == list(range(101))
@@ -635,7 +577,7 @@ class TestBroadcasting:
     def test_needs_no_locks_and_keeps_the_order(self, tmp_path) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, b"a", b"b")
-            listener = Listener(SUSPEND, OK)
+            listener = CollectingListener(SUSPEND, OK)
             await scene.start(listener)
             await scene.pass_time(100.0)
             assert listener.offsets() == [0, 0, 1]
@@ -658,7 +600,7 @@ def test_hooks_see_every_attempt() -> None:
 
     async def story(scene):
         scene.broker.put("orders", 0, b"a")
-        await scene.start(Listener(SUSPEND, RuntimeError("no"), None, OK))
+        await scene.start(CollectingListener(SUSPEND, RuntimeError("no"), None, OK))
         await scene.pass_time(4.0)
         assert note.outcomes == [
             (False, "failed"),

@@ -5,18 +5,18 @@ import zlib
 
 import pytest
 
-from mqframe.client.instance import ClientInstance
-from mqframe.client.send_back import SendBack
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.push.send_back import SendBack
 from mqframe.client.settings import ClientSettings
-from mqframe.core.bodies import TopicRouteData
+from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import AnswerError, CallTimeout, ConnectionLost, RouteError, answer_error
-from mqframe.core.frame import Frame
-from mqframe.core.loosejson import dumps
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.properties import decode_properties, encode_properties
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.properties import decode_properties, encode_properties
 from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.wire.frame import Frame
+from mqframe.core.wire.loose_json import dumps
 from mqframe.testing.manual_clock import ManualClock
 from mqframe.testing.scripted_broker import ScriptedBroker
 
@@ -55,7 +55,7 @@ def sent(broker) -> list[SendMessageV2]:
 
 def test_its_broker_takes_it_back():
     async def story(broker, back):
-        await back.hand_back(message(), 7)
+        await back.send_back(message(), 7)
         (request,) = broker.sent(ConsumerSendMsgBack)
         assert (request.offset, request.group, request.delay_level) == (0x77, "g", 7)
         assert (request.origin_msg_id, request.origin_topic) == ("K", "orders")
@@ -68,8 +68,8 @@ def test_its_broker_takes_it_back():
 def test_the_route_of_a_retry_topic_that_was_just_made_is_fetched():
     async def story(broker, back):
         asked = len(broker.sent(GetRouteinfoByTopic))
-        await back.hand_back(message())
-        await back.hand_back(message())
+        await back.send_back(message())
+        await back.send_back(message())
         assert [each.topic for each in broker.sent(GetRouteinfoByTopic)[asked:]] == [RETRY]
 
     play(story)
@@ -77,7 +77,7 @@ def test_the_route_of_a_retry_topic_that_was_just_made_is_fetched():
 
 def test_a_retry_topic_without_route_does_no_harm():
     async def story(broker, back):
-        await back.hand_back(message())
+        await back.send_back(message())
         assert len(broker.sent(ConsumerSendMsgBack)) == 1
 
     play(story, topics={"orders": 1})
@@ -88,7 +88,7 @@ def test_a_copy_goes_to_the_retry_topic_when_its_broker_does_not_take_it(problem
     async def story(broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker, problem) if isinstance(problem, int) else problem)
         failed = message({"KEYS": "k", "TRAN_MSG": "true"}, reconsume_times=2)
-        await back.hand_back(failed)
+        await back.send_back(failed)
         (request,) = sent(broker)
         assert (request.topic, request.producer_group) == (RETRY, "CLIENT_INNER_PRODUCER")
         assert (request.reconsume_times, request.max_reconsume_times, request.flag) == (3, 16, 9)
@@ -108,7 +108,7 @@ def test_a_copy_goes_to_the_retry_topic_when_its_broker_does_not_take_it(problem
 
 def test_a_broker_that_left_the_routes_is_not_called():
     async def story(broker, back):
-        await back.hand_back(message(broker="gone"))
+        await back.send_back(message(broker="gone"))
         assert broker.sent(ConsumerSendMsgBack) == []
         assert len(sent(broker)) == 1
 
@@ -119,7 +119,7 @@ def test_a_broker_that_left_the_routes_is_not_called():
 def test_the_copy_keeps_what_the_listener_asked_for(level, delay, times):
     async def story(broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker))
-        await back.hand_back(message(), level)
+        await back.send_back(message(), level)
         (request,) = sent(broker)
         # More returns than the maximum make it a dead letter.
         assert request.reconsume_times == times
@@ -131,7 +131,7 @@ def test_the_copy_keeps_what_the_listener_asked_for(level, delay, times):
 def test_a_maximum_of_all_numbers_is_not_exceeded():
     async def story(broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker))
-        await back.hand_back(message(), -1)
+        await back.send_back(message(), -1)
         assert sent(broker)[0].reconsume_times == 2**31 - 1
 
     play(story, limit=2**31 - 1)
@@ -178,7 +178,7 @@ def test_a_copy_is_tried_three_times():
 def test_what_was_taken_back_with_a_late_flush_is_not_sent_again():
     async def story(broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker, 10))
-        await back.hand_back(message())
+        await back.send_back(message())
         assert sent(broker) == []
 
     play(story)
@@ -208,7 +208,7 @@ def test_without_a_retry_topic_both_ways_fail():
     async def story(broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker))
         with pytest.raises(RouteError, match="%RETRY%g"):
-            await back.hand_back(message())
+            await back.send_back(message())
 
     play(story, topics={"orders": 1})
 

@@ -7,18 +7,18 @@ import threading
 
 import pytest
 
-from mqframe.client.consume_call import Caller, ConsumeCall
-from mqframe.client.listener import subscription
-from mqframe.client.worker_tasks import WorkerTasks
-from mqframe.client.worker_threads import WorkerThreads
-from mqframe.core.consume_result import ConsumeResult
-from mqframe.core.message import MessageQueue, ReceivedMessage
-from mqframe.core.process_queue import ProcessQueue
+from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
+from mqframe.client.consuming.push.listener import subscription
+from mqframe.client.consuming.push.worker_tasks import WorkerTasks
+from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
+from mqframe.core.consuming.consume_result import ConsumeResult
+from mqframe.core.consuming.process_queue import ProcessQueue
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.net.clock import SystemClock
 from mqframe.testing.manual_clock import ManualClock
 
 HELD = MessageQueue("orders", "broker-a", 0)
-WAIT = 20.0
+WAIT = 120.0
 """Seconds after which a test that would hang fails instead."""
 
 
@@ -59,7 +59,7 @@ class Pool:
 
 
 def threads(caller, done, clock, limit):
-    return WorkerThreads(caller.call, done, clock, limit, "test")
+    return WorkerThreads(caller.call, done, clock, NamedThreads("test", limit))
 
 
 def tasks(caller, done, clock, limit):
@@ -216,7 +216,7 @@ def test_stop_does_not_wait_for_ever() -> None:
         clock = ManualClock()
         back: list[ConsumeCall] = []
         caller = Caller("g", "c", (), clock.monotonic, 900.0)
-        workers = WorkerThreads(caller.call, back.extend, clock, 1, "test")
+        workers = WorkerThreads(caller.call, back.extend, clock, NamedThreads("test", 1))
         started, gate = threading.Event(), threading.Event()
 
         def slow(messages, context):

@@ -6,129 +6,13 @@ import asyncio
 from collections import Counter
 
 import pytest
+from simple_scenes import GROUP, bodies, numbered, play
 
-from mqframe.client.producer import AsyncProducer
-from mqframe.client.settings import ClientSettings
-from mqframe.client.simple_consumer import AsyncSimpleConsumer
+from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError, ClosedError, FixError, GiveUpError, ReceiptError, RouteError
-from mqframe.core.message import Message, MessageQueue
-from mqframe.core.message_choice import Sql
-from mqframe.core.pop_handle import HandleError, ReceiptHandle
-from mqframe.core.popped import PoppedMessage
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
-
-GROUP = "billing"
-
-
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.consumers: list[AsyncSimpleConsumer] = []
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
-
-    async def join(self, *topics: str, expression: str = "*", **options) -> AsyncSimpleConsumer:
-        consumer = AsyncSimpleConsumer(
-            options.pop("group", GROUP),
-            clock=self.clock,
-            client=ClientSettings(nameserver=self.cluster.nameserver),
-            **{"consume_from": "first", "await_duration": 5.0, **options},
-        )
-        for topic in topics or ("orders",):
-            consumer.subscribe(topic, expression)
-        await consumer.start()
-        self.consumers.append(consumer)
-        return consumer
-
-    async def end(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
-
-    async def send(self, *bodies: bytes, topic: str = "orders", tag: str | None = None, **to) -> None:
-        for body in bodies:
-            await self.producer.send(Message(topic, body, tag), **to)
-
-    async def receive(self, consumer: AsyncSimpleConsumer, count: int, seconds: float = 30.0):
-        """Exactly `count` messages, in as many calls as it takes."""
-        got: list[PoppedMessage] = []
-        while len(got) < count:
-            new = await self.end(consumer.receive(min(32, count - len(got)), seconds))
-            assert new, f"{len(got)} of {count} messages came"
-            got += new
-        return got
-
-    async def nothing(self, consumer: AsyncSimpleConsumer) -> None:
-        """There is nothing to receive for the whole time of a wait."""
-        assert await self.end(consumer.receive(32, 30.0)) == []
-
-
-def play(story, **options):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock, **options) as cluster:
-            await cluster.create_topic("orders", 4)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            try:
-                await story(scene)
-            finally:
-                for consumer in scene.consumers:
-                    await scene.end(consumer.stop())
-                await scene.end(scene.producer.stop())
-
-    asyncio.run(whole())
-
-
-def numbered(prefix: bytes, count: int) -> list[bytes]:
-    return [prefix + b"%d" % n for n in range(count)]
-
-
-def bodies(messages) -> list[bytes]:
-    return [message.body for message in messages]
-
-
-def test_every_message_comes_once_and_is_done_with_when_acknowledged() -> None:
-    async def story(scene):
-        consumer = await scene.join()
-        await scene.send(*numbered(b"m", 40))
-        got = await scene.receive(consumer, 40)
-        assert Counter(bodies(got)) == Counter(numbered(b"m", 40))
-        for message in got:
-            handle = ReceiptHandle.parse(message.receipt_handle)
-            assert (handle.broker_name, handle.queue_id) == ("broker-a", message.queue_id)
-            assert (handle.offset, handle.invisible_time) == (message.queue_offset, 30_000)
-            assert message.properties["POP_CK"] == message.receipt_handle
-            assert message.properties["1ST_POP_TIME"] == str(handle.pop_time)
-            assert (message.topic, message.delivery_attempt) == ("orders", 1)
-        for message in got[:20]:
-            await consumer.ack(message)
-        await consumer.ack_batch(got[20:])
-        await scene.clock.aadvance(60.0)
-        await scene.nothing(consumer)
-
-    play(story)
-
-
-def test_a_message_that_is_not_acknowledged_comes_again() -> None:
-    async def story(scene):
-        consumer = await scene.join()
-        await scene.send(*numbered(b"m", 4))
-        first = await scene.receive(consumer, 4, 30.0)
-        await consumer.ack_batch([m for m in first if m.body != b"m2"])
-        await scene.nothing(consumer)
-        await scene.clock.aadvance(30.0)
-        [again] = await scene.receive(consumer, 1)
-        assert (again.body, again.topic, again.delivery_attempt) == (b"m2", "orders", 2)
-        assert again.properties["1ST_POP_TIME"] == first[0].properties["1ST_POP_TIME"]
-        await consumer.ack(again)
-        await scene.clock.aadvance(60.0)
-        await scene.nothing(consumer)
-
-    play(story)
+from mqframe.core.errors import AnswerError, ClosedError, FixError, RouteError
+from mqframe.core.filtering.filter_expression import Sql
+from mqframe.core.messages.message import Message, MessageQueue
 
 
 def test_two_members_get_different_messages_and_one_sees_to_what_the_other_left() -> None:
@@ -192,31 +76,6 @@ def test_what_came_for_a_receive_that_was_cancelled_goes_to_the_next() -> None:
     play(story)
 
 
-def test_the_time_can_be_made_longer_and_shorter() -> None:
-    async def story(scene):
-        consumer = await scene.join()
-        await scene.send(b"slow", b"given back")
-        messages = {m.body: m for m in await scene.receive(consumer, 2, 10.0)}
-        slow, back = messages[b"slow"], messages[b"given back"]
-        before = slow.receipt_handle
-        await scene.clock.aadvance(8.0)
-        assert await consumer.change_invisible_duration(slow, 60.0) == slow.receipt_handle != before
-        assert slow.properties["POP_CK"] == slow.receipt_handle
-        await consumer.change_invisible_duration(back, 1.0)
-        await scene.clock.aadvance(3.0)
-        assert bodies(await scene.receive(consumer, 1, 100.0)) == [b"given back"]
-        await scene.clock.aadvance(40.0)
-        await scene.nothing(consumer)
-        await consumer.change_invisible_duration(slow, 60.0)
-        await scene.clock.aadvance(20.0)
-        await consumer.ack(slow)
-        await scene.clock.aadvance(100.0)
-        assert bodies(await scene.receive(consumer, 1)) == [b"given back"]
-        await scene.nothing(consumer)
-
-    play(story)
-
-
 def test_after_the_maximum_of_attempts_a_message_is_a_dead_letter() -> None:
     async def story(scene):
         consumer = await scene.join()
@@ -230,77 +89,6 @@ def test_after_the_maximum_of_attempts_a_message_is_a_dead_letter() -> None:
         assert len(attempts) == 17
         store = scene.cluster.broker.store
         assert [store.queue_max(f"%DLQ%{GROUP}", 0)] == [1]
-        await scene.nothing(consumer)
-
-    play(story)
-
-
-def test_what_is_not_ours_any_more_is_refused() -> None:
-    async def story(scene):
-        consumer = await scene.join()
-        await scene.send(b"a", b"b", b"c")
-        one, two, three = await scene.receive(consumer, 3, 10.0)
-        await consumer.ack(one)
-        for again in (consumer.ack(one), consumer.change_invisible_duration(one, 5.0)):
-            with pytest.raises(ReceiptError, match="was acknowledged before") as caught:
-                await again
-            assert caught.value.code == ResponseCode.NO_MESSAGE
-            assert isinstance(caught.value, GiveUpError)
-        await consumer.ack_batch([two])
-        await scene.clock.aadvance(10.5)
-        with pytest.raises(ReceiptError, match="delivered again"):
-            await consumer.ack(three)
-        with pytest.raises(ReceiptError, match="delivered again"):
-            await consumer.change_invisible_duration(three, 5.0)
-        await scene.clock.aadvance(5.0)
-        await scene.send(b"d")
-        late = three
-        [*fresh] = await scene.receive(consumer, 2, 10.0)
-        with pytest.raises(ReceiptError, match="the others were acknowledged"):
-            await consumer.ack_batch([late, *fresh])
-        await scene.clock.aadvance(30.0)
-        await scene.nothing(consumer)
-
-    play(story)
-
-
-def test_foreign_handles_are_refused() -> None:
-    async def story(scene):
-        consumer = await scene.join()
-        await scene.send(b"a")
-        [message] = await scene.receive(consumer, 1, 10.0)
-        handle = ReceiptHandle.parse(message.receipt_handle)
-        with pytest.raises(FixError, match="was not received by a simple consumer"):
-            await consumer.ack("no message")
-        message.receipt_handle = "no handle"
-        with pytest.raises(HandleError, match="receipt handle 'no handle' is not one"):
-            await consumer.ack(message)
-        message.receipt_handle = handle._replace(broker_name="broker-z").text
-        with pytest.raises(RouteError, match="broker-z"):
-            await consumer.ack(message)
-        message.receipt_handle = handle._replace(queue_id=17).text
-        with pytest.raises(AnswerError) as caught:
-            await consumer.ack(message)
-        assert caught.value.code == ResponseCode.MESSAGE_ILLEGAL
-        message.receipt_handle = handle._replace(offset=1000).text
-        with pytest.raises(ReceiptError):
-            await consumer.ack(message)
-        message.receipt_handle = handle.text
-        await consumer.ack(message)
-
-    play(story)
-
-
-def test_tags_and_messages_that_only_share_a_hash() -> None:
-    async def story(scene):
-        consumer = await scene.join(expression="Aa || paid")
-        await scene.send(*numbered(b"paid", 3), tag="paid")
-        await scene.send(*numbered(b"hash", 3), tag="BB")
-        await scene.send(*numbered(b"Aa", 3), tag="Aa")
-        got = await scene.receive(consumer, 6)
-        assert Counter(bodies(got)) == Counter(numbered(b"paid", 3) + numbered(b"Aa", 3))
-        await consumer.ack_batch(got)
-        await scene.clock.aadvance(60.0)
         await scene.nothing(consumer)
 
     play(story)
@@ -414,8 +202,7 @@ def test_bad_input_is_named() -> None:
         [message] = await scene.receive(consumer, 1)
         with pytest.raises(FixError, match="cannot be hidden for 0"):
             await consumer.change_invisible_duration(message, 0.0)
-        with pytest.raises(ClosedError, match="is running"):
-            await consumer.start()
+        await consumer.start()
         consumer.unsubscribe("orders")
         with pytest.raises(FixError, match="has no subscription"):
             await consumer.receive()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mqframe.cli.extension import NameServer
 from mqframe.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from mqframe_spark.source.options import SourceOptions
 
 Options = Annotated[
     list[str] | None,
@@ -61,6 +65,7 @@ __all__ = [
     "RowsAtOnce",
     "ShardingKey",
     "Topics",
+    "check_source",
     "pairs",
     "source_options",
 ]
@@ -95,6 +100,14 @@ def source_options(given: Iterable[str] | None, file: str = "", **fixed: str | N
 def place(path: str, nameserver: str) -> dict[str, str]:
     """Options of the source for the store in `path`, or without one for the brokers behind `nameserver`."""
     return {"mode": "files", "path": path} if path else {"nameserver": nameserver}
+
+
+def check_source(options: SourceOptions) -> None:
+    """Raise now what Spark would raise when it has started: nobody answers, a topic that is not there."""
+    from mqframe_spark.source.tasks import open_origin
+
+    with closing(open_origin(options)) as origin:
+        origin.queues()
 
 
 def _table(file: str) -> Mapping[str, str]:

@@ -18,6 +18,7 @@ from mqframe_spark.command_line.arguments import (
     OptionsFile,
     Pattern,
     Topics,
+    check_source,
     pairs,
     place,
     source_options,
@@ -80,7 +81,7 @@ def report(
     lag = jobs.lags(behind) if group else []
     traffic = []
     if not lag_only:
-        check_source(sent.source)
+        _check_batch(sent.source)
         with session(spark_options) as spark:
             traffic = jobs.report(spark, sent)
     if json:
@@ -126,7 +127,7 @@ def search(
     )  # fmt: skip
     spark_options = jobs.SessionOptions("search", master, pairs("--conf", conf), (), log_level)
     jobs.check_session(spark_options)
-    check_source(source)
+    _check_batch(source)
     with session(spark_options) as spark:
         found = jobs.search(spark, jobs.Search(source=source, sql=sql, limit=limit))
     if found.more:
@@ -138,18 +139,12 @@ def search(
     show(rows, as_json=json, empty="nothing found")
 
 
-def check_source(source: Mapping[str, str]) -> None:
-    """Raise now what Spark would raise when it has started: bad options, a topic that is not there."""
+def _check_batch(source: Mapping[str, str]) -> None:
     from mqframe_spark.source.options import STREAM_ONLY, parse_options
-    from mqframe_spark.source.tasks import open_origin
 
     options = parse_options(source)
     options.refuse(STREAM_ONLY, "only streams have it")
-    origin = open_origin(options)
-    try:
-        origin.queues()
-    finally:
-        origin.close()
+    check_source(options)
 
 
 def _cut(value: object) -> object:

@@ -73,8 +73,8 @@ class Job(Protocol):
         """Topic that gets the copies."""
         ...
 
-    def bounded(self) -> dict[str, str]:
-        """Options of the source for a batch of what is to be copied now."""
+    def reading(self) -> dict[str, str]:
+        """Options of the source for what is to be copied now."""
         ...
 
 
@@ -185,7 +185,7 @@ def _carry_out(
     if dry_run:
         if missing:
             note(f"topic {job.into} would be made")
-        found = jobs.waiting(job.bounded())
+        found = jobs.waiting(job.reading())
         note(f"{sum(each.count for each in found):,} messages would be read")
         show([each.row() for each in found], as_json=as_json, empty="no messages there")
         return

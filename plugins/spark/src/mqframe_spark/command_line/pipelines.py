@@ -19,6 +19,7 @@ from mqframe_spark.command_line.arguments import (
     OptionsFile,
     Pattern,
     Topics,
+    check_source,
     pairs,
     source_options,
 )
@@ -132,7 +133,7 @@ def _check_how(available_now: bool, continuous: float | None, output_mode: str) 
 
 def _carry_out(text: str, options: Pipeline, spark_options: jobs.SessionOptions, as_json: bool) -> None:
     function = jobs.load_function(text)
-    check_source(options.source)
+    _check_stream(options.source, has_end=options.every_seconds is None)
     note(f"{options.name}: checkpoint {options.checkpoint}")
     stop = jobs.StopRequest()
     with session(spark_options) as spark:
@@ -142,15 +143,10 @@ def _carry_out(text: str, options: Pipeline, spark_options: jobs.SessionOptions,
     finish(totals, {"checkpoint": options.checkpoint}, stop, as_json=as_json)
 
 
-def check_source(source: Mapping[str, str]) -> None:
-    """Raise now what Spark would raise when it has started: bad options, a topic that is not there."""
-    from mqframe_spark.source.options import BATCH_ONLY, parse_options
-    from mqframe_spark.source.tasks import open_origin
+def _check_stream(source: Mapping[str, str], *, has_end: bool) -> None:
+    from mqframe_spark.source.options import parse_options
 
     options = parse_options(source)
-    options.refuse(BATCH_ONLY, "a stream has no end; only batches do")
-    origin = open_origin(options)
-    try:
-        origin.queues()
-    finally:
-        origin.close()
+    if not has_end:
+        options.check_endless()
+    check_source(options)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mqframe import Admin
-from mqframe.core.message import ReceivedMessage
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe_spark.exact.answers import Lookup
 from mqframe_spark.sink.options import SinkOptions
 from mqframe_spark.telling import tell

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from mqframe.core import properties as p
 from mqframe.core.errors import MqframeError
-from mqframe.core.message import ReceivedMessage
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.log import get_logger
 from mqframe_spark.exact.place import Place, is_query
 from mqframe_spark.exact.rules import SinkRecord, answer, name_of

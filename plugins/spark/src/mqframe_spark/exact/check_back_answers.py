@@ -89,11 +89,12 @@ def limits(options: SinkOptions, topics: Sequence[str]) -> list[Limit]:
                 address = data.broker_addrs.get(0)
                 if address and data.broker_name not in found:
                     config = admin.broker_config(address)
-                    found[data.broker_name] = _limit(data.broker_name, config)
+                    found[data.broker_name] = limit_of(data.broker_name, config)
     return sorted(found.values())
 
 
-def _limit(broker: str, config: Mapping[str, str]) -> Limit:
+def limit_of(broker: str, config: Mapping[str, str]) -> Limit:
+    """The limit of the broker called `broker`, by its settings; what it does not tell is as by default."""
     checks = int(config.get("transactionCheckMax", "15"))
     interval_ms = int(config.get("transactionCheckInterval", "30000"))
     timeout_ms = int(config.get("transactionTimeOut", "6000"))

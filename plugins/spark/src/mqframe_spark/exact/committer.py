@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from mqframe import BatchTransactionProducer, Puller
 from mqframe.core.errors import RetryError
-from mqframe.core.half_batch import EndStatus, EndsUnfinished, PreparedHalf
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.transactions.half_batch import EndStatus, EndsUnfinished, PreparedHalf
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.log import get_logger
 from mqframe_spark.exact import rules as rules
 from mqframe_spark.exact.answers import Lookup

@@ -11,12 +11,12 @@ from typing import Final
 import attrs
 
 from mqframe import Puller
-from mqframe.core import properties as p
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, GiveUpError, RouteError
-from mqframe.core.half_batch import PreparedHalf
-from mqframe.core.message import MessageQueue
-from mqframe.core.topics import CHECK_MAX_TIME_TOPIC
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
+from mqframe.core.transactions.half_batch import PreparedHalf
 from mqframe_spark.exact.answers import Lookup
 from mqframe_spark.exact.rules import SinkRecord, name_of
 from mqframe_spark.retrying import retrying

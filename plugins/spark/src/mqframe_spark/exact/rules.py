@@ -44,8 +44,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from mqframe.core.errors import GiveUpError
-from mqframe.core.half_batch import PreparedHalf
-from mqframe.core.transaction_outcome import TransactionOutcome
+from mqframe.core.transactions.half_batch import PreparedHalf
+from mqframe.core.transactions.outcome import TransactionOutcome
 
 QUERY: Final = "SPARK_QUERY"
 RECORD: Final = "SPARK_RECORD"

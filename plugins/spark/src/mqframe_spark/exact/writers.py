@@ -21,8 +21,8 @@ from pyspark.sql.types import StructType
 
 from mqframe import BatchTransactionProducer, ProducerSettings, Puller
 from mqframe.core.errors import FixError, RetryError
-from mqframe.core.half_batch import PreparedHalf
-from mqframe.core.message import BODY_BYTES_MAX
+from mqframe.core.messages.message import BODY_BYTES_MAX
+from mqframe.core.transactions.half_batch import PreparedHalf
 from mqframe_spark.exact.answering import ensure_answers, lookup
 from mqframe_spark.exact.answers import Answers
 from mqframe_spark.exact.committer import Attempt, Committer, Run, run_of
@@ -83,7 +83,7 @@ class _Writer:
     def puller(self) -> Puller:
         """For what only a reader can ask."""
         options = self._options
-        return Puller(options.nameserver, self._group, **options.access.client_arguments())
+        return Puller(self._group, nameserver=options.nameserver, **options.access.client_arguments())
 
     def committer(self) -> Committer:
         """Writes the record; for the driver."""

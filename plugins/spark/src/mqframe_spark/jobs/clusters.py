@@ -9,8 +9,8 @@ import attrs
 
 from mqframe.core.codes import PERM_WRITE, ResponseCode
 from mqframe.core.errors import AnswerError, FixError, MessageError, RouteError, SettingError
-from mqframe.core.message_checks import check_sendable_topic
-from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.messages.checks import check_sendable_topic
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 from mqframe_spark.access import ACCESS_NAMES, parse_access
 from mqframe_spark.given import Given
 from mqframe_spark.jobs.copying import connection
@@ -21,7 +21,7 @@ from mqframe_spark.source.tasks import open_origin
 
 if TYPE_CHECKING:
     from mqframe import Admin
-    from mqframe.core.message import MessageQueue
+    from mqframe.core.messages.message import MessageQueue
 
 
 @attrs.frozen

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from mqframe.core import properties as p
+from mqframe.core.messages import properties as p
 from mqframe_spark.access import ACCESS_NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from mqframe.core.message import MessageQueue
+    from mqframe.core.messages.message import MessageQueue
 
 IDEMPOTENCE_KEY: Final = "IDEMPOTENCE_KEY"
 STORED_SHARDING_KEY: Final = f"properties['{p.SHARDING_KEY}']"

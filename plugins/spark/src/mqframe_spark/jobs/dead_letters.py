@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from mqframe.core.dead_letter_rules import MARK
 from mqframe.core.errors import FixError
-from mqframe.core.host import encode_host
-from mqframe.core.ids import offset_id
-from mqframe.core.properties import RETRY_TOPIC
-from mqframe.core.topics import check_group, dead_letter_topic, retry_topic
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.ids import offset_id
+from mqframe.core.messages.names import check_group, dead_letter_topic, retry_topic
+from mqframe.core.messages.properties import RETRY_TOPIC
+from mqframe.core.retry.dead_letters import MARK
 from mqframe_spark.jobs.clusters import check_target, ends, open_admin, write_queues
 from mqframe_spark.jobs.copying import connection, copies, own_properties
 from mqframe_spark.jobs.failures import spark_errors

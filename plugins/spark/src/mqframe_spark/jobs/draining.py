@@ -55,10 +55,6 @@ class Drain:
         bound = f"group:{self.group}" if self.group else self.starting
         return {**self.source, "topic": self.topic, "startingOffsets": bound}
 
-    def bounded(self) -> dict[str, str]:
-        """Options of the source for a batch of what is to be moved now."""
-        return self.reading()
-
     def writing(self) -> dict[str, str]:
         """Options of the sink."""
         return {

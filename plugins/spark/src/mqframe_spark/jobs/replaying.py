@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import attrs
 
 from mqframe.core.errors import SettingError
-from mqframe_spark.jobs.clusters import Waiting, check_target, make_topic, open_admin, waiting
+from mqframe_spark.jobs.clusters import check_target, make_topic, open_admin, waiting
 from mqframe_spark.jobs.copying import COPIED_COLUMNS, connection, copies
 from mqframe_spark.jobs.draining import ROWS_AT_ONCE
-from mqframe_spark.jobs.progress import offsets
 from mqframe_spark.jobs.transferring import transfer
 from mqframe_spark.jobs.watching import StopRequest, Tell, Totals
 from mqframe_spark.source.bounds import parse_time
@@ -37,12 +36,13 @@ class Replay:
     rows_at_once: int = ROWS_AT_ONCE
 
     def reading(self) -> dict[str, str]:
-        """Options of the source for a stream: where it begins."""
-        return {**self.source, "topic": self.topic, "startingTimestamp": self.begin}
-
-    def bounded(self) -> dict[str, str]:
-        """Options of the source for a batch of exactly what is to be copied."""
-        return {**self.reading(), "endingTimestamp": self.end}
+        """Options of the source for what is to be copied."""
+        return {
+            **self.source,
+            "topic": self.topic,
+            "startingTimestamp": self.begin,
+            "endingTimestamp": self.end,
+        }
 
     def writing(self) -> dict[str, str]:
         """Options of the sink."""
@@ -81,8 +81,7 @@ def replay(
 ) -> Totals:
     """Copy what is there of the time from `begin` to before `end`. Progress and errors as of `drain`."""
     missing = check_replay(options)
-    wanted = waiting(options.bounded())
-    if not wanted:
+    if not waiting(options.reading()):
         return Totals(backlog=0)
     if missing:
         assert options.queues is not None
@@ -109,19 +108,4 @@ def replay(
         options.checkpoint,
         tell=tell,
         stop=stop,
-        enough=passed(wanted),
     )
-
-
-def passed(wanted: list[Waiting]) -> Callable[[Mapping[str, Any]], bool]:
-    """Tells of a micro-batch's report whether all that is `wanted` was read: what follows is too young."""
-    ends = {
-        (each.queue.topic, f"{each.queue.broker_name}/{each.queue.queue_id}"): each.end for each in wanted
-    }
-
-    def enough(report: Mapping[str, Any]) -> bool:
-        sources = report.get("sources") or [{}]
-        read = offsets(sources[0].get("endOffset")) or {}
-        return all(read.get(queue, 0) >= end for queue, end in ends.items())
-
-    return enough

@@ -17,7 +17,7 @@ from mqframe_spark.source.tasks import open_origin
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from mqframe.core.message import MessageQueue
+    from mqframe.core.messages.message import MessageQueue
 
 GROUPINGS: Final = {
     "topic": ("topic",),

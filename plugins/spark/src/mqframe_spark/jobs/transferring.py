@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mqframe_spark.jobs.failures import spark_errors
 from mqframe_spark.jobs.watching import StopRequest, Tell, Totals, follow
@@ -21,11 +21,10 @@ def transfer(
     *,
     tell: Tell | None = None,
     stop: StopRequest | None = None,
-    enough: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> Totals:
     """Write what `make` makes of the stream that the options `reading` mean, with the options `writing`.
 
-    `tell`, `stop`, `enough`: as of `follow`. Raises Spark's errors as those of mqframe.
+    `tell`, `stop`: as of `follow`. Raises Spark's errors as those of mqframe.
     """
     with spark_errors():
         frame = spark.readStream.format("mqframe").options(**reading).load()
@@ -38,7 +37,7 @@ def transfer(
             .start()
         )
         try:
-            return follow(query, tell, stop, enough)
+            return follow(query, tell, stop)
         finally:
             if query.isActive:
                 query.stop()

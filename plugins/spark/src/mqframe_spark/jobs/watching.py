@@ -93,17 +93,11 @@ class Totals:
         }
 
 
-def follow(
-    query: Query,
-    tell: Tell | None = None,
-    stop: StopRequest | None = None,
-    enough: Callable[[Mapping[str, Any]], bool] | None = None,
-) -> Totals:
+def follow(query: Query, tell: Tell | None = None, stop: StopRequest | None = None) -> Totals:
     """Wait until `query` ends; tell of each micro-batch with rows. Raises what ended the query.
 
     `stop`: asked to, the micro-batch under way is waited for first, so that nothing of it is done again;
-    the next one may have begun by then and is done again when the query is started anew. `enough`: given a
-    micro-batch's report, whether the rest is of no interest; the query is stopped then, too.
+    the next one may have begun by then and is done again when the query is started anew.
     """
     totals = Totals()
     seen = -1
@@ -111,7 +105,6 @@ def follow(
     ended = False
     while not ended:
         ended = bool(query.awaitTermination(POLL_SECONDS))
-        satisfied = False
         for report in query.recentProgress:
             table: Mapping[str, Any] = json.loads(report.json)
             if table["batchId"] <= seen or not rows_of(table):
@@ -121,10 +114,6 @@ def follow(
             totals.add(progress)
             if tell is not None:
                 tell(progress)
-            satisfied = enough is not None and enough(table)
-        if satisfied and not ended:
-            query.stop()
-            return totals
         if stop is not None and stop.count and not ended:
             asked_at = totals.batches if asked_at is None else asked_at
             idle = not query.status.get("isTriggerActive")

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.record import MAGIC_BLANK, MAGIC_V1, MAGIC_V2, RecordError
+from mqframe.core.storage.record import MAGIC_BLANK, MAGIC_V1, MAGIC_V2, RecordError
+from mqframe_spark.records.arrays import numbers_of
 from mqframe_spark.records.gathering import Bytes, Offsets, gather
 from mqframe_spark.records.record_columns import V4_HEAD, head_of
 
@@ -145,7 +146,7 @@ def groups(part: Slice) -> list[Group]:
     names = coded.dictionary.to_pylist()
     days = stored // DAY_MS
     first_day = int(days.min())
-    keys = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64) + (days - first_day) * len(names)
+    keys = numbers_of(coded.indices).astype(np.int64) + (days - first_day) * len(names)
     return [
         Group(names[key % len(names)], first_day + key // len(names), np.flatnonzero(keys == key))
         for key in np.unique(keys).tolist()

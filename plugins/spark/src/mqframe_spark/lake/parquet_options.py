@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
 
+from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import SettingError
-from mqframe.core.settings import at_least, setting, settings
 
 DELTA_LOG: Final = "_delta_log"
 """The folder that makes a folder a Delta table."""

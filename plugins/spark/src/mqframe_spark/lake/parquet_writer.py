@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqframe.log import get_logger
 from mqframe_spark.lake.landing import Landing, Slot, make_landing
 from mqframe_spark.lake.log_stretch import DAY_MS, Slice, groups, slices

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from mqframe_spark.records.arrays import array_of, texts_of
+
 Offsets = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
@@ -21,14 +23,14 @@ def gather(data: pa.Buffer, starts: Offsets, ends: Offsets, kind: pa.DataType | 
     """
     count = len(starts)
     if not count:
-        return pa.array([], kind or pa.binary())
+        return texts_of([], kind)
     bounds = np.empty(2 * count, np.int32)
     bounds[0::2] = starts
     bounds[1::2] = ends
     laid = pa.Array.from_buffers(
         kind or pa.binary(), 2 * count - 1, [None, pa.py_buffer(bounds.tobytes()), data]
     )
-    return laid.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
+    return laid.take(array_of(np.arange(0, 2 * count, 2, dtype=np.int32)))
 
 
 def bounds_of(array: pa.Array) -> npt.NDArray[np.int32]:

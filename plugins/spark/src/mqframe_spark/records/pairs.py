@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mqframe.core.properties import decode_properties
+from mqframe.core.messages.properties import decode_properties
+from mqframe_spark.records.arrays import array_of, numbers_of
 from mqframe_spark.records.gathering import Bytes, bounds_of, content, gather
 from mqframe_spark.records.uniform import MAP, NAME_END, PAIR_END
 
@@ -87,7 +88,7 @@ class Pairs:
         kept = last[last >= 0]
         values = gather(self._data, self._starts[1::2][kept], self._ends[1::2][kept], pa.string())
         places = np.cumsum(last >= 0) - 1
-        return values.take(pa.array(places, mask=last < 0))
+        return values.take(array_of(places, last < 0))
 
     def maps(self) -> pa.MapArray:
         """All pairs of each record."""
@@ -97,16 +98,16 @@ class Pairs:
         kept = self._without_doubles(names)
         if kept is not None:
             first = np.concatenate(([0], np.cumsum(kept)))[first]
-            chosen = pa.array(np.flatnonzero(kept))
+            chosen = array_of(np.flatnonzero(kept))
             names, values = names.take(chosen), values.take(chosen)
-        return pa.MapArray.from_arrays(pa.array(first.astype(np.int32)), names, values, type=MAP)
+        return pa.MapArray.from_arrays(array_of(first.astype(np.int32)), names, values, type=MAP)
 
     def _without_doubles(self, names: pa.Array) -> npt.NDArray[np.bool_] | None:
         """Which pairs count; `None` when no record names anything twice."""
         if not len(names):
             return None
         coded = names.dictionary_encode()
-        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = numbers_of(coded.indices).astype(np.int64)
         counts = np.diff(self.first)
         if len(coded.dictionary) <= _CODES_MAX:
             bits = np.int64(1) << codes

@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mqframe.core import properties as p
 from mqframe.core.codes import SysFlag
-from mqframe.core.compression import decompress
 from mqframe.core.errors import GiveUpError
-from mqframe.core.host import decode_host
-from mqframe.core.ids import offset_id
-from mqframe.core.record import MAGIC_V1, MAGIC_V2, RecordError
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.addresses import decode_host
+from mqframe.core.messages.compression import decompress
+from mqframe.core.messages.ids import offset_id
+from mqframe.core.storage.record import MAGIC_V1, MAGIC_V2, RecordError
 from mqframe.log import get_logger
+from mqframe_spark.records.arrays import array_of, null_mask, scalar_of, texts_of
 from mqframe_spark.records.gathering import Offsets, content, gather
 from mqframe_spark.records.pairs import Pairs
 from mqframe_spark.records.schema import ARROW_SCHEMA
@@ -88,7 +89,7 @@ def record_batch(
         own = content(gather(data, first, first + kind.itemsize)).view(kind)
         parts.append(_Records(data, first, size, log, own, topic, broker, lenient).batch(schema))
         order.append(rows)
-    back = pa.array(np.argsort(np.concatenate(order)))
+    back = array_of(np.argsort(np.concatenate(order)))
     whole = pa.Table.from_batches(parts, schema).combine_chunks()
     return whole.take(back).combine_chunks().to_batches()[0]
 
@@ -136,13 +137,13 @@ class _Records:
         return UniformPairs.of(texts) or Pairs(texts)
 
     def _number(self, field: str, kind: type[np.generic]) -> pa.Array:
-        return pa.array(self._heads[field].astype(kind))
+        return array_of(self._heads[field].astype(kind))
 
     def _time(self, field: str) -> pa.Array:
-        return pa.array(self._heads[field].astype(np.int64) * 1000).view(_TIME)
+        return array_of(self._heads[field].astype(np.int64) * 1000).view(_TIME)
 
     def _same(self, text: str) -> pa.Array:
-        return pa.repeat(pa.scalar(text, pa.string()), self._rows)
+        return pa.repeat(scalar_of(text, pa.string()), self._rows)
 
     def _host(self, field: str) -> pa.Array:
         packed = np.ascontiguousarray(self._heads[field])
@@ -151,7 +152,7 @@ class _Records:
         coded = pa.Array.from_buffers(
             pa.binary(width), self._rows, [None, pa.py_buffer(packed.view(np.uint8))]
         ).dictionary_encode()
-        texts = pa.array([decode_host(raw) for raw in coded.dictionary.to_pylist()], pa.string())
+        texts = texts_of([decode_host(raw) for raw in coded.dictionary.to_pylist()], pa.string())
         return texts.take(coded.indices)
 
     def _message_id(self) -> pa.Array:
@@ -160,9 +161,9 @@ class _Records:
         if not keys.null_count:
             return keys
         told = keys.to_pylist()
-        for row in np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False)).tolist():
+        for row in np.flatnonzero(null_mask(keys)).tolist():
             told[row] = offset_id(self._heads["store_host"][row].tobytes(), int(self._physical[row]))
-        return pa.array(told, pa.string())
+        return texts_of(told, pa.string())
 
     def _body(self) -> pa.Array:
         bodies = gather(self._data, self._body_starts, self._body_ends)
@@ -181,7 +182,7 @@ class _Records:
                     raise GiveUpError(what) from None
                 log.warning("body left out", reason=what)
                 plain[row] = None
-        return pa.array(plain, pa.binary())
+        return texts_of(plain)
 
 
 _COLUMNS: Final[dict[str, Callable[[_Records], Any]]] = {

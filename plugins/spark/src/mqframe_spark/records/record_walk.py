@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from mqframe.core.frame import Body
-from mqframe.core.record import HEAD, RecordError
+from mqframe.core.storage.record import HEAD, RecordError
+from mqframe.core.wire.frame import Body
 from mqframe_spark.records.gathering import Offsets
 
 _SIZE: Final = struct.Struct(">i")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mqframe.core.message import MessageQueue
-from mqframe.core.tag_filter import TagFilter
+from mqframe.core.filtering.tag_filter import TagFilter
+from mqframe.core.messages.message import MessageQueue
+from mqframe_spark.records.arrays import texts_of
 from mqframe_spark.records.gathering import Offsets
 from mqframe_spark.records.record_columns import record_batch
 
@@ -29,4 +30,6 @@ def selected_batch(
         return record_batch(data, starts, sizes, physical, queue.topic, queue.broker_name, columns)
     more = columns if "tags" in columns else (*columns, "tags")
     batch = record_batch(data, starts, sizes, physical, queue.topic, queue.broker_name, more)
-    return batch.filter(pc.is_in(batch.column("tags"), pa.array(tags.tags))).select(list(columns))
+    return batch.filter(pc.is_in(batch.column("tags"), texts_of(tags.tags, pa.string()))).select(
+        list(columns)
+    )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from mqframe_spark.records.arrays import array_of, texts_of
 from mqframe_spark.records.gathering import Bytes, bounds_of, content
 
 MAP = pa.map_(pa.string(), pa.field("value", pa.string(), nullable=False))
@@ -73,8 +74,7 @@ class UniformPairs:
     def maps(self) -> pa.MapArray:
         """All pairs of each record."""
         count = len(self._names)
-        names = pa.array(self._names, pa.string())
-        names = pa.concat_arrays([names]).take(pa.array(np.tile(np.arange(count), self.rows)))
+        names = texts_of(self._names, pa.string()).take(array_of(np.tile(np.arange(count), self.rows)))
         columns = np.concatenate([np.arange(place.start, place.stop) for place in self._values])
         cut = np.ascontiguousarray(self._table[:, columns])
         sizes = np.array([place.stop - place.start for place in self._values])
@@ -86,7 +86,7 @@ class UniformPairs:
             pa.string(), self.rows * count, [None, pa.py_buffer(bounds), pa.py_buffer(cut)]
         )
         first = np.arange(0, self.rows * count + 1, count, dtype=np.int32)
-        return pa.MapArray.from_arrays(pa.array(first), names, values, type=MAP)
+        return pa.MapArray.from_arrays(array_of(first), names, values, type=MAP)
 
 
 def _extremes(table: Bytes, choose: np.ufunc) -> Bytes:

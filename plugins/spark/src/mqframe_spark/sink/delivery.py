@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from mqframe import Producer, ProducerSettings
 from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError
-from mqframe.core.message import BODY_BYTES_MAX, Message, MessageQueue, SendResult
+from mqframe.core.messages.message import BODY_BYTES_MAX, Message, MessageQueue, SendResult
 from mqframe_spark.retrying import retrying
 from mqframe_spark.sink.key_bytes import UniqueKeys
 from mqframe_spark.sink.lanes import Lanes

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mqframe.core.ids import local_month_start_ms
-from mqframe.core.java_hash import java_hash
+from mqframe.core.messages.ids import local_month_start_ms
+from mqframe.core.messages.java_hash import java_hash
+from mqframe_spark.records.arrays import array_of, flags_of, null_mask, numbers_of, scalar_of
 from mqframe_spark.records.gathering import bounds_of, content
 
 _DIGITS: Final = np.frombuffer(b"0123456789ABCDEF", np.uint8)
@@ -74,10 +75,10 @@ def key_hashes(keys: pa.Array) -> npt.NDArray[np.int64]:
     A number that fits 32 bits counts as an Integer, as for the hash selector of this client.
     """
     if pa.types.is_boolean(keys.type):
-        truth = keys.fill_null(False).to_numpy(zero_copy_only=False)
+        truth = flags_of(keys)
         hashes = np.where(truth, 1231, 1237).astype(np.int64)
     elif pa.types.is_integer(keys.type):
-        numbers = keys.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        numbers = numbers_of(keys.cast(pa.int64()))
         folded = (numbers ^ (numbers >> 32)) & 0xFFFFFFFF
         folded = np.where(folded >= 1 << 31, folded - (1 << 32), folded)
         hashes = np.where((numbers >= -(1 << 31)) & (numbers < 1 << 31), numbers, folded)
@@ -85,9 +86,9 @@ def key_hashes(keys: pa.Array) -> npt.NDArray[np.int64]:
         coded = keys.cast(pa.binary()).dictionary_encode()
         if not len(coded.dictionary):
             return np.zeros(len(keys), np.int64)
-        places = coded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        places = numbers_of(coded.indices)
         hashes = _text_hashes(coded.dictionary)[places]
-    hashes[keys.is_null().to_numpy(zero_copy_only=False)] = 0
+    hashes[null_mask(keys)] = 0
     return hashes
 
 
@@ -110,5 +111,5 @@ def _text_hashes(texts: pa.BinaryArray) -> npt.NDArray[np.int64]:
 
 def numbered(prefix: str, first: int, count: int) -> pa.BinaryArray:
     """`prefix` with the numbers from `first` on behind it."""
-    numbers = pa.array(np.arange(first, first + count)).cast(pa.string()).cast(pa.binary())
-    return pc.binary_join_element_wise(pa.scalar(prefix.encode()), numbers, pa.scalar(b""))
+    numbers = array_of(np.arange(first, first + count)).cast(pa.string()).cast(pa.binary())
+    return pc.binary_join_element_wise(scalar_of(prefix), numbers, scalar_of(b""))

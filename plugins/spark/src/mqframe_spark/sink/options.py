@@ -8,8 +8,8 @@ from typing import Final
 import attrs
 
 from mqframe.core.errors import MessageError, SettingError
-from mqframe.core.message_checks import check_sendable_topic
-from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.messages.checks import check_sendable_topic
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 from mqframe_spark.access import ACCESS_NAMES, OPEN, Access, parse_access
 from mqframe_spark.given import Given
 

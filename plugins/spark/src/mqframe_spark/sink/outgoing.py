@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mqframe.core import properties as p
 from mqframe.core.errors import FixError
-from mqframe.core.message import Message, MessageQueue
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import Message, MessageQueue
+from mqframe_spark.records.arrays import array_of
 from mqframe_spark.records.gathering import bounds_of, content
 from mqframe_spark.sink.key_bytes import UniqueKeys
 from mqframe_spark.sink.options import SinkOptions
@@ -33,7 +34,7 @@ class Outgoing:
     """What one request carries.
 
     `queue`: where it must go; `None`: any queue of the topic may take it. `elements`: `count` messages,
-    encoded as a batch (`mqframe.core.batch`); empty when `single` is there, a message that has to travel
+    encoded as a batch (`core.messages.batch`); empty when `single` is there, a message that has to travel
     alone, with `delay`, keyword arguments of `Producer.send`. `rows`: first and last of the rows in it,
     counted from 0 in their partition.
     """
@@ -130,7 +131,7 @@ class OutgoingBatches:
         stops = np.array([len(numbers)])
         if len(lanes) > 1:
             order = np.argsort(numbers, kind="stable")
-            elements = elements.take(pa.array(order))
+            elements = elements.take(array_of(order))
             stops = np.searchsorted(numbers[order], np.arange(len(lanes)), "right")
         cut = _Cut(self._row, rows, content(elements), bounds_of(elements), order)
         begin = 0

@@ -10,13 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mqframe.core import properties as p
-from mqframe.core.batch import ELEMENT_OVERHEAD_BYTES
 from mqframe.core.errors import MessageError
-from mqframe.core.message import BODY_BYTES_MAX
-from mqframe.core.message_checks import check_sendable_topic
-from mqframe.core.message_text import BATCH_PROPERTIES
-from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.batch import ELEMENT_OVERHEAD_BYTES
+from mqframe.core.messages.checks import check_sendable_topic
+from mqframe.core.messages.message import BODY_BYTES_MAX
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.sending.encoding import BATCH_PROPERTIES
+from mqframe_spark.records.arrays import null_mask, numbers_of, scalar_of
 from mqframe_spark.records.gathering import bounds_of
 from mqframe_spark.sink.frame_columns import DELAYS
 from mqframe_spark.sink.key_bytes import UniqueKeys, fixed_binary, key_hashes, numbered
@@ -35,7 +36,7 @@ from mqframe_spark.sink.row_texts import (
 _HEAD: Final = np.dtype(
     [("size", ">i4"), ("magic", ">i4"), ("crc", ">i4"), ("flag", ">i4"), ("body_size", ">i4")]
 )
-_UNIQUE_NAME: Final = pa.scalar(f"{p.UNIQUE_KEY}{p.NAME_END}".encode())
+_UNIQUE_NAME: Final = scalar_of(f"{p.UNIQUE_KEY}{p.NAME_END}")
 _TEXT_BYTES_MAX: Final = p.PROPERTIES_BYTES_MAX - len(BATCH_PROPERTIES[True])
 """Brokers append the properties of a batch to those of each of its messages."""
 _DELAY_MS_MAX: Final = (1 << 63) - 1
@@ -95,7 +96,7 @@ class OutgoingRows:
         column = self._column("sharding_key")
         if column is None:
             return np.zeros(self._count, np.int64), np.zeros(self._count, bool)
-        return np.abs(key_hashes(column)), column.is_valid().to_numpy(zero_copy_only=False)
+        return np.abs(key_hashes(column)), ~null_mask(column)
 
     def message(self, row: int) -> tuple[bytes, str, int]:
         """Body, properties in text form and flag of one row."""
@@ -135,10 +136,10 @@ class OutgoingRows:
             return [self._options.topic], np.zeros(self._count, np.int64)
         column = plain(self._batch.column("topic"))
         if column.null_count:
-            row = first_true(column.is_null().to_numpy(zero_copy_only=False))
+            row = first_true(null_mask(column))
             raise self.complain(row, "column topic is null; it must name a topic")
         coded = column.dictionary_encode()
-        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = numbers_of(coded.indices).astype(np.int64)
         names = [raw.decode() for raw in coded.dictionary.to_pylist()]
         for number, name in enumerate(names):
             try:
@@ -153,7 +154,7 @@ class OutgoingRows:
     def _find_body(self) -> pa.BinaryArray:
         name = "body" if "body" in self._names else "value"
         body = plain(self._batch.column(name))
-        empty = body.is_null().to_numpy(zero_copy_only=False) | (np.diff(bounds_of(body)) == 0)
+        empty = null_mask(body) | (np.diff(bounds_of(body)) == 0)
         if empty.any():
             row = first_true(empty)
             what = "empty" if body[row].is_valid else "null"
@@ -176,7 +177,7 @@ class OutgoingRows:
         column = self._column("flag")
         if column is None:
             return np.zeros(self._count, np.int32)
-        flags: npt.NDArray[np.int32] = column.cast(pa.int32()).fill_null(0).to_numpy(zero_copy_only=False)
+        flags: npt.NDArray[np.int32] = numbers_of(column.cast(pa.int32()))
         return flags
 
     @cached_property
@@ -226,9 +227,9 @@ class OutgoingRows:
             column = self._column(name)
             if column is None:
                 continue
-            asked = column.is_valid().to_numpy(zero_copy_only=False)
+            asked = ~null_mask(column)
             if name != "deliver_at":
-                numbers = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+                numbers = numbers_of(column.cast(pa.float64()))
                 bad = ~((numbers >= 0) & (numbers * 1000 < _DELAY_MS_MAX))
                 if bad.any():
                     row = first_true(bad)

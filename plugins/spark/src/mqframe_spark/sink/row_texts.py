@@ -10,16 +10,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mqframe.core import properties as p
+from mqframe.core.messages import properties as p
+from mqframe_spark.records.arrays import array_of, flags_of, null_mask, numbers_of, scalar_of, texts_of
 from mqframe_spark.records.gathering import bounds_of, content
 
 IDEMPOTENCE_KEY: Final = "IDEMPOTENCE_KEY"
 """The property that holds a message's idempotence key."""
 
-NameEnd: Final = pa.scalar(p.NAME_END.encode())
-PairEnd: Final = pa.scalar(p.PAIR_END.encode())
-_NOTHING: Final = pa.scalar(b"")
-_RESERVED: Final = pa.array(sorted(name.encode() for name in p.RESERVED))
+NameEnd: Final = scalar_of(p.NAME_END)
+PairEnd: Final = scalar_of(p.PAIR_END)
+_NOTHING: Final = scalar_of(b"")
+_NULL: Final = scalar_of(None)
+_SPACE: Final = scalar_of(b" ")
+_RESERVED: Final = texts_of(sorted(p.RESERVED))
 
 Complain = Callable[[int, str], Exception]
 """Makes the error for a row, counted within its Arrow batch, and what is wrong with it."""
@@ -51,20 +54,20 @@ def pair(name: str, column: pa.Array, complain: Complain, *, what: str) -> pa.Bi
     separators = _with_separator(values)
     if separators is not None:
         raise complain(separators, f"column {what} holds a character 1 or 2, which separate properties")
-    empty = pc.equal(pc.binary_length(values), 0)
-    if pc.any(empty).as_py():
-        values = pc.if_else(empty, pa.scalar(None, pa.binary()), values)
+    empty = (np.diff(bounds_of(values)) == 0) & ~null_mask(values)
+    if empty.any():
+        values = pc.if_else(array_of(empty), _NULL, values)
     if values.null_count == len(values):
         return pa.nulls(len(values), pa.binary())
-    return joined_where_all(pa.scalar(f"{name}{p.NAME_END}".encode()), values, PairEnd)
+    return joined_where_all(scalar_of(f"{name}{p.NAME_END}"), values, PairEnd)
 
 
 def joined_keys(column: pa.ListArray, complain: Complain) -> pa.BinaryArray:
     """A list of keys as one text with spaces between."""
     flat = plain(column.flatten())
-    lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    lengths = numbers_of(pc.list_value_length(column))
     raw, bounds = content(flat), bounds_of(flat)
-    bad = flat.is_null().to_numpy(zero_copy_only=False) | (np.diff(bounds) == 0)
+    bad = null_mask(flat) | (np.diff(bounds) == 0)
     bad[_elements_of(bounds, np.flatnonzero(raw == ord(" ")))] = True
     if bad.any():
         row = int(np.repeat(np.arange(len(column)), lengths)[first_true(bad)])
@@ -72,8 +75,8 @@ def joined_keys(column: pa.ListArray, complain: Complain) -> pa.BinaryArray:
             row, "column keys holds a key that is null, empty or has a space, which separates keys"
         )
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-    dense = pa.ListArray.from_arrays(pa.array(offsets), flat)
-    return pc.binary_join(dense, b" ")
+    dense = pa.ListArray.from_arrays(array_of(offsets), flat)
+    return pc.binary_join(dense, _SPACE)
 
 
 def map_pairs(
@@ -85,15 +88,15 @@ def map_pairs(
     that belong to the system instead of complaining.
     """
     rows = len(column)
-    offsets = column.offsets.to_numpy().astype(np.int64)
+    offsets = numbers_of(column.offsets).astype(np.int64)
     counts = np.diff(offsets)
-    counts[column.is_null().to_numpy(zero_copy_only=False)] = 0
+    counts[null_mask(column)] = 0
     starts = np.repeat(offsets[:-1] - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
-    places = pa.array(np.arange(len(starts)) + starts)
+    places = array_of(np.arange(len(starts)) + starts)
     row_of = np.repeat(np.arange(rows), counts)
     names, values = plain(column.keys.take(places)), plain(column.items.take(places))
     dropped = np.zeros(len(names), bool)
-    reserved = pc.is_in(names, value_set=_RESERVED).to_numpy(zero_copy_only=False)
+    reserved = flags_of(pc.is_in(names, value_set=_RESERVED))
     if reserved.any():
         if not drop_reserved:
             at = first_true(reserved)
@@ -104,9 +107,9 @@ def map_pairs(
             )
         dropped |= reserved
     if left_out:
-        dropped |= pc.equal(names, pa.scalar(left_out.encode())).to_numpy(zero_copy_only=False)
+        dropped |= flags_of(pc.equal(names, scalar_of(left_out)))
     if dropped.any():
-        kept = pa.array(~dropped)
+        kept = array_of(~dropped)
         names, values, row_of = names.filter(kept), values.filter(kept), row_of[~dropped]
         counts = np.bincount(row_of, minlength=rows)
     _check_pairs(names, values, row_of, complain)
@@ -121,7 +124,7 @@ def _check_pairs(
     names: pa.BinaryArray, values: pa.BinaryArray, row_of: npt.NDArray[np.int64], complain: Complain
 ) -> None:
     for which, texts in (("name", names), ("value", values)):
-        bad = texts.is_null().to_numpy(zero_copy_only=False) | (np.diff(bounds_of(texts)) == 0)
+        bad = null_mask(texts) | (np.diff(bounds_of(texts)) == 0)
         if bad.any():
             at = first_true(bad)
             raise complain(

@@ -10,8 +10,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
-    DataSourceStreamWriter,
-    DataSourceWriter,
     WriterCommitMessage,
 )
 from pyspark.sql.types import StructType
@@ -57,26 +55,6 @@ def check_target(options: SinkOptions, schema: StructType, *, overwrite: bool, p
             raise problem.__cause__ from None
     finally:
         wire.close()
-
-
-def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> DataSourceWriter:
-    """The writer that `options` ask for."""
-    check_target(options, schema, overwrite=overwrite, patient=False)
-    if options.exactly_once:
-        from mqframe_spark.exact.writers import ExactBatchWriter
-
-        return ExactBatchWriter(options, schema)
-    return BatchWriter(options, schema)
-
-
-def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-    """The writer that `options` ask for; made on the driver for each micro-batch, and for each commit."""
-    check_target(options, schema, overwrite=overwrite, patient=True)
-    if options.exactly_once:
-        from mqframe_spark.exact.writers import ExactStreamWriter
-
-        return ExactStreamWriter(options, schema)
-    return StreamWriter(options, schema)
 
 
 class BatchWriter(DataSourceArrowWriter):

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from mqframe.core.errors import MessageError, SettingError
-from mqframe.core.message import MessageQueue
-from mqframe.core.topics import check_group
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import check_group
 
 AT_EARLIEST: Final = -2
 AT_LATEST: Final = -1

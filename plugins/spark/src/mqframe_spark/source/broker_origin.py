@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
+from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import ConnectError, FixError, RetryError
-from mqframe.core.message import MessageQueue
-from mqframe.core.route import TopicRoute
-from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqframe_spark.retrying import PAUSES_SECONDS, retrying
 from mqframe_spark.source.deletions import Deletions, is_registered, missing_of
 from mqframe_spark.source.options import SourceOptions
@@ -42,7 +42,11 @@ class BrokerOrigin:
             found, problem = self._find(patient)
             missing = missing_of(known, found)
             registered = {broker: self._registered(broker) for _, broker in missing}
-            deleted = [pair for pair in missing if registered[pair[1]]]
+            if any(registered.values()):
+                # A broker that came back between the two questions has its topics again.
+                found, problem = self._find(patient)
+                missing = missing_of(known, found)
+            deleted = [pair for pair in missing if registered.get(pair[1])]
             self._deleted.report(deleted, known)
             if found or problem is None or (deleted and deleted == missing):
                 break

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from mqframe import Sql
+from mqframe.core.consuming.pull import PullStatus, RawPull
 from mqframe.core.errors import FixError, RetryError
-from mqframe.core.frame import Body
-from mqframe.core.pull import PullStatus, RawPull
-from mqframe.core.record import RecordError
-from mqframe.core.tag_filter import TagFilter
+from mqframe.core.filtering.tag_filter import TagFilter
+from mqframe.core.storage.record import RecordError
+from mqframe.core.wire.frame import Body
 from mqframe_spark.records.gathering import Offsets
 from mqframe_spark.records.record_walk import numbers_at, walk
 from mqframe_spark.records.selecting import selected_batch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mqframe.core.errors import FixError
-from mqframe.core.message import MessageQueue
-from mqframe.core.topics import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqframe.store.reader import StoreReader
 from mqframe_spark.source.deletions import Deletions, missing_of
 from mqframe_spark.source.options import SourceOptions

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mqframe.core.tag_filter import TagFilter
+from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe.store.reader import StoreReader
 from mqframe_spark.records.gathering import Offsets
 from mqframe_spark.records.selecting import selected_batch

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 import attrs
 
 from mqframe.core.errors import FixError, MessageError, SettingError
-from mqframe.core.tag_filter import TagFilter
-from mqframe.core.topics import check_topic
+from mqframe.core.filtering.tag_filter import TagFilter
+from mqframe.core.messages.names import check_topic
 from mqframe_spark.access import ACCESS_NAMES, OPEN, Access, parse_access
 from mqframe_spark.given import Given
 from mqframe_spark.records.schema import ARROW_SCHEMA
@@ -25,7 +25,7 @@ NAMES: Final = (
 """All options, as they are documented. Their case does not count."""
 
 STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "commitToGroup")
-BATCH_ONLY: Final = ("endingOffsets", "endingTimestamp")
+ENDINGS: Final = ("endingOffsets", "endingTimestamp")
 
 
 class Store(NamedTuple):
@@ -42,11 +42,12 @@ class SourceOptions:
     `nameserver`: addresses, "host:port;host:port", of mode broker; `stores`: of mode files. `topics`: names,
     or none when `pattern` says which. `tags`: only messages with one of them; `sql`: only those that an SQL92
     expression over properties chooses, which brokers evaluate. `starting`, `ending`: bounds of
-    a batch, and where a new stream begins. `min_partitions`: queues are split until there are so many tasks.
+    a batch, and where a new stream begins, or one with the trigger `availableNow` stops. `min_partitions`:
+    queues are split until there are so many tasks.
     `columns`: those that rows have. `fail_on_data_loss`: whether messages that are gone are an error.
     `commit_to_group`: consumer group that is told of a stream's progress. `group`: in whose name brokers are
-    asked. `access`: keys and TLS that they want. `given`: the options that only a stream or
-    only a batch has, by name in lower case, as they were given.
+    asked. `access`: keys and TLS that they want. `given`: the options that not every kind of reading
+    has, by name in lower case, as they were given.
     """
 
     nameserver: str = ""
@@ -73,6 +74,10 @@ class SourceOptions:
             value = self.given.get(name.lower())
             if value is not None:
                 raise SettingError(f"option {name} = {value!r}: {why}")
+
+    def check_endless(self) -> None:
+        """Raise `SettingError` when an end was given: this is for a stream that goes on and on."""
+        self.refuse(ENDINGS, "only a batch, or a stream with the trigger availableNow, has an end")
 
     def wants(self, topic: str) -> bool:
         """Whether `topic` is one of those to read."""
@@ -115,9 +120,7 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         group=table.group("group", "TOOLS_CONSUMER"),
         access=_access(table, nameserver),
         given={
-            name.lower(): value
-            for name in (*STREAM_ONLY, *BATCH_ONLY)
-            if (value := table.get(name)) is not None
+            name.lower(): value for name in (*STREAM_ONLY, *ENDINGS) if (value := table.get(name)) is not None
         },
     )
 

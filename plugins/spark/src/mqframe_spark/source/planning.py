@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mqframe.core.errors import SettingError
-from mqframe.core.message import MessageQueue
-from mqframe_spark.source.bounds import Bound, resolve
+from mqframe.core.messages.message import MessageQueue
+from mqframe_spark.source.bounds import LATEST, Bound, resolve
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.origin import Origin
 from mqframe_spark.source.positions import DataLoss, Positions, Span, limited, lost, spans, split
@@ -67,6 +67,13 @@ class Planner:
     def heads(self) -> dict[MessageQueue, int]:
         """The ends of all queues that can be asked now."""
         return self._origin.heads(self._origin.queues(patient=True), patient=True)
+
+    def target(self) -> dict[MessageQueue, int]:
+        """Where a stream stops that reads what is there now. Raises `SettingError` as `batch` does."""
+        high = self.heads()
+        if self._options.ending == LATEST:
+            return high
+        return self._resolve(self._options.ending, self._origin.beginnings([*high]), high, high)
 
     def limit(
         self, start: Positions, end: Positions, rows_max: int | None, bytes_max: int | None

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mqframe.core.errors import FixError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 
 Positions = Mapping[MessageQueue, int]
+
+BEGIN: Final = ""
+"""Stands among the topics of where a query begins until that is in its checkpoint."""
 
 
 class DataLoss(FixError):
@@ -41,6 +44,8 @@ def from_json(table: Mapping[str, Any], wants: Callable[[str], bool]) -> dict[Me
     """What `to_json` wrote. Raises `FixError` when it is of topics that nobody `wants`, or cannot be read."""
     positions = {}
     for topic, queues in table.items():
+        if topic == BEGIN:
+            continue
         if not wants(topic):
             raise FixError(
                 f"the checkpoint holds offsets of topic {topic}, which the options do not name; use another "

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from mqframe.core.errors import RetryError
-from mqframe.core.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue
 from mqframe_spark.retrying import retrying
 from mqframe_spark.telling import tell
 from mqframe_spark.wire import Wire

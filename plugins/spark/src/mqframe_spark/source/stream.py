@@ -17,9 +17,9 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from mqframe_spark.records.schema import check_schema
-from mqframe_spark.source.options import BATCH_ONLY, SourceOptions
+from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.planning import Planner
-from mqframe_spark.source.positions import Positions, from_json, next_positions, to_json
+from mqframe_spark.source.positions import BEGIN, Positions, from_json, next_positions, to_json
 from mqframe_spark.source.tasks import QueueSpan, open_origin, read_partition
 
 
@@ -31,19 +31,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     The first micro-batch of a query reads nothing: it only brings into the checkpoint where reading begins.
     Spark keeps no start of it, but asks for it again when it repeats the batch after a crash, and then the
-    newest message, say, is another one.
+    newest message, say, is another one. Which batch is the first one its start says (`BEGIN`), for Spark does
+    not plan one again that its sink has already.
     """
 
     def __init__(self, options: SourceOptions, schema: StructType, planner: Planner | None = None) -> None:
         check_schema(schema, options.columns)
-        options.refuse(BATCH_ONLY, "a stream has no end; only batches do")
         self._options = options
         self._planner = planner
         self._target: Positions | None = None
         self._heads: Positions | None = None
         self._told: Positions = {}
         self._begin: dict[str, Any] | None = None
-        self._entered = False
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """As `maxOffsetsPerTrigger` or `maxBytesPerTrigger` says; when both do, the second is kept, too."""
@@ -54,17 +53,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Remember where all queues end now: the query stops there."""
-        self._target = self._plan().heads()
+        """Remember where all queues end now, or where the options say: the query stops there."""
+        self._target = self._plan().target()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where a query without a checkpoint begins, the same whenever Spark asks this reader."""
+        """Where a query without a checkpoint begins, the same whenever Spark asks this reader.
+
+        Raises `SettingError` for an end without the trigger `availableNow`.
+        """
         if self._begin is None:
-            self._begin = to_json(self._plan().initial())
+            if self._target is None:
+                self._options.check_endless()
+            self._begin = {**to_json(self._plan().initial()), BEGIN: {}}
         return self._begin
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Where the next micro-batch ends; `start` itself when there is nothing new."""
+        """Where the next micro-batch ends: where it starts when there is nothing new, or it is the first."""
+        if self._target is None:
+            self._options.check_endless()
         planner = self._plan()
         begun = from_json(start, self._options.wants)
         self._tell_group(begun)  # Spark never says that it committed the last batch, but it asks what follows
@@ -73,8 +79,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # A new query may begin behind what was the end when it was started.
             heads = {queue: max(end, begun.get(queue, end)) for queue, end in self._target.items()}
         self._heads = heads
-        if self._first_batch():
-            return start
+        if BEGIN in start:
+            return to_json(begun)
         fresh = {queue: offset for queue, offset in fresh.items() if queue in self._heads}
         end = next_positions(begun, fresh, self._heads)
         if isinstance(limit, ReadMaxRows):
@@ -89,7 +95,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """One partition for each queue that has something between the two, several for a long one."""
-        if self._first_batch():
+        if BEGIN in start:
             return []
         wants = self._options.wants
         found = self._plan().tasks(from_json(start, wants), from_json(end, wants))
@@ -115,12 +121,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._planner is not None:
             self._planner.close()
             self._planner = None
-
-    def _first_batch(self) -> bool:
-        """Whether this is about a query's first batch: Spark just asked where the query begins."""
-        first = self._begin is not None and not self._entered
-        self._entered = True
-        return first
 
     def _plan(self) -> Planner:
         if self._planner is None:

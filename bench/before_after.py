@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Two checkouts of this project side by side, in turns: what a change costs.
+
+    before_after.py BEFORE [AFTER] [--rounds 5] [--parts append,client,broker]
+
+BEFORE and AFTER (this checkout unless said otherwise) are folders that hold a clone with its `.venv`.
+Prints both medians of each figure, the ratio after / before, and that of the best of each, which other load
+on the machine disturbs least. `append` is `store_append.py`: processor time of the store for a message.
+`client` is `python_client.py` of each checkout against its own server: messages a second, and processor
+time of the client. `broker` drives both servers with the same Java client (needs java, javac and mvn):
+processor time of the server for a message. Rates are called so, more is better; times are in µs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from compare_broker import MODES, class_path, free_ports, measure, wait
+
+HERE = pathlib.Path(__file__).resolve().parent
+CLIENT_PARTS = ("awaited", "blocking", "concurrent", "submit", "submit_blocking", "consume32", "ordered32")
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+Figures = Iterator[tuple[str, float]]
+
+
+class Server(NamedTuple):
+    """A running `mqframe server`, and where its name server answers."""
+
+    process: subprocess.Popen[bytes]
+    address: str
+
+    def processor_seconds(self) -> float:
+        """User and system time until now."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+
+
+class Checkout:
+    """One of the two clones: starts what is in it with its own interpreter."""
+
+    def __init__(self, folder: pathlib.Path, scratch: pathlib.Path) -> None:
+        self.folder = folder
+        self.python = str(folder / ".venv/bin/python")
+        self.scratch = scratch
+        scratch.mkdir()
+
+    def run(self, *command: str) -> str:
+        script, *arguments = command
+        done = subprocess.run(
+            [self.python, str(self.folder / "bench" / script), *arguments],
+            cwd=self.folder, stdout=subprocess.PIPE, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout
+
+    def server(self, name: str) -> Server:
+        name_port, broker_port = free_ports()
+        command = [self.python, "-m", "mqframe", "server", "--nameserver-port", str(name_port)]
+        command += ["--broker-port", str(broker_port), "--data", str(self.scratch / name)]
+        process = subprocess.Popen(
+            command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait(name_port, process)
+        wait(broker_port, process)
+        return Server(process, f"127.0.0.1:{name_port}")
+
+
+def append(checkout: Checkout) -> Figures:
+    """Processor time of the store for a message."""
+    text = checkout.run("store_append.py", "--directory", str(checkout.scratch))
+    for found in re.finditer(r"^(.+?)\s+[\d,]+/s elapsed.*?([\d.]+) us each$", text, re.MULTILINE):
+        yield f"store: {found[1]}, us", float(found[2])
+
+
+def client(checkout: Checkout, part: str) -> Figures:
+    """Rate and processor time of one way to send or consume, against a server of the same checkout."""
+    server = checkout.server("client")
+    try:
+        # What consumes needs something to consume.
+        if part.startswith(("consume", "ordered")):
+            part = f"submit,{part}"
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        text = checkout.run("python_client.py", "--only", part, "--nameserver", server.address)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    finally:
+        server.stop()
+        shutil.rmtree(checkout.scratch / "client")
+    what, count, rate = re.findall(r"^(.+?)\s+n=\s*(\d+)\s+(\d+) msg/s$", text, re.MULTILINE)[-1]
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    yield f"client: {what}, rate", float(rate)
+    if "," not in part:
+        yield f"client: {what}, us", seconds * 1e6 / int(count)
+
+
+def broker(server: Server, jars: str, mode: str, turn: int) -> Figures:
+    """Processor time of the server for a message that the Java client sends or consumes."""
+    before = server.processor_seconds()
+    rate, _, line = measure(jars, server.address, mode, turn)
+    spent = server.processor_seconds() - before
+    count = re.search(r" n=(\d+)", line)
+    if not rate or count is None:
+        sys.exit(f"the Java client failed: {line}")
+    yield f"broker: {mode}, us", spent * 1e6 / int(count[1])
+
+
+def in_turns(
+    pair: tuple[Checkout, Checkout], turn: int, work: Callable[[Checkout], Figures], table: Table
+) -> None:
+    """Both checkouts, in an order that changes from turn to turn."""
+    for checkout in pair[:: 1 if turn % 2 == 0 else -1]:
+        for name, value in work(checkout):
+            table[name][pair.index(checkout)].append(value)
+
+
+Table = dict[str, tuple[list[float], list[float]]]
+
+
+def compare(pair: tuple[Checkout, Checkout], parts: set[str], modes: list[str], rounds: int) -> Table:
+    table: Table = defaultdict(lambda: ([], []))
+    for turn in range(rounds):
+        if "append" in parts:
+            in_turns(pair, turn, append, table)
+        for part in CLIENT_PARTS if "client" in parts else ():
+            in_turns(pair, turn, lambda checkout, part=part: client(checkout, part), table)  # type: ignore[misc]
+    if "broker" in parts:
+        jars = class_path()
+        servers = {checkout: checkout.server("broker") for checkout in pair}
+        try:
+            for server in servers.values():  # warm both, and fill the topic that `consume` reads
+                list(broker(server, jars, "batch", 0))
+            for turn in range(rounds):
+                for mode in modes:
+                    in_turns(
+                        pair,
+                        turn,
+                        lambda each, mode=mode, turn=turn: broker(servers[each], jars, mode, turn),
+                        table,
+                    )  # type: ignore[misc]
+        finally:
+            for server in servers.values():
+                server.stop()
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("before", type=pathlib.Path)
+    parser.add_argument("after", type=pathlib.Path, nargs="?", default=HERE.parent)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--parts", default="append,client,broker")
+    parser.add_argument("--modes", default="sync16,async,batch,consume", help=f"of {', '.join(MODES)}")
+    chosen = parser.parse_args()
+    work = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
+    try:
+        pair = (
+            Checkout(chosen.before.resolve(), work / "before"),
+            Checkout(chosen.after.resolve(), work / "after"),
+        )
+        table = compare(pair, set(chosen.parts.split(",")), chosen.modes.split(","), chosen.rounds)
+        for name, values in table.items():
+            before, after = map(statistics.median, values)
+            best_before, best_after = map(max if name.endswith("rate") else min, values)
+            print(
+                f"{name:46} before {before:11,.2f}  after {after:11,.2f}  ratio {after / before:5.3f}"
+                f"  of the best {best_after / best_before:5.3f}"
+            )
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Requests of operators: topics, groups, statistics, offsets, and what running clients are asked."""

@@ -1,0 +1,66 @@
+"""Assembly of a broker: makes its services and hands each what it uses."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+
+from mqframe.broker.admin.client_callbacks import ClientCallbackProcessor
+from mqframe.broker.admin.dispatch_lag import DispatchLag
+from mqframe.broker.admin.groups import GroupProcessor
+from mqframe.broker.admin.inspection import InspectionProcessor
+from mqframe.broker.admin.lookup import LookupProcessor
+from mqframe.broker.admin.resets import ResetProcessor
+from mqframe.broker.admin.runtime import RuntimeProcessor
+from mqframe.broker.admin.stats import StatsProcessor
+from mqframe.broker.admin.topics import TopicProcessor
+from mqframe.broker.cluster.heartbeats import HeartbeatProcessor
+from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.consuming.offsets import OffsetProcessor
+from mqframe.broker.consuming.processor import PullProcessor
+from mqframe.broker.consuming.queue_locks import QueueLockProcessor
+from mqframe.broker.popping.assignment import AssignmentProcessor
+from mqframe.broker.popping.strategies import Strategies
+from mqframe.broker.sending.processor import SendProcessor
+from mqframe.broker.sending.rules import SendRules, ToDeadLetters, Unserved
+from mqframe.broker.sending.send_back import SendBackProcessor
+from mqframe.broker.service import BrokerPart
+from mqframe.broker.state import BrokerState
+from mqframe.core.messages.ids import UniqueIds
+from mqframe.hooks.interfaces import BrokerService
+
+
+def make_parts(
+    state: BrokerState, registration: NameServerRegistration, services: Sequence[BrokerService]
+) -> list[BrokerService]:
+    """What a broker has besides `services`, which are made already."""
+    shared, registry = state.shared, state.registry
+    dispatch_lag = DispatchLag(state.store.lags, state.live, state.clock)
+    declared = [rule for service in services for rule in service.send_rules()]
+    rules = SendRules([Unserved(declared, state.delays), *declared], ToDeadLetters(registry, state.locks))
+    pulls = PullProcessor(shared, state.admission, state.filters)
+    on_reset = [part.offset_reset for part in (*services, pulls) if isinstance(part, BrokerPart)]
+    return [
+        SendProcessor(shared, state.targets, _unique_ids(state), rules),
+        SendBackProcessor(shared, state.writer, state.levels),
+        pulls,
+        HeartbeatProcessor(shared, state.filters),
+        OffsetProcessor(shared),
+        QueueLockProcessor(state.locks, registry),
+        LookupProcessor(shared),
+        TopicProcessor(shared, registration.announced),
+        GroupProcessor(shared),
+        StatsProcessor(shared),
+        InspectionProcessor(shared),
+        ResetProcessor(shared, on_reset),
+        ClientCallbackProcessor(shared),
+        AssignmentProcessor(shared, state.modes, registration, Strategies(state.plugins)),
+        dispatch_lag,
+        RuntimeProcessor(shared, [each.counters for each in (*services, dispatch_lag)]),
+    ]  # fmt: skip
+
+
+def _unique_ids(state: BrokerState) -> UniqueIds:
+    ip = state.identity.store_host[:-4]
+    return UniqueIds(state.clock, ip, os.getpid(), random.getrandbits(32))

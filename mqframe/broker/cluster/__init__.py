@@ -1,0 +1,1 @@
+"""Heartbeats of clients, and the registration with name servers."""

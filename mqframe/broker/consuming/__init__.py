@@ -1,0 +1,1 @@
+"""Pulls, long polling, message filters, offsets and queue locks."""

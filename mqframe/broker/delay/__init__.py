@@ -1,0 +1,1 @@
+"""Delayed messages at the broker: delay levels, the timer, and recalls."""

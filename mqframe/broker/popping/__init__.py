@@ -1,0 +1,1 @@
+"""POP consumption at the broker: pops, acknowledgements, check points and their revival."""

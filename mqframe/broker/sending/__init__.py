@@ -1,0 +1,1 @@
+"""Requests that store messages, and the broker's own writes."""

@@ -1,0 +1,130 @@
+"""What happens to messages that are not ordinary ones, before they are stored.
+
+The broker's own services bring rules, and so may plugins; all run in the order of their services. Failed
+messages that their group sends on to its retry topic are the business of the broker itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from mqframe.broker.sending.send_back import ensure_dead_letter_topic
+from mqframe.broker.tables.shared import Registry
+from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.queue_locks import QueueLocks
+from mqframe.core.delay.options import DELAY_NAMES
+from mqframe.core.delay.rules import DelayRules
+from mqframe.core.errors import Refusal
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.retry.policy import TIMER_NAMES
+from mqframe.core.transactions.rules import is_half
+from mqframe.core.wire.frame import Body
+from mqframe.hooks.interfaces import PendingRecord, SendRule, StoredAt
+from mqframe.hooks.isolate import after_stored
+
+_LOOKED_FOR: Final = DELAY_NAMES | {p.TRANSACTION_PREPARED}
+"""Names that the send processor looks for by itself, quicker than for those of other services."""
+
+
+class SendRules:
+    """The rules of one broker.
+
+    `words`: texts of which one stands in the properties of every message that a rule wants to see, besides
+    those that are looked for anyway; "" when one wants to see all. `batch_words`: the same for
+    batches, as bytes.
+    """
+
+    __slots__ = ("_after", "_batch_rules", "_dead_letters", "_rules", "batch_words", "words")
+
+    def __init__(self, rules: Iterable[SendRule], dead_letters: ToDeadLetters) -> None:
+        self._dead_letters = dead_letters
+        self._rules = tuple((rule.names, rule) for rule in rules)
+        self._batch_rules = tuple(each for each in self._rules if each[1].batches)
+        self._after = frozenset(each for _, each in self._rules if type(each).after is not SendRule.after)
+        shown = [name for names, _ in self._rules for name in (("",) if names is None else names)]
+        self.words = tuple(name for name in shown if name not in _LOOKED_FOR)
+        self.batch_words = tuple(
+            name.encode() for names, _ in self._batch_rules for name in (("",) if names is None else names)
+        )
+
+    def before(self, record: PendingRecord, *, is_retry: bool = False) -> StoredAt | None:
+        """Change `record` as the rules want it; returns what its sender gets instead of storing it.
+
+        `is_retry`: it is sent to a retry topic. Raises `Refusal`.
+        """
+        if is_retry:
+            self._dead_letters(record)
+        for names, rule in self._batch_rules if record.is_batch else self._rules:
+            if names is None or record.is_batch or not names.isdisjoint(record.properties):
+                result = rule.before(record)
+                if result is not None:
+                    return result
+        return None
+
+    def after(self, record: PendingRecord, result: StoredAt) -> None:
+        """Tell the rules that saw `record` where it was stored."""
+        for names, rule in self._batch_rules if record.is_batch else self._rules:
+            if rule in self._after and (
+                names is None or record.is_batch or not names.isdisjoint(record.properties)
+            ):
+                after_stored(rule, record, result)
+
+    def want_batch(self, text: str, body: Body) -> bool:
+        """Whether a batch with `text` for properties may hold what a rule looks for."""
+        if not self.batch_words:
+            return False
+        head, inside = text.encode(), bytes(body)
+        return any(word in head or word in inside for word in self.batch_words)
+
+
+class ToDeadLetters:
+    """A message sent to a retry topic once too often goes to the group's dead-letter topic.
+
+    The group's maximum counts unless the sender names another; a group that holds queue locks consumes in
+    order, so its messages go there at once (SendMessageProcessor.handleRetryAndDLQ).
+    """
+
+    __slots__ = ("_groups", "_locks", "_topics")
+
+    def __init__(self, registry: Registry, locks: QueueLocks) -> None:
+        self._groups = registry.groups
+        self._topics = registry.topics
+        self._locks = locks
+
+    def __call__(self, record: PendingRecord) -> None:
+        """Divert `record` where that is due. Raises `Refusal` 26 when the group does not exist."""
+        fields = record.fields
+        name = fields.topic.removeprefix(RETRY_PREFIX)
+        group = self._groups.need(name)
+        limit = group.retry_max_times
+        if fields.max_reconsume_times is not None:
+            limit = fields.max_reconsume_times
+        if (fields.reconsume_times or 0) > limit or self._locks.any_held(name):
+            record.properties.pop(p.DELAY, None)
+            for waiting in TIMER_NAMES:
+                record.properties.pop(waiting, None)
+            topic = str(ensure_dead_letter_topic(self._topics, name).topic_name)
+            record.topic = record.counted_as = topic
+            record.queue_id = 0
+
+
+class Unserved(SendRule):
+    """Refuses what is to wait for its time or its commit, where no one of `rules` sees to that.
+
+    The broker's own services can be blocked; what they hold back would be lost, or come at once.
+    """
+
+    def __init__(self, rules: Iterable[SendRule], delays: DelayRules) -> None:
+        self.names: frozenset[str] = _LOOKED_FOR.difference(*(rule.names or () for rule in rules))
+        self._delays = delays
+
+    def before(self, record: PendingRecord) -> None:
+        """Raises `Refusal`: 16 for a half message, 1 for a message with a delay."""
+        if p.TRANSACTION_PREPARED in self.names and is_half(
+            record.properties, record.fields.reconsume_times or 0
+        ):
+            raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
+        if p.DELAY in self.names:
+            self._delays.place(record.topic, record.queue_id, record.properties)

@@ -1,0 +1,1 @@
+"""State that all parts of a broker share: identity, live settings, statistics, saved tables."""

@@ -1,0 +1,1 @@
+"""Transactional messages at the broker: half messages, their ends and the checks."""

@@ -1,0 +1,35 @@
+"""The broker service `transactions`: messages that wait for what their producer decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mqframe.broker.service import CompositeService
+from mqframe.broker.state import BrokerState
+from mqframe.broker.transactions.checker import TransactionChecker
+from mqframe.broker.transactions.half_queue import HalfQueue
+from mqframe.broker.transactions.processor import TransactionProcessor
+from mqframe.broker.transactions.send_rule import ToHalfTopic
+from mqframe.hooks.interfaces import SendRule
+from mqframe.hooks.specs import Factories, hookimpl
+
+
+class TransactionService(CompositeService):
+    """Half messages, their ends, and the checks of those that stay open."""
+
+    def __init__(self, state: BrokerState) -> None:
+        halves = HalfQueue(state.store, state.offsets, state.writer, state.clock)
+        checker = TransactionChecker(state.clients, state.identity)
+        processor = TransactionProcessor(halves, checker, state.topics, state.conditions)
+        self._rule = ToHalfTopic(state.topics, state.live)
+        super().__init__((processor,))
+
+    def send_rules(self) -> Sequence[SendRule]:
+        """A half message goes where no consumer looks."""
+        return (self._rule,)
+
+
+@hookimpl
+def register_broker_services() -> Factories:
+    """`transactions`."""
+    return {"transactions": TransactionService}

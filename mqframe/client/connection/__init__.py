@@ -1,0 +1,1 @@
+"""What every client stands on: its identity, connections, routes, and requests from brokers."""

@@ -1,0 +1,70 @@
+"""How asyncio clients start and stop: as context managers, with an instance of their own or a shared one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
+
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.settings import ClientSettings
+from mqframe.hooks.interfaces import RpcHook
+from mqframe.net.clock import LoopClock
+from mqframe.net.settings import NetSettings
+
+
+class AsyncClient(ABC):
+    """A client of one asyncio loop: started once and stopped once, as an `async with` block does."""
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Begin to work."""
+
+    @abstractmethod
+    async def stop(self) -> None:
+        """End in good order. Twice does no harm."""
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+
+class InstanceLease:
+    """The client instance of one client: `shared`, which others start and stop, or else one of its own."""
+
+    def __init__(
+        self,
+        shared: ClientInstance | None,
+        settings: ClientSettings,
+        clock: LoopClock,
+        net: NetSettings | None,
+        rpc_hooks: tuple[RpcHook, ...],
+    ) -> None:
+        self._shared = shared
+        self.settings = settings
+        self._clock = clock
+        self.net = net
+        self._rpc_hooks = rpc_hooks
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others start and stop the instance."""
+        return self._shared is not None
+
+    async def open(self) -> ClientInstance:
+        """The instance, started."""
+        if self._shared is not None:
+            return self._shared
+        instance = ClientInstance.connect(self.settings, self._clock, self.net, rpc_hooks=self._rpc_hooks)
+        await instance.start()
+        return instance
+
+    async def close(self, instance: ClientInstance) -> None:
+        """Stop `instance`, which `open` returned, unless it is shared."""
+        if self._shared is None:
+            await instance.stop()

@@ -1,0 +1,180 @@
+"""Clients for plain threads: an asyncio client, driven on a loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+
+from mqframe.client.connection.identity import SameProcess
+from mqframe.client.connection.lifecycle import AsyncClient
+from mqframe.client.connection.loop_thread import LoopThread
+from mqframe.core.errors import ClosedError
+
+C = TypeVar("C", bound=AsyncClient)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SyncClient(Generic[C]):
+    """Runs `client` on a loop in a thread of its own, from `start` to `stop`. Any thread may use it.
+
+    `kind`: what it is in a word, for messages and for the name of the thread; `group`: which it works for.
+    """
+
+    def __init__(self, client: C, kind: str, group: str = "") -> None:
+        self._client = client
+        self._title = f"the {kind} of group {group}" if group else f"the {kind}"
+        self._thread_name = f"mqframe-{kind}-{group[:100]}" if group else f"mqframe-{kind}"
+        self._process = SameProcess(kind)
+        self._lock = threading.Lock()
+        self._loop: LoopThread | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._process.check()
+        with self._lock:
+            if self._stopped:
+                raise ClosedError(f"{self._title} was stopped; make a new one")
+            began = self._loop is None
+            loop = self._loop = self._loop or LoopThread(self._thread_name)
+        try:
+            loop.call(self._client.start())
+        except BaseException:
+            if began:
+                self._loop = None
+                loop.stop()
+            raise
+
+    def stop(self) -> None:
+        """End in good order. Twice does no harm."""
+        self._end(self._client.stop)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(lambda: self._client.__aexit__(kind, problem, trace))
+
+    def _end(self, how: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._process.check()
+        with self._lock:
+            loop, self._loop = self._loop, None
+            self._stopped = True
+        if loop is not None:
+            try:
+                loop.call(how())
+            finally:
+                loop.stop()
+                self._close()
+
+    def _close(self) -> None:
+        """Close what is left once the loop has ended; called once."""
+
+    def _call(self, method: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a method of the client, awaited on its loop. Raises `ClosedError` unless it runs."""
+        return self._thread().call(method(*args, **kwargs))
+
+    def _submit(
+        self, method: Callable[P, Coroutine[Any, Any, asyncio.Future[T]]], *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """The future of a result, for a method of the client that returns one of its loop."""
+
+        async def result() -> T:
+            return await (await method(*args, **kwargs))
+
+        return asyncio.run_coroutine_threadsafe(result(), self._thread().loop)
+
+    def _do(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a plain method, on the loop; right here while there is none, and in its thread."""
+        self._process.check()
+        loop = self._loop
+        if loop is None or loop.is_current:
+            return method(*args, **kwargs)
+
+        async def there() -> T:
+            return method(*args, **kwargs)
+
+        return loop.call(there())
+
+    def _thread(self) -> LoopThread:
+        self._process.check()
+        if self._loop is None:
+            why = "it was stopped; make a new one" if self._stopped else "use a with block, or call start()"
+            raise ClosedError(f"{self._title} is not running: {why}")
+        return self._loop
+
+
+class SyncRunner(SyncClient[C]):
+    """A client that can be run until the process is signalled to end."""
+
+    def __init__(self, client: C, kind: str, group: str = "") -> None:
+        super().__init__(client, kind, group)
+        # A signal handler may put into it at any moment, which an Event does not allow.
+        self._ended: SimpleQueue[None] = SimpleQueue()
+
+    def end(self) -> None:
+        """Make `run` return. What a listener calls, since `stop` would wait for it."""
+        self._ended.put(None)
+
+    def run(self) -> None:
+        """`start`, work until SIGTERM, SIGINT, `end` or `stop` from elsewhere, then `stop`.
+
+        Only the main thread hears signals.
+        """
+        with _signals(self.end):
+            self.start()
+            try:
+                self._ended.get()
+            finally:
+                self.stop()
+
+    def _end(self, how: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            super()._end(how)
+        finally:
+            self.end()
+
+
+Listener = Callable[..., Any]
+
+
+@overload
+def called_in_thread(listener: Listener) -> Listener: ...
+@overload
+def called_in_thread(listener: Listener | None) -> Listener | None: ...
+def called_in_thread(listener: Listener | None) -> Listener | None:
+    """`listener`, called in a thread: it may call the client, which would wait for its own loop there."""
+    if listener is None:
+        return None
+
+    async def called(*words: object) -> None:
+        result = await asyncio.to_thread(listener, *words)
+        if asyncio.iscoroutine(result):
+            await result
+
+    return called
+
+
+@contextlib.contextmanager
+def _signals(action: Callable[[], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, lambda *_: action()) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""Consumers: what a group shares, and the push, lite pull, simple and plain pull consumers."""

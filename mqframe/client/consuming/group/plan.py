@@ -1,0 +1,55 @@
+"""What a consumer that is a member of a group was made with, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.group.fetch_options import FetchSettings
+from mqframe.client.consuming.group.group_offsets import GroupOffsets, OffsetChoice
+from mqframe.client.consuming.group.offsets import QueueOffsets
+from mqframe.client.consuming.group.subscriptions import SubscriptionTable
+from mqframe.core.cluster.client_bodies import ConsumerData
+from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook
+from mqframe.net.clock import LoopClock
+
+
+@attrs.frozen(kw_only=True)
+class GroupPlan:
+    """`begin`: where queues begin that the group has no offset of, and the ms since 1970 that a time means;
+    `store`: makes the offset store, once the client id is known; `subscriptions`: change while the consumer
+    runs; `assignment_changed`: called after a rebalance that changed something."""
+
+    consume_type: ClassVar[str]
+    """What brokers and operators call its kind."""
+
+    group: str
+    model: MessageModel
+    begin: tuple[ConsumeFrom, int]
+    clock: LoopClock
+    strategy: AllocationStrategy
+    hooks: Sequence[ConsumeHook]
+    store: OffsetChoice
+    settings: FetchSettings
+    subscriptions: SubscriptionTable[Any]
+    assignment_changed: Callable[[], None] = lambda: None
+
+    def offsets(self, instance: ClientInstance) -> GroupOffsets:
+        """The group's offsets as the member `instance` keeps them."""
+        store = self.store.make(instance, self.group)
+        return GroupOffsets(self.group, store, QueueOffsets(instance), self.begin)
+
+    def heartbeat_data(self, subscriptions: list[SubscriptionData]) -> ConsumerData:
+        """What heartbeats say of the member."""
+        return ConsumerData(
+            self.group,
+            self.begin[0].value,
+            consume_type=self.consume_type,
+            message_model=self.model.value,
+            subscription_data_set=subscriptions,
+        )

@@ -1,0 +1,1 @@
+"""The lite pull consumer: the application polls, and seeks in its queues."""

@@ -1,0 +1,1 @@
+"""Plain pulls of one queue: no group membership, no prefetch."""

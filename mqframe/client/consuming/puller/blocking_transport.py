@@ -1,0 +1,114 @@
+"""Plain pulls without a loop: calls block the calling thread. Spark tasks and other jobs read queues so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, ParamSpec, Self, TypeVar
+
+from mqframe.client.connection.identity import nameserver_text, with_nameserver
+from mqframe.client.connection.route_cache import ask_any
+from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP, PullCalls
+from mqframe.client.sending.blocking_transport import run_blocking
+from mqframe.client.settings import ClientSettings
+from mqframe.core.cluster.name_servers import NameServers, parse_addresses
+from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.cluster.route_bodies import TopicRouteData
+from mqframe.core.errors import AnswerError, RouteError, answer_error
+from mqframe.core.requests.fields import Request
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.frame import Frame
+from mqframe.hooks.manager import PluginManager
+from mqframe.net.blocking import BlockingClient
+from mqframe.net.clock import SystemClock
+from mqframe.net.settings import NetSettings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class BlockingPullTransport:
+    """Calls on the caller's thread, each at most `timeout` seconds; routes are kept until they fail."""
+
+    def __init__(self, remoting: BlockingClient, servers: NameServers, timeout: float) -> None:
+        self._remoting = remoting
+        self._servers = servers
+        self._timeout = timeout
+        self._routes: dict[str, TopicRoute] = {}
+
+    async def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
+        """The route of `topic`, from the cache unless `refresh`."""
+        found = self._routes.get(topic)
+        if found is not None and not refresh:
+            return found
+        try:
+            answer = await self.call_nameserver(GetRouteinfoByTopic(topic))
+        except AnswerError as refused:
+            raise RouteError(f"no route to topic {topic}: {refused}") from refused
+        route = TopicRoute(topic, loose_json.decode(bytes(answer.body), TopicRouteData))
+        self._routes[topic] = route
+        return route
+
+    async def call_nameserver(self, request: Request) -> Frame:
+        """The successful answer of the first name server that can be reached."""
+        return await ask_any(
+            self._servers, lambda address: self.invoke(address, request, timeout=self._timeout)
+        )
+
+    async def call(
+        self, address: str, request: Request, body: bytes = b"", *, timeout: float | None = None
+    ) -> Frame:
+        """The successful answer of `address`."""
+        seconds = self._timeout if timeout is None else timeout
+        answer = self._remoting.invoke(address, request, body, timeout=seconds)
+        if answer.code:
+            raise answer_error(answer.code, answer.remark, address)
+        return answer
+
+    async def invoke(self, address: str, request: Request, *, timeout: float) -> Frame:
+        """The answer of `address`, whatever its code."""
+        return self._remoting.invoke(address, request, timeout=timeout)
+
+    async def invoke_all(self, address: str, requests: Sequence[Request], *, timeout: float) -> list[Frame]:
+        """The answers of `address` to requests that are sent at once."""
+        return self._remoting.invoke_all(address, requests, timeout=timeout)
+
+
+class BlockingPullCalls:
+    """Drives `PullCalls` without a loop, over connections of its own. Many threads may share it."""
+
+    def __init__(
+        self,
+        group: str = GROUP,
+        *,
+        nameserver: str = "",
+        timeout: float = ANSWER_SECONDS,
+        rpc_hooks: Sequence[object] = (),
+        client: ClientSettings | None = None,
+        net: NetSettings | None = None,
+        plugins: PluginManager | None = None,
+    ) -> None:
+        addresses = parse_addresses(nameserver_text(with_nameserver(client, nameserver)))
+        servers = NameServers(addresses, random.randrange(1 << 16))
+        hooks = (plugins or PluginManager()).create_all("rpc_hook", rpc_hooks) if rpc_hooks else ()
+        self._remoting = BlockingClient(SystemClock(), net, rpc_hooks=hooks)
+        self._client = PullCalls(BlockingPullTransport(self._remoting, servers, timeout), group, timeout)
+
+    def start(self) -> None:
+        """Begin to work; for a few pulls it may be left out. Raises `ClosedError` once stopped."""
+        self._remoting.check_usable()
+
+    def stop(self) -> None:
+        """Close all connections."""
+        self._remoting.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.stop()
+
+    @staticmethod
+    def _call(method: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        return run_blocking(method(*args, **kwargs))

@@ -1,0 +1,77 @@
+"""Plain pulls for asyncio programs: one request, one answer.
+
+async with AsyncPuller("jobs", nameserver="127.0.0.1:9876") as puller:
+    for queue in await puller.queues("orders"):
+        result = await puller.pull(queue, await puller.min_offset(queue))
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from mqframe.client.connection.identity import with_nameserver
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.connection.lifecycle import AsyncClient
+from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP, PullCalls
+from mqframe.client.settings import ClientSettings
+from mqframe.core.requests.fields import Request
+from mqframe.core.wire.frame import Frame
+from mqframe.hooks.manager import PluginManager
+from mqframe.net.clock import LoopClock, SystemClock
+from mqframe.net.settings import NetSettings
+
+
+class AsyncPuller(PullCalls, AsyncClient):
+    """Reads queues at any offset as `group`, without membership, balance or automatic commits.
+
+    `timeout`: seconds that the answer to a pull may take beyond the time that the broker was allowed to wait.
+    `nameserver`, `rpc_hooks`, `client`, `net`, `plugins`: as of `AsyncPushConsumer`.
+
+    Only here: `instance`, a started client instance to share, which is left running, so that there is nothing
+    to start or to stop; `clock`, for tests.
+    """
+
+    def __init__(
+        self,
+        group: str = GROUP,
+        *,
+        nameserver: str = "",
+        timeout: float = ANSWER_SECONDS,
+        rpc_hooks: Sequence[object] = (),
+        client: ClientSettings | None = None,
+        net: NetSettings | None = None,
+        instance: ClientInstance | None = None,
+        clock: LoopClock | None = None,
+        plugins: PluginManager | None = None,
+    ) -> None:
+        self._own = None
+        if instance is None:
+            hooks = (plugins or PluginManager()).create_all("rpc_hook", rpc_hooks)
+            instance = self._own = ClientInstance.connect(
+                with_nameserver(client, nameserver), clock or SystemClock(), net, rpc_hooks=hooks
+            )
+        super().__init__(_InstanceTransport(instance), group, timeout)
+
+    async def start(self) -> None:
+        """Begin to work; for a few pulls it may be left out. Raises `ClosedError` once stopped."""
+        if self._own is not None:
+            await self._own.start()
+
+    async def stop(self) -> None:
+        """Close all connections."""
+        if self._own is not None:
+            await self._own.stop()
+
+
+class _InstanceTransport:
+    """The transport of an asyncio client: routes are renewed as those of its other parts."""
+
+    def __init__(self, instance: ClientInstance) -> None:
+        self.route = instance.route
+        self.call = instance.call
+        self.call_nameserver = instance.call_nameserver
+        self.invoke = instance.remoting.invoke
+
+    async def invoke_all(self, address: str, requests: Sequence[Request], *, timeout: float) -> list[Frame]:
+        return await asyncio.gather(*[self.invoke(address, each, timeout=timeout) for each in requests])

@@ -1,0 +1,1 @@
+"""The push consumer: listeners are called with the messages of their topics."""

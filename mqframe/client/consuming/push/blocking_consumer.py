@@ -1,0 +1,143 @@
+"""PushConsumer: `AsyncPushConsumer` for plain threads.
+
+Generated from mqframe.client.consuming.push.consumer, not to be edited:
+run `python tools/generate_sync_api.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from mqframe.client.connection.sync_api import SyncRunner
+from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L
+from mqframe.client.consuming.push.listener import ListenerFunction
+from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.settings import ClientSettings
+from mqframe.core.filtering.filter_expression import Sql
+from mqframe.core.messages.message import MessageQueue
+from mqframe.hooks.manager import PluginManager
+from mqframe.net.settings import NetSettings
+
+
+class PushConsumer(SyncRunner[AsyncPushConsumer]):
+    """A member of the consumer group `group`, whose listeners are called with messages.
+
+    `allocate`: name, class or object of the allocation strategy, `allocate_options` its options.
+    `ordered`: the messages of a queue are handed to listeners one batch after the other, and what fails is
+    tried again in its place. `broadcasting`: every member gets every message, and failed ones are dropped.
+    `consume_from`: where queues begin that the group has no offset of: "last", "first", or a moment
+    (`datetime`, or ms since 1970).
+    `offset_store`: name, class or object; by default "remote", and "local" when broadcasting.
+    `consume_hooks`, `rpc_hooks`: names, classes or objects. `settings`, `client`, `net`: everything else.
+    `plugins`: the plugin manager, by default that of the process. What is not installed or not legal raises a
+    `FixError` here, before anything is started.
+
+    The work is done on a loop in a thread of its own; any thread may call any method. After a
+    fork every method raises `ClosedError`.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        nameserver: str = "",
+        allocate: object = "averagely",
+        allocate_options: object = None,
+        broadcasting: bool = False,
+        ordered: bool = False,
+        consume_from: str | int | datetime = "last",
+        offset_store: object = None,
+        offset_store_options: object = None,
+        consume_hooks: Sequence[object] = (),
+        rpc_hooks: Sequence[object] = (),
+        settings: ConsumerSettings | None = None,
+        client: ClientSettings | None = None,
+        net: NetSettings | None = None,
+        plugins: PluginManager | None = None,
+    ) -> None:
+        super().__init__(
+            AsyncPushConsumer(
+                group,
+                nameserver=nameserver,
+                allocate=allocate,
+                allocate_options=allocate_options,
+                broadcasting=broadcasting,
+                ordered=ordered,
+                consume_from=consume_from,
+                offset_store=offset_store,
+                offset_store_options=offset_store_options,
+                consume_hooks=consume_hooks,
+                rpc_hooks=rpc_hooks,
+                settings=settings,
+                client=client,
+                net=net,
+                plugins=plugins,
+            ),
+            "consumer",
+            group,
+        )
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+        return self._client.group
+
+    @property
+    def client_id(self) -> str:
+        """What this member is called in its group. Known once it was started."""
+        return self._do(lambda: self._client.client_id)
+
+    def on(
+        self, topic: str, expression: str | Sql = "*", *, batch_max: int | None = None
+    ) -> Callable[[L], L]:
+        """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`)."""
+
+        def register(function: L) -> L:
+            self.subscribe(topic, expression, function, batch_max=batch_max)
+            return function
+
+        return register
+
+    def subscribe(
+        self, topic: str, expression: str | Sql, listener: ListenerFunction, *, batch_max: int | None = None
+    ) -> None:
+        """Have `listener(messages, context)` called with messages of `topic`.
+
+        `expression`: "*", tags joined by "||", or `Sql`. `listener` returns a `ConsumeResult`; anything else,
+        and an exception, counts as RECONSUME_LATER. It may be an `async def`, which runs on the loop, or a
+        plain function, which runs in a thread. `batch_max`: messages in one call at most, by default
+        `consume_message_batch_max_size`. A second subscription of a topic replaces the first.
+        """
+        self._do(self._client.subscribe, topic, expression, listener, batch_max=batch_max)
+
+    def unsubscribe(self, topic: str) -> None:
+        """Give `topic` up. Its queues are committed and go to other members."""
+        self._do(self._client.unsubscribe, topic)
+
+    def suspend(self) -> None:
+        """Pull nothing until `resume`; what was pulled is still consumed, and the queues are kept."""
+        self._do(self._client.suspend)
+
+    def resume(self) -> None:
+        """Pull again."""
+        self._do(self._client.resume)
+
+    @property
+    def queues(self) -> list[MessageQueue]:
+        """The queues of subscribed topics that this member owns now, sorted."""
+        return self._do(lambda: self._client.queues)
+
+    def start(self) -> None:
+        """Join the group. Raises `FixError` when there is no subscription, `ClosedError` after `stop`.
+
+        Twice does no harm.
+        """
+        super().start()
+
+    def stop(self) -> None:
+        """Leave: pull nothing more, let running listeners finish, commit, unregister. Twice does no harm.
+
+        Not to be called by a listener, which would wait for itself; it may call `end`.
+        """
+        super().stop()

@@ -1,0 +1,25 @@
+"""What a push consumer was made with."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from mqframe.client.consuming.group.plan import GroupPlan
+from mqframe.client.consuming.group.subscriptions import SubscriptionTable
+from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.settings import ConsumerSettings
+
+
+@attrs.frozen(kw_only=True)
+class ConsumerPlan(GroupPlan):
+    """`persist_seconds`: how often offsets are saved; `ordered`: the messages of a queue are consumed one
+    batch after the other."""
+
+    consume_type: ClassVar[str] = "CONSUME_PASSIVELY"
+
+    settings: ConsumerSettings
+    subscriptions: SubscriptionTable[Subscription]
+    persist_seconds: float
+    ordered: bool = False

@@ -1,0 +1,1 @@
+"""The simple consumer: messages are received and acknowledged one by one (POP)."""

@@ -1,0 +1,1 @@
+"""Producers: the send pipeline, submitted batches, request-reply."""

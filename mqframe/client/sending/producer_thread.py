@@ -1,0 +1,189 @@
+"""The base of `Producer`: an `AsyncProducer` on a loop in a thread beside, and sends without that loop."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Final
+
+from mqframe.client.connection.loop_thread import LoopThread
+from mqframe.client.connection.sync_api import SyncClient
+from mqframe.client.sending.api import SendApi
+from mqframe.client.sending.blocking_transport import BlockingTransport, run_blocking
+from mqframe.client.sending.in_flight_limit import BlockingInFlightLimit
+from mqframe.client.sending.producer import AsyncProducer
+from mqframe.client.sending.result_futures import Item, ThreadResults
+from mqframe.client.sending.submit import Submitter
+from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.errors import CallTimeout, ClosedError, MqframeError, RouteError
+from mqframe.core.messages.checks import check_message
+from mqframe.core.messages.message import Message, MessageQueue, SendResult
+from mqframe.core.sending.encoding import element_size
+from mqframe.net.blocking import BlockingClient
+from mqframe.net.clock import SystemClock
+
+_DRAINED_AT_ONCE: Final = 512
+"""Submitted messages taken over in one turn of the loop, so that answers are read in between."""
+
+
+class ProducerThread(SyncClient[AsyncProducer]):
+    """A producer for plain threads without the methods that send: what `Producer` is generated upon.
+
+    Handing every send to the loop would cost a change of threads each: the calling thread itself writes to
+    and waits at the socket. `client`, on its loop, polls routes, sends heartbeats, waits for replies, and
+    sends what was submitted here.
+    """
+
+    group: str
+    """The producer group."""
+    _submitter: Submitter  # this and the loop from the start on
+    _drain_loop: asyncio.AbstractEventLoop
+
+    def __init__(self, client: AsyncProducer) -> None:
+        super().__init__(client, "producer", client.group)
+        self.group = client.group
+        self._parts = client._parts
+        self._settings = client._settings
+        self._api: SendApi | None = None
+        self._remoting: BlockingClient | None = None
+        self._waiting = BlockingInFlightLimit(self._parts.waiting_count())
+        self._results = ThreadResults()
+        self._inbox: deque[Item] = deque()
+        self._awake = False
+
+    def start(self) -> None:
+        """Begin to poll routes and to send heartbeats. Connections are opened when they are needed."""
+        super().start()
+        with self._lock:
+            if self._api is None and self._loop is not None:
+                self._drain_loop = self._loop.loop
+                self._api = self._make_api()
+
+    def submit(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        selector: object = None,
+        sharding_key: object = None,
+    ) -> Future[SendResult]:
+        """Hand `message` over to be sent soon, packed with others of its queue; returns its result's future.
+
+        Blocks while `waiting_messages_max` or `waiting_bytes_max` is reached. Messages of one queue that one
+        thread submits are stored in that order, unless a send fails: the others then go on.
+        Raises `MessageError`, `RouteError`, `TooMuchInFlight`; other errors come from the future.
+        """
+        api = self._running()
+        check_message(message, self._settings.body_bytes_max)
+        size = element_size(message)
+        route = api.pipeline.transport.known_route(message.topic)
+        if route is None or not route.write_queues():
+            route = run_blocking(api.route(message.topic))
+        fixed = None
+        if queue is not None or sharding_key is not None or selector is not None:
+            fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
+        body_bytes = len(message.body)
+        if not self._waiting.acquire(body_bytes):
+            run_blocking(self._waiting.wait(body_bytes, self._settings.submit_wait_seconds))
+        future = self._results.new()
+        self._inbox.append(Item(message, future, size, fixed))
+        if not self._awake:
+            self._wake()
+        return future
+
+    def flush(self) -> None:
+        """Send all that was submitted; returns when it has results or errors."""
+        self._call(self._flush_inbox)
+
+    # On the calling thread
+
+    def _make_api(self) -> SendApi:
+        clock, instance, parts = SystemClock(), self._client._instance, self._parts
+        assert instance is not None
+        on_loop = self._client._running().pipeline
+        self._submitter = Submitter(on_loop, self._settings, clock, self._waiting, self._results)
+        self._remoting = BlockingClient(clock, self._client._lease.net, rpc_hooks=parts.rpc_hooks)
+
+        def find_route(topic: str, seconds: float) -> TopicRoute:
+            try:
+                return self._thread().call(on_loop.transport.find_route(topic, seconds), seconds + 1)
+            except CallTimeout as problem:
+                raise RouteError(f"no route to topic {topic}: {problem}; nothing was sent") from None
+
+        transport = BlockingTransport(self._remoting, instance.routes.known, find_route)
+        vip = instance.settings.vip_channel
+        pipeline = parts.pipeline(transport, clock, random.SystemRandom(), instance.ip, vip=vip)
+        return SendApi(parts, pipeline, BlockingInFlightLimit(parts.in_flight_count()))
+
+    def _running(self) -> SendApi:
+        self._process.check()
+        if self._api is None:
+            state = "stopped" if self._stopped else "not started; use it in a with block, or call start()"
+            raise ClosedError(f"the producer was {state}")
+        return self._api
+
+    def _thread(self) -> LoopThread:
+        self._running()
+        return super()._thread()
+
+    def _end(self, how: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        async def flush_first() -> None:
+            await self._flush_inbox()
+            await self._submitter.stop()
+            await how()
+
+        self._process.check()
+        self._stopped = True
+        self._api = None
+        super()._end(flush_first)
+
+    def _close(self) -> None:
+        if self._remoting is not None:
+            self._remoting.close()
+        self._refuse_rest()
+
+    def _wake(self) -> None:
+        self._awake = True
+        try:
+            self._drain_loop.call_soon_threadsafe(self._drain)
+        except RuntimeError:  # the loop ended: the producer was stopped by another thread
+            self._refuse_rest()
+
+    def _refuse_rest(self) -> None:
+        while self._inbox:
+            problem = ClosedError("the producer was stopped; the message was not sent")
+            self._results.fail((self._inbox.popleft(),), problem)
+
+    # On the loop's thread
+
+    async def _flush_inbox(self) -> None:
+        while self._inbox:
+            self._take(len(self._inbox))
+            await self._submitter.flush()
+        await self._submitter.flush()
+
+    def _drain(self) -> None:
+        # Waking a thread costs more than packing ten messages: while some come, this looks again by itself.
+        if not self._inbox:
+            self._awake = False
+            if not self._inbox or self._awake:
+                return  # whoever appends from here on wakes this thread
+            self._awake = True
+        self._take(_DRAINED_AT_ONCE)
+        delay = 0.0 if self._inbox else self._settings.linger_seconds
+        self._drain_loop.call_later(delay, self._drain)
+
+    def _take(self, count: int) -> None:
+        inbox, submitter = self._inbox, self._submitter
+        for _ in range(count):
+            if not inbox:
+                break
+            item = inbox.popleft()
+            try:
+                submitter.add(item)
+            except MqframeError as problem:
+                self._waiting.release(len(item.message.body))
+                self._results.fail((item,), problem)

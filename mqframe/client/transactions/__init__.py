@@ -1,0 +1,1 @@
+"""Transactional producers: half messages, their ends, and the answers to checks."""

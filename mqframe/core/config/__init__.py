@@ -1,0 +1,1 @@
+"""Settings: typed fields, where their values come from, and which source wins."""

@@ -1,0 +1,1 @@
+"""Rules of consumers: subscriptions, rebalance, process queues, pulls, offsets, queue locks."""

@@ -1,0 +1,71 @@
+"""Settings of consumer groups: JSON bodies, and `config/subscriptionGroup.json` (wire.md §4, store.md §5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mqframe.core.wire.bodies import Body, DataVersion
+
+
+class CustomizedRetryPolicy(Body):
+    """Waits one after the other, ms. The first two are never used (CustomizedRetryPolicy.java)."""
+
+    next: list[int] = []
+
+
+class ExponentialRetryPolicy(Body):
+    """Waits that grow from `initial` by `multiplier` up to `max`, ms."""
+
+    initial: int = 5_000
+    max: int = 7_200_000
+    multiplier: int = 2
+
+
+class GroupRetryPolicy(Body):
+    """How long a group waits before it tries a message again. `type`: CUSTOMIZED or EXPONENTIAL."""
+
+    type: str = "CUSTOMIZED"
+    customized_retry_policy: CustomizedRetryPolicy | None = None
+    exponential_retry_policy: ExponentialRetryPolicy | None = None
+
+
+class GroupList(Body):
+    """Group names."""
+
+    group_list: list[str] = []
+
+
+class SubscriptionGroupConfig(Body):
+    """Configuration of one consumer group."""
+
+    group_name: str
+    attributes: dict[str, str] = {}
+    broker_id: int = 0
+    consume_broadcast_enable: bool = True
+    consume_enable: bool = True
+    consume_from_min_enable: bool = True
+    consume_message_orderly: bool = False
+    consume_timeout_minute: int = 15
+    group_retry_policy: GroupRetryPolicy = msgspec.field(default_factory=GroupRetryPolicy)
+    group_sys_flag: int = 0
+    notify_consumer_ids_changed_enable: bool = True
+    retry_max_times: int = 16
+    retry_queue_nums: int = 1
+    subscription_data_set: list[dict[str, Any]] | None = None
+    which_broker_when_consume_slowly: int = 1
+
+
+class SubscriptionGroupTable(Body):
+    """All groups of a broker: `config/subscriptionGroup.json`."""
+
+    data_version: DataVersion = msgspec.field(default_factory=DataVersion)
+    forbidden_table: dict[str, dict[str, int]] = {}
+    subscription_group_table: dict[str, SubscriptionGroupConfig] = {}
+
+
+class GroupConfigList(Body):
+    """Several groups at once."""
+
+    group_config_list: list[SubscriptionGroupConfig] = []

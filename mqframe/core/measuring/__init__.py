@@ -1,0 +1,1 @@
+"""Counters that become rates, and message traces."""

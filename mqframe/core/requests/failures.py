@@ -1,0 +1,33 @@
+"""What a caller is answered for each kind of error: the one place where errors get response codes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import FixedSetting, FixError, MessageError, MqframeError, Refusal, StoreUnavailable
+
+_CODES: Final[tuple[tuple[type[MqframeError], ResponseCode], ...]] = (
+    (MessageError, ResponseCode.MESSAGE_ILLEGAL),
+    (StoreUnavailable, ResponseCode.SERVICE_NOT_AVAILABLE),
+    (FixedSetting, ResponseCode.NO_PERMISSION),
+    (FixError, ResponseCode.SYSTEM_ERROR),
+)
+
+
+def refused(problem: Exception) -> Refusal:
+    """`problem` as what the caller is answered; a `Refusal` is itself.
+
+    What is no fault of the request, nor a full disk, becomes SYSTEM_ERROR with the name of its class.
+    """
+    if isinstance(problem, Refusal):
+        return problem
+    for kind, code in _CODES:
+        if isinstance(problem, kind):
+            return Refusal(code, str(problem))
+    return Refusal(ResponseCode.SYSTEM_ERROR, f"{type(problem).__name__}: {problem}")
+
+
+def is_expected(problem: Exception) -> bool:
+    """Whether `problem` is one of those that requests or a full disk cause; others belong into the log."""
+    return isinstance(problem, Refusal | StoreUnavailable | FixError)

@@ -1,0 +1,1 @@
+"""Transactional messages: half messages, their ends, and when a producer is asked."""

@@ -1,0 +1,31 @@
+"""What this distribution itself brings, named as entry points, so that nothing of it is imported unchosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint
+from typing import Final
+
+DISTRIBUTION: Final = "mqframe"
+
+_NAMES: Final[Mapping[str, str]] = {
+    "command mqframe.cli.built_in": (
+        "server nameserver broker quickstart plugins topic group message offset dlq cluster consume bench"
+        " config"
+    ),
+    "message_filter mqframe.broker.consuming.tag_filter": "TAG",
+    "broker_service mqframe.broker.transactions.service": "transactions",
+    "broker_service mqframe.broker.delay.service": "delay",
+    "broker_service mqframe.broker.popping.service": "pop",
+    "broker_service mqframe.broker.sending.replies": "request_reply",
+}
+"""Names by kind and by the module that registers them, through the same hooks as any plugin."""
+
+
+def entry_points() -> list[EntryPoint]:
+    """An entry point for each."""
+    found = []
+    for place, names in _NAMES.items():
+        kind, module = place.split()
+        found += [EntryPoint(f"{kind}.{name}", module, DISTRIBUTION) for name in names.split()]
+    return found

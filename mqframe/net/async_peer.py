@@ -1,0 +1,253 @@
+"""One asyncio connection, whichever side opened it: moves the bytes of a `Connection`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable
+from typing import Final, cast
+
+from msgspec import Struct
+
+from mqframe.core.codes import FLAG_RESPONSE
+from mqframe.core.errors import FrameError, TooMuchInFlight
+from mqframe.core.requests import Request
+from mqframe.core.requests.serving import Answer, Call, Reply, as_reply
+from mqframe.core.wire.frame import Body, Frame
+from mqframe.log import get_logger
+from mqframe.net.addresses import address_text
+from mqframe.net.connection import Connection, failure_reply
+from mqframe.net.peer_group import PeerGroup
+from mqframe.net.send_buffer import SendBuffer
+
+log = get_logger("net")
+
+TURN_BYTES_MAX: Final = 16384
+"""Answers of one read that leave together. More end the turn, so that the other side works on large ones
+while the rest is served."""
+LONG_TURN_BYTES: Final = 128 * 1024
+"""After a turn with so much to send the other connections are served first, then the rest of this one."""
+
+
+class AsyncPeer(asyncio.Protocol):
+    """One connection. Made by servers and clients, not by applications.
+
+    `address`: "ip:port" of the other side. `closed`: frames are neither taken nor sent any more.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_connection",
+        "_group",
+        "_last_frame",
+        "_loop",
+        "_received",
+        "_stalled_since",
+        "_unsent_bytes_max",
+        "address",
+        "closed",
+    )
+
+    def __init__(self, group: PeerGroup, address: str = "") -> None:
+        self._group = group
+        self._loop = asyncio.get_running_loop()
+        self._connection: Connection[asyncio.Future[Frame]] = Connection(group.endpoint, address)
+        self._buffer = SendBuffer(self._loop, group.clock)
+        self._received = self._last_frame = self._buffer.last_write
+        self._stalled_since: float | None = None
+        self._unsent_bytes_max = group.endpoint.settings.unsent_bytes_max
+        self.address = address
+        self.closed = False
+
+    def __repr__(self) -> str:
+        return f"<AsyncPeer {self.address}{' closed' if self.closed else ''}>"
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that wait here to leave."""
+        return self._buffer.unsent_bytes
+
+    # Calls of this side
+
+    def invoke(self, request: Request, body: Body = b"", timeout: float = 3.0) -> asyncio.Future[Frame]:
+        """Send `request` and return the future of its answer, whatever its code.
+
+        It fails with `CallTimeout` after `timeout` seconds and with `ConnectionLost` when the connection
+        closes. Raises `ConnectionLost` and `TooMuchInFlight` at once when nothing could be sent.
+        """
+        group, connection, buffer = self._group, self._connection, self._buffer
+        if self._stalled_since is not None or buffer.gathered_bytes > self._unsent_bytes_max:
+            self._check_reads()
+        alone = not connection.pending
+        future: asyncio.Future[Frame] = self._loop.create_future()
+        frame = connection.call(request, len(body), timeout, future)
+        deadline = group.clock.monotonic() + timeout
+        group.deadlines.add(deadline, frame.opaque, connection)
+        if deadline < group.armed_at:
+            group.arm(deadline)
+        # A lone call leaves at once; calls beside others leave together, with one write a turn.
+        buffer.put(connection.encode(frame, body), body, at_once=alone)
+        return future
+
+    def oneway(self, request: Request, body: Body = b"") -> None:
+        """Send `request` without wanting an answer. Raises `ConnectionLost` and `TooMuchInFlight`."""
+        self._check_reads()
+        frame = self._connection.oneway(request)
+        self._buffer.put(self._connection.encode(frame, body), body)
+        self._connection.finished(frame, None)
+
+    def answer(self, call: Call, reply: Reply) -> None:
+        """Send the answer to `call`; called by `Call.reply`."""
+        head = self._connection.answer(call, reply)
+        if head:
+            self._buffer.put(head, reply.body)
+
+    def _check_reads(self) -> None:
+        """Raise `TooMuchInFlight` when the other side of an open connection does not read."""
+        stalled = self._stalled_since is not None or self._buffer.gathered_bytes > self._unsent_bytes_max
+        if stalled and not self.closed:
+            raise TooMuchInFlight(f"{self.unsent_bytes} bytes to {self.address} are unsent; it does not read")
+
+    # Bytes in
+
+    def data_received(self, data: bytes) -> None:
+        """Serve what came (asyncio.Protocol)."""
+        self._received = self._group.clock.monotonic()
+        self._connection.receive(data)
+        if self._stalled_since is None or not self._group.throttle:
+            self._read_frames()
+
+    def _read_frames(self) -> None:
+        """Handle all whole frames, end the turn, write the answers."""
+        group, connection, buffer = self._group, self._connection, self._buffer
+        next_frame = connection.next_frame
+        turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
+        more = True
+        while more:
+            problem, more, served = None, False, 0
+            buffer.gathering = True
+            try:
+                while not connection.closed and (frame := next_frame()) is not None:
+                    self._last_frame = self._received
+                    if frame.flag & FLAG_RESPONSE:
+                        call = connection.take(frame.opaque)
+                        if call is not None:  # else it came too late
+                            if connection.hooks:
+                                connection.finished(call.request, frame)
+                            if not call.waiter.done():
+                                call.waiter.set_result(frame)
+                    else:
+                        served += 1
+                        self._serve(frame)
+                    if buffer.gathered_bytes > turn_bytes_max:
+                        more = True
+                        break
+            except FrameError as error:
+                problem = error
+            if group.turn_end is not None:
+                try:
+                    group.turn_end()
+                except Exception:  # one turn's error must not end the connections of others
+                    log.exception("end of turn failed", peer=self.address)
+            buffer.gathering = False
+            long = buffer.gathered_bytes > LONG_TURN_BYTES
+            if buffer.gathered_bytes:
+                buffer.flush()
+            if group.busy_poll is not None and served:
+                group.busy_poll.turn(served)
+            if problem is not None:
+                log.warning("malformed frame", peer=self.address, problem=str(problem))
+                self.close(f"malformed frame: {problem}")
+            if more and long:
+                self._loop.call_soon(self._continue)
+                return
+            more = more and self._stalled_since is None
+
+    def _serve(self, frame: Frame) -> None:
+        call = Call(frame, self, self._received)
+        result = self._connection.serve(call)
+        if not call.answered:
+            if result.__class__ is Reply:
+                call.answered = True
+                self.answer(call, result)
+                return
+            if isinstance(result, Struct):
+                call.reply(as_reply(result))
+                return
+            self._connection.hold(call)
+            if result is not None:
+                self._group.spawn(self._finish(call, cast("Awaitable[Answer]", result)))
+        elif inspect.iscoroutine(result):
+            result.close()
+
+    async def _finish(self, call: Call, awaitable: Awaitable[Answer]) -> None:
+        try:
+            reply = as_reply(await awaitable)
+        except Exception as problem:  # a handler's error is its request's, not the connection's
+            reply = failure_reply(problem, call)
+        if not call.answered:
+            call.reply(reply)
+
+    def _continue(self) -> None:
+        if not self.closed and self._stalled_since is None:
+            self._read_frames()
+
+    # The transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection (asyncio.Protocol)."""
+        self._buffer.transport = cast("asyncio.Transport", transport)
+        limit = self._unsent_bytes_max
+        self._buffer.transport.set_write_buffer_limits(high=limit, low=limit // 4)
+        self.address = self._connection.address = self.address or address_text(
+            transport.get_extra_info("peername")
+        )
+        self._group.peers.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Fail the calls that wait (asyncio.Protocol)."""
+        self.closed = True
+        self._group.peers.discard(self)
+        for future, problem in self._connection.end(exc):
+            if not future.done():
+                future.set_exception(problem)
+        if self._group.on_close is not None:
+            self._group.on_close(self)
+
+    def close(self, reason: str) -> None:
+        """Send what is gathered, then close. `reason` is what the errors of waiting calls name."""
+        if self._connection.close(reason):
+            self.closed = True
+            self._buffer.flush()
+            if self._buffer.transport is not None:
+                self._buffer.transport.close()
+
+    def abort(self) -> None:
+        """Close at once, without sending what is unsent."""
+        self.closed = self._connection.closed = True
+        if self._buffer.transport is not None:
+            self._buffer.transport.abort()
+
+    def close_if_idle(self, now: float) -> None:
+        """Close when nothing passed for too long, or when the other side does not read."""
+        stalled_seconds = self._group.endpoint.settings.stalled_seconds
+        if self._stalled_since is not None and now - self._stalled_since >= stalled_seconds:
+            log.warning("peer does not read", peer=self.address, unsent_bytes=self.unsent_bytes)
+            self._connection.blame(f"it did not read for {stalled_seconds:g} s")
+            self.abort()
+        elif reason := self._connection.idle_reason(now - max(self._last_frame, self._buffer.last_write)):
+            self.close(reason)
+
+    def pause_writing(self) -> None:
+        """The other side does not read: a server does not read from it either (asyncio.Protocol)."""
+        self._stalled_since = self._group.clock.monotonic()
+        if self._group.throttle and self._buffer.transport is not None:
+            self._buffer.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The other side reads again (asyncio.Protocol)."""
+        self._stalled_since = None
+        transport = self._buffer.transport
+        if self._group.throttle and transport is not None and not transport.is_closing():
+            transport.resume_reading()
+            self._loop.call_soon(self._continue)

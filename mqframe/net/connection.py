@@ -1,0 +1,239 @@
+"""The remoting protocol of one connection without any I/O: bytes to frames, calls to bytes, and back.
+
+Whoever owns a `Connection` moves the bytes: asyncio (`mqframe.net.async_peer`), threads
+(`mqframe.net.blocking_peer`), a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Final, Generic, TypeVar
+
+from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
+from mqframe.core.errors import CallTimeout, ConnectionLost, Refusal
+from mqframe.core.requests import REQUESTS, Request, encode_fields
+from mqframe.core.requests.failures import is_expected, refused
+from mqframe.core.requests.serving import Answer, Call, Reply
+from mqframe.core.wire.frame import Body, Frame, FrameDecoder, encode_answer, encode_head
+from mqframe.hooks.isolate import after_rpc, before_rpc
+from mqframe.log import get_logger
+from mqframe.net.addresses import CLOSED
+from mqframe.net.endpoint import Endpoint
+
+W = TypeVar("W")
+log = get_logger("net")
+
+_OPAQUE_MASK: Final = 0x7FFFFFFF
+
+
+class PendingCall(Generic[W]):
+    """A request of this side that waits for its answer. `waiter`: what its caller is woken by."""
+
+    __slots__ = ("body_bytes", "request", "timeout", "waiter")
+
+    def __init__(self, waiter: W, body_bytes: int, request: Frame, timeout: float) -> None:
+        self.waiter = waiter
+        self.body_bytes = body_bytes
+        self.request = request
+        self.timeout = timeout
+
+
+class Connection(Generic[W]):
+    """State of one connection: calls that wait for answers, requests that are being served, why it ended.
+
+    Bytes that came go into `receive`; `next_frame` then returns whole frames until it returns `None`, and
+    raises `FrameError` at the first bytes that are no frame. An answer belongs to the call that `take`
+    returns; a request is handed to `serve`. What is to be sent is returned as the bytes before the body.
+    `address`: "ip:port" of the other side. `closed`: nothing is sent any more. `pending`: calls that wait, by
+    the number of their request. Not safe for several threads, except `encode`, `oneway`, `serve`, `answer`.
+    """
+
+    __slots__ = (
+        "_decoder",
+        "_endpoint",
+        "_held_bytes",
+        "_held_requests",
+        "address",
+        "closed",
+        "hooks",
+        "next_frame",
+        "pending",
+        "reason",
+        "receive",
+    )
+
+    def __init__(self, endpoint: Endpoint, address: str = "") -> None:
+        decoder = FrameDecoder(endpoint.settings.frame_bytes_max)
+        self._decoder = decoder
+        self._endpoint = endpoint
+        self._held_requests = 0
+        self._held_bytes = 0
+        self.address = address
+        self.closed = False
+        self.reason = ""
+        self.hooks = endpoint.rpc_hooks
+        self.pending: dict[int, PendingCall[W]] = {}
+        self.receive = decoder.receive
+        self.next_frame = decoder.next_frame
+
+    # Calls of this side
+
+    def call(self, request: Request, body_bytes: int, timeout: float, waiter: W) -> Frame:
+        """Begin a call; returns the frame to `encode` and send.
+
+        Raises `ConnectionLost` when closed, and `TooMuchInFlight`.
+        """
+        if self.closed:
+            raise self._refused()
+        endpoint = self._endpoint
+        opaque = next(endpoint.opaques) & _OPAQUE_MASK
+        frame = Frame(request.CODE, opaque, 0, None, encode_fields(request))
+        endpoint.acquire(body_bytes)
+        self.pending[opaque] = PendingCall(waiter, body_bytes, frame, timeout)
+        return frame
+
+    def oneway(self, request: Request) -> Frame:
+        """The frame of a request that wants no answer, to `encode` and send. Raises `ConnectionLost`."""
+        if self.closed:
+            raise self._refused()
+        opaque = next(self._endpoint.opaques) & _OPAQUE_MASK
+        return Frame(request.CODE, opaque, FLAG_ONEWAY, None, encode_fields(request))
+
+    def encode(self, request: Frame, body: Body) -> bytes:
+        """What is sent before `body`, once the hooks have seen the request."""
+        if self.hooks:
+            request.body = body
+            before_rpc(self.hooks, self.address, request, serving=False)
+        return encode_head(request, len(body))
+
+    def finished(self, request: Frame, answer: Frame | None) -> None:
+        """Show the hooks a call of this side that ended; `answer`: `None` for a one-way request."""
+        if self.hooks:
+            after_rpc(self.hooks, self.address, request, answer)
+
+    def take(self, opaque: int) -> PendingCall[W] | None:
+        """End the call of this number: its answer came, or nobody waits any more. `None`: it ended before."""
+        call = self.pending.pop(opaque, None)
+        if call is not None:
+            self._endpoint.release(call.body_bytes)
+        return call
+
+    def late(self, request: Frame, timeout: float) -> CallTimeout:
+        """The error of a call that got no answer within `timeout` seconds."""
+        return CallTimeout(f"{self.address} did not answer {request_name(request.code)} within {timeout:g} s")
+
+    # Requests of the other side
+
+    def serve(self, call: Call) -> Answer | Awaitable[Answer] | None:
+        """Run the handler of a request; returns what the handler does, and a `Reply` when it fails."""
+        endpoint, frame = self._endpoint, call.frame
+        try:
+            if self.hooks:
+                before_rpc(self.hooks, self.address, frame, serving=True)
+            handler = endpoint.handlers.get(frame.code)
+            if handler is None:
+                raise Refusal(
+                    ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {frame.code} is not supported"
+                )
+            if self._held_requests:
+                self._check_held(frame)
+            return handler(call)
+        except Exception as problem:  # a handler's error is its request's, not the connection's
+            return failure_reply(problem, call)
+
+    def hold(self, call: Call) -> None:
+        """Count a request that is answered later; too many of them are refused as busy."""
+        self._held_requests += 1
+        call.held_bytes = len(call.frame.body)
+        self._held_bytes += call.held_bytes
+
+    def answer(self, call: Call, reply: Reply) -> bytes:
+        """What is sent before the body of `reply`; empty when nothing is to be sent."""
+        if call.held_bytes >= 0:
+            self._held_requests -= 1
+            self._held_bytes -= call.held_bytes
+        request, body, head = call.frame, reply.body, b""
+        oneway = request.flag & FLAG_ONEWAY
+        if not oneway and not self.closed:
+            size = sum(map(len, body)) if isinstance(body, list) else len(body)
+            head = encode_answer(request.opaque, reply.code, reply.fields(), reply.remark, size)
+        if self.hooks:
+            after_rpc(self.hooks, self.address, request, None if oneway else _as_frame(request, reply))
+        return head
+
+    def _check_held(self, frame: Frame) -> None:
+        settings = self._endpoint.settings
+        if self._held_requests >= settings.in_flight_requests_max:
+            raise Refusal(
+                ResponseCode.SYSTEM_BUSY, f"{self._held_requests} requests of this connection wait; slow down"
+            )
+        if self._held_bytes and self._held_bytes + len(frame.body) > settings.in_flight_bytes_max:
+            raise Refusal(
+                ResponseCode.SYSTEM_BUSY, f"{self._held_bytes} bytes of this connection wait; slow down"
+            )
+
+    # The end
+
+    def blame(self, reason: str) -> None:
+        """Keep `reason` as why the connection ends, unless one is known."""
+        self.reason = self.reason or reason
+
+    def close(self, reason: str) -> bool:
+        """Send nothing any more; returns whether it was open. Calls wait on until `end`."""
+        if self.closed:
+            return False
+        self.closed = True
+        self.blame(reason)
+        return True
+
+    def end(self, problem: Exception | None) -> list[tuple[W, ConnectionLost]]:
+        """No more bytes come, because of `problem` or because the other side closed.
+
+        Returns the waiters of all calls, each with its error.
+        """
+        self.closed = True
+        self.blame(str(problem or self._closed_reason()))
+        pending, self.pending = self.pending, {}
+        lost = []
+        for call in pending.values():
+            self._endpoint.release(call.body_bytes)
+            during = f"connection to {self.address} closed during {request_name(call.request.code)}"
+            lost.append((call.waiter, ConnectionLost(f"{during}: {self.reason}")))
+        return lost
+
+    def idle_reason(self, seconds: float) -> str:
+        """Why a connection that carried nothing for `seconds` is to be closed; empty when it stays."""
+        limit = self._endpoint.settings.idle_seconds
+        if seconds < limit or self.pending:
+            return ""
+        unread = self._decoder.unread_bytes
+        return f"idle for {limit:g} s" + (f", {unread} bytes into a frame" if unread else "")
+
+    def _refused(self) -> ConnectionLost:
+        return ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
+
+    def _closed_reason(self) -> str:
+        if self._decoder.untouched:
+            return (
+                f"{CLOSED} before it said anything, as servers do that take TLS only; if it is one, set tls"
+            )
+        return CLOSED
+
+
+def failure_reply(problem: Exception, call: Call) -> Reply:
+    """The answer to `call`, which `problem` stopped; what is no fault of the request is logged."""
+    if not is_expected(problem):
+        log.error("request failed", code=call.frame.code, peer=call.peer.address, exc_info=problem)
+    refusal = refused(problem)
+    return Reply(refusal.code, remark=refusal.remark)
+
+
+def _as_frame(request: Frame, reply: Reply) -> Frame:
+    body = b"".join(reply.body) if isinstance(reply.body, list) else reply.body
+    return Frame(reply.code, request.opaque, FLAG_RESPONSE, reply.remark, reply.fields(), body)
+
+
+def request_name(code: int) -> str:
+    """How a request kind is named in messages."""
+    kind = REQUESTS.get(code)
+    return f"{kind.__name__} ({code})" if kind else f"request {code}"

@@ -1,0 +1,119 @@
+"""All open connections of one asyncio server or client, and what is done for them in the background."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, Protocol
+
+from mqframe.core.requests.peer import Peer
+from mqframe.net.busy_poll import BusyPoll
+from mqframe.net.clock import Every, LoopClock, Timer
+from mqframe.net.connection import Connection
+from mqframe.net.deadlines import Deadlines
+from mqframe.net.endpoint import Endpoint
+
+
+class OpenPeer(Peer, Protocol):
+    """A connection that can be closed for being idle."""
+
+    def abort(self) -> None:
+        """Close at once, without sending what is unsent."""
+
+    def close_if_idle(self, now: float) -> None:
+        """Close when nothing passed for too long, or when the other side does not read."""
+
+
+class PeerEvents(NamedTuple):
+    """Callbacks of the owner of connections.
+
+    `turn_end`: once after all frames of one read were handled, before their answers are written; `on_close`:
+    with every connection that ended.
+    """
+
+    turn_end: Callable[[], None] | None = None
+    on_close: Callable[[Peer], None] | None = None
+
+
+class PeerGroup:
+    """Connections of one asyncio server or client; lives in one loop.
+
+    Closes idle and stalled connections, ends calls at their deadlines, holds the tasks of async handlers.
+    `throttle`: whether a peer that does not read its answers is not read from either (servers).
+    """
+
+    def __init__(
+        self,
+        clock: LoopClock,
+        endpoint: Endpoint,
+        events: PeerEvents,
+        *,
+        throttle: bool,
+    ) -> None:
+        self.clock = clock
+        self.endpoint = endpoint
+        self.turn_end, self.on_close = events
+        self.throttle = throttle
+        self.peers: set[OpenPeer] = set()
+        self.deadlines: Deadlines[Connection[asyncio.Future[Any]]] = Deadlines()
+        self.armed_at = float("inf")
+        self.busy_poll: BusyPoll | None = None
+        self._timer: Timer | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._sweep: Every | None = None
+
+    def start(self) -> None:
+        """Begin to look for idle and stalled connections."""
+        if self._sweep is None:
+            settings = self.endpoint.settings
+            interval = min(settings.idle_seconds, settings.stalled_seconds) / 8
+            self._sweep = Every(self.clock, interval, self._close_idle, name="idle connections")
+
+    async def stop(self, reason: str) -> None:
+        """Close all connections and end what is being served."""
+        if self._sweep is not None:
+            self._sweep.stop()
+        for peer in tuple(self.peers):
+            peer.close(reason)
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(3):  # connections tell of their end in later turns of the loop
+            if not self.peers:
+                break
+            await asyncio.sleep(0)
+        for peer in tuple(self.peers):
+            peer.abort()
+        await asyncio.sleep(0)
+        self.deadlines.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def spawn(self, work: Awaitable[None]) -> None:
+        """Run `work` as a task that ends with this group."""
+        task: asyncio.Task[Any] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def arm(self, deadline: float) -> None:
+        """End calls at `deadline` (monotonic seconds), the earliest of all."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.armed_at = deadline
+        self._timer = self.clock.call_later(max(0.0, deadline - self.clock.monotonic()), self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        self.armed_at = float("inf")
+        for opaque, connection in self.deadlines.due(self.clock.monotonic()):
+            call = connection.take(opaque)
+            if call is not None and not call.waiter.done():
+                call.waiter.set_exception(connection.late(call.request, call.timeout))
+        if self.deadlines.entries:
+            self.arm(self.deadlines.next)
+
+    def _close_idle(self) -> None:
+        now = self.clock.monotonic()
+        for peer in tuple(self.peers):
+            peer.close_if_idle(now)

@@ -1,0 +1,1 @@
+"""TLS on connections of loops and of plain threads."""

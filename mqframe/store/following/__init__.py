@@ -1,0 +1,1 @@
+"""Following dispatchers and how far they are behind."""

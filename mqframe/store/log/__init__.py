@@ -1,0 +1,1 @@
+"""The commit log: files, appends, flush, recovery and clean-up."""

@@ -1,0 +1,43 @@
+"""The files that hold the messages of one store: commit log, consume queues, key index, checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mqframe.store.files.checkpoint import Checkpoint
+from mqframe.store.files.disk import Disk
+from mqframe.store.files.layout import Layout
+from mqframe.store.files.threads import Threads
+from mqframe.store.index.key_index import KeyIndex
+from mqframe.store.log.commit_log import CommitLog
+from mqframe.store.queues.queue_table import QueueTable
+from mqframe.store.settings import StoreSettings
+
+
+class MessageFiles(NamedTuple):
+    """`key_index`: `None` where keys are not indexed; `checkpoint`: how far the others are on disk."""
+
+    log: CommitLog
+    queues: QueueTable
+    key_index: KeyIndex | None
+    checkpoint: Checkpoint
+
+    def close(self) -> None:
+        """Close all files; nothing is written."""
+        self.queues.close()
+        if self.key_index is not None:
+            self.key_index.close()
+        self.log.close()
+
+
+def open_files(
+    layout: Layout, settings: StoreSettings, disk: Disk, threads: Threads, now_ms: Callable[[], int]
+) -> MessageFiles:
+    """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`."""
+    log = CommitLog(layout.commit_log, settings.commit_log_file_bytes, disk.allocate, threads.pool)
+    queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max)
+    index = None
+    if settings.index_enabled:
+        index = KeyIndex(layout.index, settings.index_slots, settings.index_entries, disk.allocate, now_ms)
+    return MessageFiles(log, queues, index, Checkpoint(layout.checkpoint))

@@ -1,0 +1,1 @@
+"""Consume queues: entries per queue, built from the log."""

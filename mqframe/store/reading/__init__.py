@@ -1,0 +1,1 @@
+"""Reads by offset, time and key."""

@@ -1,0 +1,1 @@
+"""Recovery at start, periodic flushes while running, clean-up of old files."""

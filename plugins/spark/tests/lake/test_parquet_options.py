@@ -1,0 +1,39 @@
+import sys
+
+import pytest
+from mqframe_spark.lake.parquet_options import ParquetOptions
+
+from mqframe.core.errors import SettingError
+
+
+def test_a_folder_that_comes_to_be_is_fine(tmp_path) -> None:
+    ParquetOptions(path=tmp_path / "not" / "yet" / "there").check()
+
+
+def test_a_path_below_a_file_is_none(tmp_path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingError, match="is no folder that may be written to"):
+        ParquetOptions(path=tmp_path / "file" / "below").check()
+
+
+def test_folders_hold_one_format(tmp_path) -> None:
+    (tmp_path / "orders" / "day=2026-01-01").mkdir(parents=True)
+    ParquetOptions(path=tmp_path).check_folder(tmp_path)
+    with pytest.raises(SettingError, match="holds files that format = 'delta' does not go with: orders"):
+        ParquetOptions(format="delta").check_folder(tmp_path)
+    (tmp_path / "orders" / "_delta_log").mkdir()
+    ParquetOptions(format="delta").check_folder(tmp_path)
+    with pytest.raises(SettingError, match="holds files that format = 'parquet' does not go with: orders"):
+        ParquetOptions().check_folder(tmp_path)
+
+
+def test_tables_have_no_limit_of_size() -> None:
+    with pytest.raises(SettingError, match="use retention_days"):
+        ParquetOptions(format="delta", size_bytes_max=1).check()
+
+
+def test_a_missing_library_is_named_with_the_way_to_it(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    monkeypatch.setattr("mqframe_spark.lake.parquet_options.find_spec", lambda name: None)
+    with pytest.raises(SettingError, match=r"pip install \"mqframe-plugin-spark\[delta\]\""):
+        ParquetOptions(format="delta").check()

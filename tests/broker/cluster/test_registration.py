@@ -1,0 +1,130 @@
+"""Registration with name servers that a test answers for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.tables.identity import Identity
+from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig
+from mqframe.core.cluster.topic_table import TopicTable
+from mqframe.core.errors import ConnectionLost
+from mqframe.core.requests.nameserver import RegisterBroker, UnregisterBroker
+from mqframe.core.wire.bodies import KVTable
+from mqframe.core.wire.frame import Frame
+from mqframe.core.wire.loose_json import decode, dumps
+from mqframe.testing.manual_clock import ManualClock
+
+INTERVAL = 30.0
+
+
+class NameServers:
+    """`seen`: (server, request, topics) of each request; `away`: those that do not answer."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, type, list[str]]] = []
+        self.away: set[str] = set()
+        self.ordered: dict[str, str] = {}
+
+    async def invoke(self, server: str, request: Any, body: bytes = b"", *, timeout: float = 3.0) -> Frame:
+        if server in self.away:
+            raise ConnectionLost(server)
+        topics: list[str] = []
+        if body:
+            wrapper = decode(body, RegisterBrokerBody).topic_config_serialize_wrapper
+            topics = sorted(wrapper.topic_config_table)
+        self.seen.append((server, type(request), topics))
+        return Frame(0, body=dumps(KVTable(table=self.ordered)))
+
+    def take(self) -> list[tuple[str, type, list[str]]]:
+        seen, self.seen = self.seen, []
+        return sorted(seen, key=lambda each: each[0])
+
+
+def scene(
+    play: Callable[[NameServers, TopicTable, NameServerRegistration, ManualClock], Awaitable[None]],
+) -> None:
+    async def run() -> None:
+        clock, servers = ManualClock(), NameServers()
+        topics = TopicTable(clock)
+        topics.put(TopicConfig(topic_name="t"))
+        settings = BrokerSettings(nameservers=("one", "two"), host="127.0.0.1")
+        identity = Identity(settings)
+        identity.address = "127.0.0.1:10911"
+        registration = NameServerRegistration(
+            servers,
+            clock,
+            LiveSettings(settings),
+            identity,
+            topics,  # type: ignore[arg-type]
+        )
+        await play(servers, topics, registration, clock)
+        registration.cancel()
+
+    asyncio.run(run())
+
+
+def test_all_topics_at_the_start_and_again_and_again() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        await registration.start()
+        whole = [("one", RegisterBroker, ["t"]), ("two", RegisterBroker, ["t"])]
+        assert servers.take() == whole
+        await clock.aadvance(INTERVAL - 0.1)
+        assert servers.take() == []
+        await clock.aadvance(0.1)
+        assert servers.take() == whole
+        await registration.stop()
+        assert servers.take() == [("one", UnregisterBroker, []), ("two", UnregisterBroker, [])]
+
+    scene(play)
+
+
+def test_a_change_goes_out_alone_but_whole_to_a_server_that_was_away() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        servers.away.add("two")
+        await registration.start()
+        servers.away.clear()
+        servers.take()
+        topics.put(TopicConfig(topic_name="u"))
+        assert not registration.is_current
+        await registration.announced()
+        assert registration.is_current
+        assert servers.take() == [("one", RegisterBroker, ["u"]), ("two", RegisterBroker, ["t", "u"])]
+        await registration.announced()
+        assert servers.take() == []
+
+    scene(play)
+
+
+def test_topics_that_a_name_server_calls_ordered_are() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        servers.ordered = {"t": "broker-a:4", "unknown": "broker-a:4"}
+        await registration.announce()
+        assert topics.need("t").order
+        assert topics.find("unknown") is None
+
+    scene(play)
+
+
+def test_the_first_name_server_that_answers_is_asked() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        request = UnregisterBroker(broker_name="b", broker_addr="a", cluster_name="c", broker_id=0)
+        servers.away.add("one")
+        assert (await registration.ask(request)).code == 0
+        assert [server for server, _, _ in servers.take()] == ["two"]
+        servers.away.add("two")
+        assert await registration.ask(request) is None
+
+    scene(play)
+
+
+def test_who_never_registered_does_not_unregister() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        await registration.stop()
+        assert servers.take() == []
+
+    scene(play)

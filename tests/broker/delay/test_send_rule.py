@@ -1,0 +1,49 @@
+"""Delayed messages of producers go where they wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqframe.broker.delay.send_rule import ToDelayTopics
+from mqframe.core.delay.rules import DelayRules
+from mqframe.core.errors import Refusal
+from mqframe.core.messages.names import HALF_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
+from mqframe.core.requests.messages import SendMessageV2
+from mqframe.hooks.interfaces import PendingRecord
+
+NOW = 1_700_000_000_000
+
+
+def placed(topic: str = "t", **properties: str) -> PendingRecord:
+    fields = SendMessageV2(
+        topic=topic, producer_group="p", default_topic="TBW102", default_topic_queue_nums=4, queue_id=3,
+        sys_flag=0, born_timestamp=NOW, flag=0,
+    )  # fmt: skip
+    record = PendingRecord(fields, b"body", 3, {"UNIQ_KEY": "k", **properties})
+    assert ToDelayTopics(DelayRules((1000, 5000), lambda: NOW), "broker-a").before(record) is None
+    return record
+
+
+def test_a_level_has_a_queue_of_its_own() -> None:
+    record = placed(DELAY="2")
+    assert (record.topic, record.queue_id, record.counted_as) == (SCHEDULE_TOPIC, 1, "t")
+    assert (record.properties["REAL_TOPIC"], record.properties["REAL_QID"]) == ("t", "3")
+    assert record.answer == {}
+
+
+def test_a_time_goes_to_the_timer_and_can_be_recalled_unless_it_is_a_retry() -> None:
+    record = placed(TIMER_DELIVER_MS=str(NOW + 60_000))
+    assert (record.topic, record.queue_id) == (TIMER_TOPIC, 0)
+    assert record.answer["recallHandle"]
+    assert placed(RETRY_PREFIX + "g", TIMER_DELIVER_MS=str(NOW + 60_000)).answer == {}
+
+
+def test_a_half_message_waits_for_its_end_first() -> None:
+    record = placed(HALF_TOPIC, DELAY="1")
+    assert (record.topic, record.queue_id) == (HALF_TOPIC, 3)
+
+
+def test_a_delay_that_cannot_be_kept_is_refused() -> None:
+    with pytest.raises(Refusal) as caught:
+        placed(DELAY="soon")
+    assert caught.value.code == 13

@@ -1,0 +1,42 @@
+"""Pops, acknowledgements and messages that come again, by raw requests."""
+
+from popping import committed, pop, send
+
+from mqframe.core.consuming.bodies import ConsumeStats
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.requests.admin import (
+    GetConsumeStats,
+)
+from mqframe.core.wire.loose_json import decode
+
+
+def test_popped_messages_are_hidden_until_they_are_acknowledged(run):
+    async def scenario(world):
+        await send(world, b"1", b"2", b"3")
+        first = await pop(world, max_msg_nums=2)
+        assert [m.body for m in first] == [b"1", b"2"]
+        assert [m.body for m in await pop(world)] == [b"3"]
+        assert await pop(world) == []
+        assert await committed(world) == 0
+        for message in first:
+            assert (await world.talker.ok(message.ack())).ext is None
+        assert await committed(world) == 2
+
+    run(scenario)
+
+
+def test_what_is_out_shows_in_the_group_s_statistics(run):
+    async def scenario(world):
+        await send(world, b"1", b"2", b"3")
+        first = await pop(world, max_msg_nums=2)
+        await world.talker.ok(first[0].ack())
+        answer = await world.talker.ok(GetConsumeStats(consumer_group="g", topic="t"))
+        table = decode(answer.body, ConsumeStats).offset_table
+        wrapper = table[MessageQueue("t", "broker-a", 0)]
+        assert (wrapper.broker_offset, wrapper.consumer_offset, wrapper.pull_offset) == (3, 0, 2)
+        await world.talker.ok(first[1].ack())
+        answer = await world.talker.ok(GetConsumeStats(consumer_group="g", topic="t"))
+        wrapper = decode(answer.body, ConsumeStats).offset_table[MessageQueue("t", "broker-a", 0)]
+        assert (wrapper.consumer_offset, wrapper.pull_offset) == (2, 2)
+
+    run(scenario)

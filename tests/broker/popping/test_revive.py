@@ -1,0 +1,88 @@
+"""Revival: messages that nobody acknowledged come again, or become dead letters."""
+
+from popping import KEY, committed, pop, send
+
+from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.core.requests.admin import (
+    DeleteSubscriptionGroup,
+    UpdateAndCreateSubscriptionGroup,
+)
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.loose_json import dumps
+
+
+def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_over(run):
+    async def scenario(world):
+        await send(world, b"1", b"2", properties=f"TAGS\x01a\x02{KEY}")
+        first = await pop(world)
+        await world.talker.ok(first[0].ack())
+        await world.clock.aadvance(59.9)
+        assert await pop(world) == []
+        await world.clock.aadvance(0.1)
+        (again,) = await pop(world)
+        assert (again.body, again.message.reconsume_times, again.message.tag) == (b"2", 1, "a")
+        assert (again.topic, again.handle.mark) == ("%RETRY%g_t", "1")
+        assert again.message.properties["1ST_POP_TIME"] == str(first[1].handle.pop_time)
+        assert again.message.message_id == "FD00AA"
+        await world.talker.ok(again.ack())
+        await world.clock.aadvance(3600)
+        assert await pop(world) == []
+        assert await committed(world) == 2
+        assert await committed(world, "%RETRY%g_t") == 1
+
+    run(scenario)
+
+
+def test_beyond_the_group_s_maximum_messages_are_dead_letters(run):
+    async def scenario(world):
+        group = dumps({"groupName": "g", "retryMaxTimes": 2})
+        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), group)
+        await send(world, b"1")
+        tries = []
+        for _ in range(5):
+            tries += [m.message.reconsume_times for m in await pop(world)]
+            await world.clock.aadvance(60)
+        assert tries == [0, 1, 2]
+        assert await committed(world) == 1
+        (letter,) = decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0])
+        assert (letter.body, letter.message_id, letter.reconsume_times) == (b"1", "FD00AA", 3)
+        assert letter.properties["RETRY_TOPIC"] == "t"
+        assert letter.properties["ORIGIN_MESSAGE_ID"]
+
+    run(scenario)
+
+
+def test_messages_of_a_group_or_topic_that_is_gone_are_let_go(run):
+    async def scenario(world):
+        await send(world, b"1")
+        await pop(world, invisible_time=20_000)
+        await world.clock.aadvance(11)
+        await world.talker.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
+        await world.clock.aadvance(10)
+        assert world.store.queue_max("%RETRY%g_t", 0) == 0
+
+    run(scenario)
+
+
+def test_an_error_with_one_message_does_not_keep_the_others_hidden(run, monkeypatch):
+    put = InternalWriter.put
+
+    def put_unless_bad(self, topic, queue_id, body, *arguments, **fields):
+        if bytes(body) == b"1" and bad:
+            raise OSError("no such luck")
+        return put(self, topic, queue_id, body, *arguments, **fields)
+
+    bad = [True]
+    monkeypatch.setattr(InternalWriter, "put", put_unless_bad)
+
+    async def scenario(world):
+        await send(world, b"0", b"1", b"2")
+        for _ in range(3):
+            await pop(world, max_msg_nums=1, invisible_time=5000)
+        await world.clock.aadvance(6)
+        assert [m.body for m in await pop(world)] == [b"0", b"2"]
+        bad.clear()
+        await world.clock.aadvance(10)
+        assert [m.body for m in await pop(world)] == [b"1"]
+
+    run(scenario)

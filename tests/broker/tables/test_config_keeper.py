@@ -1,0 +1,82 @@
+"""Tables of a broker as files: saved when they changed, loaded whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqframe.broker.tables.config_keeper import ConfigKeeper
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
+from mqframe.core.cluster.topic_table import TopicTable
+from mqframe.core.consuming.bodies import ConsumerOffsetTable
+from mqframe.core.consuming.offset_table import OffsetTable
+from mqframe.testing.manual_clock import ManualClock
+
+
+class Kept:
+    """A keeper with topics, saved at once, and offsets, saved in time."""
+
+    def __init__(self, directory: Path) -> None:
+        clock = ManualClock()
+        self.topics = TopicTable(clock)
+        self.offsets = OffsetTable(clock)
+        self.keeper = ConfigKeeper(directory)
+        self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
+        self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
+
+
+def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.topics.put(TopicConfig(topic_name="t", read_queue_nums=3))
+    kept.offsets.commit("g", "t", 1, 17)
+    kept.keeper.save_tables()
+    asyncio.run(kept.keeper.save_rest())
+    kept.keeper.close()
+    again = Kept(tmp_path)
+    again.keeper.load()
+    assert again.topics.need("t").read_queue_nums == 3
+    assert again.offsets.query("g", "t", 1) == 17
+
+
+def test_only_what_changed_is_written(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    assert kept.keeper.has_unsaved_tables  # the file is to be there for tools after the first start
+    kept.keeper.save_tables()
+    asyncio.run(kept.keeper.save_rest())
+    assert [path.name for path in tmp_path.iterdir()] == ["topics.json"]
+    (tmp_path / "topics.json").unlink()
+    assert not kept.keeper.has_unsaved_tables
+    kept.keeper.save_tables()
+    assert list(tmp_path.iterdir()) == []
+    kept.topics.put(TopicConfig(topic_name="t"))
+    assert kept.keeper.has_unsaved_tables
+    kept.keeper.save_tables()
+    assert (tmp_path / "topics.json").exists()
+    kept.keeper.close()
+
+
+def test_what_a_full_disk_refuses_is_saved_later(tmp_path: Path, caplog: Any) -> None:
+    directory = tmp_path / "config"
+    directory.write_text("in the way")
+    kept = Kept(directory)
+    kept.offsets.commit("g", "t", 0, 5)
+    kept.keeper.save_tables()
+    asyncio.run(kept.keeper.save_rest())
+    assert kept.keeper.has_unsaved_tables
+    directory.unlink()
+    kept.keeper.save_tables()
+    asyncio.run(kept.keeper.save_rest())
+    kept.keeper.close()
+    assert sorted(path.name for path in directory.iterdir()) == ["consumerOffset.json", "topics.json"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]"])
+def test_a_broken_file_leaves_the_table_empty(tmp_path: Path, content: str) -> None:
+    (tmp_path / "topics.json").write_text(content)
+    kept = Kept(tmp_path)
+    kept.keeper.load()
+    assert kept.topics.find("t") is None
+    kept.keeper.close()

@@ -1,0 +1,89 @@
+"""What the broker counts: under which names, and over how long."""
+
+from __future__ import annotations
+
+from mqframe.broker.tables.statistics import ACKNOWLEDGED, DEAD, Statistics
+from mqframe.testing.manual_clock import ManualClock
+
+
+def counted() -> tuple[ManualClock, Statistics]:
+    """6 messages of 60 bytes put into t, 4 of them given to g, after which a minute passed."""
+    clock = ManualClock()
+    statistics = Statistics(clock, "c")
+    put = statistics.topic("t")
+    put.total += 6
+    put.times += 2
+    put.size.total += 60
+    statistics.put.total += 6
+    statistics.got("g", "t", 3, 30, 0.004)
+    statistics.got("g", "t", 1, 10, 0.002)
+    for _ in range(6):
+        clock.advance(10)
+        statistics.sample()
+    return clock, statistics
+
+
+def minute(statistics: Statistics, name: str, key: str) -> tuple[int, float] | None:
+    view = statistics.view(name, key)
+    return None if view is None else (view.stats_minute.sum, view.stats_minute.avgpt)
+
+
+def test_counts_go_by_the_names_of_the_system() -> None:
+    _, statistics = counted()
+    assert minute(statistics, "TOPIC_PUT_NUMS", "t") == (6, 3.0)
+    assert minute(statistics, "TOPIC_PUT_SIZE", "t") == (60, 30.0)
+    assert minute(statistics, "GROUP_GET_NUMS", "t@g") == (4, 2.0)
+    assert minute(statistics, "GROUP_GET_SIZE", "t@g") == (40, 20.0)
+    assert minute(statistics, "GROUP_GET_LATENCY", "0@t@g") == (6, 3.0)
+    assert minute(statistics, "BROKER_PUT_NUMS", "c") == (6, 3.0)
+    assert minute(statistics, "BROKER_GET_NUMS", "c") == (4, 2.0)
+    for name, key in (
+        ("TOPIC_PUT_NUMS", "u"),
+        ("GROUP_GET_NUMS", "t"),
+        ("BROKER_PUT_NUMS", "d"),
+        (DEAD, "t@g"),
+    ):
+        assert statistics.view(name, key) is None
+
+
+def test_rates_are_those_of_the_last_minute() -> None:
+    clock, statistics = counted()
+    assert (statistics.put_rate("t"), statistics.get_rate("g", "t")) == (0.1, 0.07)
+    assert statistics.put_rate("u") == statistics.get_rate("g", "u") == 0.0
+    for _ in range(7):
+        clock.advance(10)
+        statistics.sample()
+    assert statistics.put_rate("t") == 0.0
+
+
+def test_what_seldom_happens_is_counted_by_topic_and_group() -> None:
+    _, statistics = counted()
+    statistics.add(ACKNOWLEDGED, "t", "g", 5)
+    statistics.sample()
+    view = statistics.view(ACKNOWLEDGED, "t@g")
+    assert view is not None
+    assert statistics.view(ACKNOWLEDGED, "t@h") is None
+
+
+def test_what_is_deleted_is_forgotten() -> None:
+    _, statistics = counted()
+    statistics.got("h", "t", 1)
+    statistics.got("h", "u", 1)
+    statistics.add(DEAD, "u", "h")
+    statistics.forget_topic("t")
+    assert (list(statistics.puts), list(statistics.gets)) == ([], [("h", "u")])
+    statistics.forget_group("h")
+    assert statistics.gets == {}
+    assert statistics.view(DEAD, "u@h") is None
+
+
+def test_a_day_begins_at_midnight() -> None:
+    clock, statistics = counted()
+    assert (statistics.yesterday, statistics.morning) == ((0, 0), (0, 0))
+    clock.advance(86_400)
+    statistics.sample()
+    assert (statistics.yesterday, statistics.morning) == ((0, 0), (6, 4))
+    statistics.put.total += 1
+    clock.advance(86_400)
+    statistics.sample()
+    assert (statistics.yesterday, statistics.morning) == ((6, 4), (7, 4))

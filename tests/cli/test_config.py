@@ -1,0 +1,67 @@
+"""`mqframe config show`: every setting with its origin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_runs import run
+from typer.testing import CliRunner
+
+from mqframe.cli.app import app
+
+
+def test_config_show_tells_values_and_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(
+        '[store]\nkeep_hours = 24\nflush = "SYNC_FLUSH"\n[plugins.consistent_hash]\nvirtual_nodes = 5\n'
+    )
+    monkeypatch.setenv("MQFRAME_BROKER_NAME", "broker-c")
+    words = ("config", "show", "--config", str(file), "--set", "store.keep_hours=12", "--changed", "--json")
+    rows = {row["setting"]: (row["value"], row["origin"]) for row in json.loads(run(*words))}
+    assert rows["store.keep_hours"] == (12, "command line --set store.keep_hours")
+    assert rows["store.flush"] == ("SYNC_FLUSH", f"{file} [store]")
+    assert rows["broker.name"] == ("broker-c", "variable MQFRAME_BROKER_NAME")
+    assert rows["plugins.consistent_hash.virtual_nodes"][0] == 5
+    assert set(rows) == {
+        "store.keep_hours",
+        "store.flush",
+        "broker.name",
+        "plugins.consistent_hash.virtual_nodes",
+    }
+
+
+def test_config_show_of_clients_knows_their_sections() -> None:
+    rows = json.loads(run("config", "show", "--for", "client", "--json"))
+    assert {row["setting"].partition(".")[0] for row in rows} == {"client", "producer", "consumer", "net"}
+    assert {row["origin"] for row in rows} == {"default"}
+
+
+def test_config_show_writes_settings_as_files_have_them() -> None:
+    text = run("config", "show")
+    (line,) = [line for line in text.splitlines() if "broker.auto_create_topics" in line]
+    assert line.split()[1:3] == ["true", "default"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--set", "store.fluhs=x"], "did you mean store.flush"),
+        (["--set", "broker.port=70000"], "broker.port"),
+        (["--for", "toaster"], "toaster"),
+        (["--config", "missing.toml"], "missing.toml"),
+    ],
+)
+def test_config_show_refuses_what_a_start_would_refuse(words: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, ["config", "show", *words])
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_broker_conf_means_the_broker(tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text("listenPort=20911\nbrokerRole=ASYNC_MASTER\n")
+    result = CliRunner().invoke(app, ["config", "show", "--config", str(file), "--changed", "--json"])
+    assert [(row["setting"], row["value"]) for row in json.loads(result.stdout)] == [("broker.port", 20911)]
+    assert "brokerRole" in result.stderr

@@ -1,0 +1,86 @@
+"""Settings of the commands: which source wins, and which sections a program has."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from mqframe.cli.configuration import (
+    ALL_SECTIONS,
+    BUSY_POLL_MICROSECONDS,
+    PROGRAMS,
+    load,
+    settings_class,
+)
+from mqframe.core.errors import SettingError
+
+
+def values(program: str, **given: Any) -> dict[str, Any]:
+    """What every setting of `program` is, by its path."""
+    sources = {"options": {}, "file": None, "items": [], "variables": {}} | given
+    resolved = load(program, sources["options"], sources["file"], sources["items"], sources["variables"])
+    return {entry.path: entry.value for entry in resolved.entries}
+
+
+def test_every_program_has_its_sections_and_no_others() -> None:
+    for program, sections in PROGRAMS.items():
+        assert {path.partition(".")[0] for path in values(program)} == set(sections)
+
+
+def test_every_section_has_a_class_of_settings() -> None:
+    classes = [settings_class(section) for section in sorted(ALL_SECTIONS)]
+    assert len(set(classes)) == len(classes)
+    assert all(attrs.has(each) for each in classes)
+
+
+def test_options_win_over_variables_and_these_over_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text('[broker]\nname = "of-file"\ncluster = "of-file"\nregion = "of-file"\n')
+    found = values(
+        "broker",
+        options={"--name": {"broker.name": "of-option"}, "--port": {"broker.port": None}},
+        file=file,
+        variables={"MQFRAME_BROKER_NAME": "of-variable", "MQFRAME_BROKER_CLUSTER": "of-variable"},
+    )
+    assert (found["broker.name"], found["broker.cluster"]) == ("of-option", "of-variable")
+    assert (found["broker.region"], found["broker.port"]) == ("of-file", 10911)
+
+
+def test_a_properties_file_means_the_broker_where_there_is_one(tmp_path: Path) -> None:
+    file = tmp_path / "some.conf"
+    file.write_text("listenPort=20911\n")
+    both = values("server", file=file)
+    assert (both["broker.port"], both["nameserver.port"]) == (20911, 9876)
+    assert values("nameserver", file=file)["nameserver.port"] == 20911
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_servers_with_two_processors_look_for_requests_without_sleeping(
+    processors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
+    expected = BUSY_POLL_MICROSECONDS if processors == 2 else 0
+    assert values("broker")["net.busy_poll_microseconds"] == expected
+    assert values("client")["net.busy_poll_microseconds"] == 0
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.toml"
+    with pytest.raises(SettingError, match=f"--config {missing} cannot be read"):
+        values("broker", file=missing)
+
+
+def test_one_option_sets_several_settings_and_is_named_as_it_is_typed() -> None:
+    options = {
+        "--host": {"nameserver.host": "127.0.0.2", "broker.host": "127.0.0.2"},
+        "--broker-port": {"broker.port": None},
+    }
+    resolved = load("server", options, None, (), {})
+    found = {entry.path: entry for entry in resolved.entries}
+    for path in ("nameserver.host", "broker.host"):
+        assert (found[path].value, found[path].origin) == ("127.0.0.2", "command line --host")
+    assert found["broker.port"].origin == "default"

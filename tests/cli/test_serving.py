@@ -1,0 +1,54 @@
+"""Services run until a signal comes, and stop in reverse order."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import os, signal, sys
+from mqframe.cli.serving import serve
+from mqframe.core.errors import SettingError
+
+class Service:
+    def __init__(self, name, fails=False):
+        self.name, self.fails, self.address = name, fails, f"127.0.0.1:{len(name)}"
+
+    async def start(self):
+        if self.fails:
+            raise OSError("the port is taken")
+        print("start", self.name)
+        if self.name == sys.argv[2]:
+            os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+
+    async def stop(self):
+        print("stop", self.name)
+
+try:
+    serve({name: lambda name=name: Service(name, name == "bad") for name in sys.argv[2:]})
+except SettingError as problem:
+    print(problem)
+"""
+
+
+def lines(*words: str) -> list[str]:
+    command = [sys.executable, "-c", PROGRAM, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("signal", ["SIGTERM", "SIGINT"])
+def test_a_signal_stops_the_services_in_reverse_order(signal: str) -> None:
+    assert lines(signal, "ns", "broker") == [
+        "start ns",
+        "start broker",
+        "ready ns=127.0.0.1:2 broker=127.0.0.1:6",
+        "stop broker",
+        "stop ns",
+    ]
+
+
+def test_a_start_that_fails_stops_what_was_started_and_names_the_service() -> None:
+    assert lines("SIGTERM", "ns", "bad") == ["start ns", "stop ns", "bad cannot start: the port is taken"]

@@ -1,0 +1,46 @@
+"""`mqframe topic` against a running server."""
+
+from __future__ import annotations
+
+from command_runs import read, run
+
+from mqframe import Admin
+
+
+def test_a_topic_from_its_making_to_its_end(at: str) -> None:
+    made = read("topic", "create", "cli-topic", "--queues", "3")
+    assert made == {"topic": "cli-topic", "queues": 3, "perm": 6, "order": False}
+    assert {"topic": "cli-topic"} in read("topic", "list")
+    (row,) = read("topic", "show", "cli-topic")
+    assert (row["broker"], row["read_queues"], row["write_queues"], row["perm"]) == ("broker-a", 3, 3, 6)
+    assert row["addresses"]["0"].startswith("127.0.0.1:")
+    assert [(r["queue"], r["messages"]) for r in read("topic", "stats", "cli-topic")] == [
+        (0, 0),
+        (1, 0),
+        (2, 0),
+    ]
+    assert read("topic", "delete", "cli-topic") == {"topic": "cli-topic", "deleted": True}
+    assert {"topic": "cli-topic"} not in read("topic", "list")
+
+
+def test_system_topics_are_listed_on_request(at: str) -> None:
+    assert {"topic": "TBW102"} not in read("topic", "list")
+    assert {"topic": "TBW102"} in read("topic", "list", "--all")
+
+
+def test_an_ordered_topic_grows(at: str) -> None:
+    run("topic", "create", "cli-fifo", "--queues", "2", "--type", "fifo")
+    with Admin(nameserver=at) as admin:
+        assert admin.topic_route("cli-fifo").order_topic_conf == "broker-a:2"
+    grown = read("topic", "grow", "cli-fifo", "--queues", "3", "--settle", "0")
+    assert grown == {"topic": "cli-fifo", "queues": 3, "grown": True}
+    (row,) = read("topic", "show", "cli-fifo")
+    assert (row["read_queues"], row["write_queues"]) == (3, 3)
+    assert read("topic", "grow", "cli-fifo", "--queues", "3")["grown"] is False
+    run("topic", "grow", "cli-fifo", "--queues", "1", code=2)
+    run("message", "send", "cli-fifo", "x")
+    waiting = ("topic", "grow", "cli-fifo", "--queues", "4", "--settle", "0", "--timeout", "0")
+    run("group", "create", "cli-fifo-group")
+    run(*waiting, "--group", "cli-fifo-group", code=2)
+    (row,) = read("topic", "show", "cli-fifo")
+    assert (row["read_queues"], row["write_queues"]) == (3, 4)

@@ -1,0 +1,41 @@
+"""Administration, both APIs, against an in-process cluster of two brokers."""
+
+import asyncio
+
+import pytest
+
+from mqframe import Admin, AsyncAdmin
+from mqframe.core.errors import ClosedError
+from mqframe.testing.cluster import AsyncCluster
+
+
+def test_the_asyncio_api():
+    async def scene():
+        async with AsyncCluster() as cluster, AsyncAdmin(nameserver=cluster.nameserver) as admin:
+            await admin.create_topic("t", queues=2)
+            assert "t" in await admin.list_topics()
+
+    asyncio.run(scene())
+
+
+def test_an_admin_that_was_stopped_is_not_started_again(cluster):
+    async def scene():
+        admin = AsyncAdmin(nameserver=cluster.nameserver)
+        await admin.start()
+        await admin.start()
+        await admin.stop()
+        with pytest.raises(ClosedError):
+            await admin.start()
+
+    asyncio.run(scene())
+
+
+def test_use_before_start_and_after_stop(cluster):
+    admin = Admin(nameserver=cluster.nameserver)
+    with pytest.raises(ClosedError, match="not running"):
+        admin.list_topics()
+    admin.start()
+    admin.list_topics()
+    admin.stop()
+    with pytest.raises(ClosedError, match="stopped"):
+        admin.list_topics()

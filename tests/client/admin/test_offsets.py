@@ -1,0 +1,137 @@
+"""Operators move the offsets of groups that run and of groups that do not, on a manual clock."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from operators import GROUP, QUEUES, play
+
+from mqframe import (
+    ConsumeResult,
+    MessageQueue,
+)
+from mqframe.core.errors import AnswerError, FixError, RouteError
+
+BOTH_WAYS = pytest.mark.parametrize("server_side", [True, False])
+
+
+@BOTH_WAYS
+def test_a_member_that_runs_goes_on_at_the_reset_offset_at_once(server_side):
+    async def story(scene):
+        await scene.join()
+        await scene.send(b"0", b"1", b"2")
+        await scene.until(lambda: len(scene.got) == 3)
+        await scene.clock.aadvance(6)  # committed; the next pull waits at the broker
+        offsets = await scene.admin.reset_offsets(GROUP, "orders", 0)
+        assert offsets == {QUEUES[0]: 0, QUEUES[1]: 0}
+        before = scene.clock.monotonic()
+        await scene.until(lambda: len(scene.got) == 6)
+        assert scene.got == [b"0", b"1", b"2"] * 2
+        assert scene.clock.monotonic() - before < 1.0
+        await scene.clock.aadvance(11)
+        stats = await scene.admin.consume_stats(GROUP, "orders")
+        assert stats[QUEUES[0]].consumer_offset == 3
+
+    play(story, broker={"server_side_reset": server_side})
+
+
+@BOTH_WAYS
+def test_what_was_taken_before_a_reset_is_not_committed(server_side):
+    async def story(scene):
+        gate = asyncio.Event()
+
+        async def slow(messages, context):
+            scene.got += [message.body for message in messages]
+            if len(scene.got) == 3:
+                await gate.wait()
+            return ConsumeResult.SUCCESS
+
+        await scene.join(slow)
+        await scene.send(b"0", b"1")
+        await scene.until(lambda: len(scene.got) == 2)
+        await scene.clock.aadvance(6)
+        await scene.send(b"2")
+        await scene.until(lambda: len(scene.got) == 3)
+        await scene.admin.reset_offsets(GROUP, "orders", 0)
+        await scene.until(lambda: len(scene.got) == 6)
+        gate.set()
+        await scene.clock.aadvance(11)
+        stats = await scene.admin.consume_stats(GROUP, "orders")
+        assert (stats[QUEUES[0]].consumer_offset, scene.got[3:]) == (3, [b"0", b"1", b"2"])
+
+    play(story, broker={"server_side_reset": server_side})
+
+
+@BOTH_WAYS
+def test_a_group_that_is_offline_begins_at_the_reset_offset(server_side):
+    async def story(scene):
+        member = await scene.join()
+        await scene.send(b"0", b"1", b"2", b"3")
+        await scene.until(lambda: len(scene.got) == 4)
+        await scene.end(member.stop())
+        scene.members.clear()
+        scene.got.clear()
+        assert await scene.admin.reset_queue_offset(GROUP, QUEUES[0], 2) == 2
+        await scene.join(name="m2")
+        await scene.until(lambda: len(scene.got) == 2)
+        assert scene.got == [b"2", b"3"]
+
+    play(story, broker={"server_side_reset": server_side})
+
+
+@BOTH_WAYS
+def test_by_time_to_the_end_and_back_only_for_an_offline_group(server_side):
+    async def story(scene):
+        member = await scene.join()
+        await scene.send(b"0")
+        await scene.until(lambda: scene.got)
+        await scene.end(member.stop())
+        scene.members.clear()
+        await scene.clock.aadvance(10)
+        middle = scene.clock.now_ms()
+        await scene.send(b"1", b"2")
+        admin = scene.admin
+        assert (await admin.reset_offsets(GROUP, "orders", middle))[QUEUES[0]] == 1
+        assert (await admin.skip_messages(GROUP, "orders"))[QUEUES[0]] == 3
+        assert (await admin.reset_offsets(GROUP, "orders", middle, force=False))[QUEUES[0]] == 1
+        assert (await admin.reset_offsets(GROUP, "orders", -1, force=False))[QUEUES[0]] == 1
+        assert await admin.lag(GROUP, "orders") == 2
+
+    play(story, broker={"server_side_reset": server_side})
+
+
+def test_a_group_gets_the_offsets_of_another():
+    async def story(scene):
+        await scene.join()
+        await scene.send(b"0", b"1")
+        await scene.until(lambda: len(scene.got) == 2)
+        await scene.clock.aadvance(6)
+        await scene.admin.clone_offsets(GROUP, "audit", "orders")
+        stats = await scene.admin.consume_stats("audit", "orders")
+        assert stats[QUEUES[0]].consumer_offset == 2
+        assert await scene.admin.correction_offsets("orders", "audit", [GROUP]) == {QUEUES[0]: 2}
+        with pytest.raises(AnswerError, match="nobody has no offsets"):
+            await scene.admin.clone_offsets("nobody", "audit")
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("group", "queue", "offset"),
+    [
+        ("absent", QUEUES[0], 0),
+        (GROUP, QUEUES[0], 99),
+        (GROUP, QUEUES[0], -5),
+        (GROUP, MessageQueue("orders", "nowhere", 0), 0),
+        (GROUP, MessageQueue("orders", "broker-a", 7), 0),
+        (GROUP, MessageQueue("absent", "broker-a", 0), 0),
+    ],
+)
+def test_resets_that_cannot_be(group, queue, offset):
+    async def story(scene):
+        await scene.join()
+        with pytest.raises((AnswerError, FixError, RouteError)):
+            await scene.admin.reset_queue_offset(group, queue, offset)
+
+    play(story)

@@ -1,0 +1,34 @@
+"""Administration of topics, on two brokers."""
+
+import pytest
+
+from mqframe.core.errors import AnswerError, FixError, MessageError
+
+
+def test_topics_come_and_go(admin):
+    admin.create_topic("made", queues=3, read_queues=4, order=True)
+    assert "made" in admin.list_topics()
+    configs = admin.topic_config("made")
+    assert sorted(configs) == ["broker-a", "broker-b"]
+    assert {(c.read_queue_nums, c.write_queue_nums, c.order, c.perm) for c in configs.values()} == {
+        (4, 3, True, 6)
+    }
+    admin.create_topic("made", queues=5, broker="broker-a")
+    assert admin.topic_config("made")["broker-a"].write_queue_nums == 5
+    assert len(admin.topic_route("made").queue_datas) == 2
+    assert len(admin.topic_stats("made")) >= 6
+    admin.delete_topic("made")
+    assert "made" not in admin.list_topics()
+    with pytest.raises(AnswerError):
+        admin.topic_route("made")
+
+
+def test_what_is_wrong_with_a_topic(admin):
+    with pytest.raises(MessageError):
+        admin.create_topic("a b")
+    with pytest.raises(MessageError, match="at least one queue"):
+        admin.create_topic("none", queues=0)
+    with pytest.raises(FixError, match="cluster nowhere is not known; known: DefaultCluster"):
+        admin.create_topic("x", cluster="nowhere")
+    with pytest.raises(FixError, match="no master of nobody"):
+        admin.create_topic("x", broker="nobody")

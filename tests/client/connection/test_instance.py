@@ -1,0 +1,65 @@
+"""Routes, heartbeats and notices of one client, over a scripted remoting and a manual clock."""
+
+from instances import consumer, scene, settle
+
+from mqframe.core.errors import AnswerError, ConnectError
+from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
+
+
+def test_heartbeats_at_once_and_every_thirty_seconds():
+    async def play(instance, broker, clock):
+        instance.register_producer("pg")
+        await instance.route("t")
+        await settle()
+        assert len(broker.heartbeats) == 1
+        assert [p.group_name for p in broker.heartbeats[0].producer_data_set] == ["pg"]
+        assert broker.heartbeats[0].client_id == instance.client_id
+        assert instance.broker_versions == {broker.address: 479}
+        await clock.aadvance(30)
+        assert len(broker.heartbeats) == 2
+        instance.register_consumer("cg", consumer())
+        await settle()
+        assert [c.group_name for c in broker.heartbeats[2].consumer_data_set] == ["cg"]
+
+    scene(play)
+
+
+def test_a_second_start_begins_nothing_twice():
+    async def play(instance, broker, clock):
+        await instance.start()
+        instance.register_producer("pg")
+        await instance.route("t")
+        await settle()
+        await clock.aadvance(30)
+        assert len(broker.heartbeats) == 2
+
+    scene(play)
+
+
+def test_a_failed_heartbeat_does_not_end_them():
+    async def play(instance, broker, clock):
+        await instance.route("t")
+        broker.script(HeartBeat, ConnectError("down"), AnswerError(1, "no", broker.address))
+        instance.register_producer("pg")
+        await clock.aadvance(60)
+        await settle()
+        assert len(broker.heartbeats) == 1
+
+    scene(play)
+
+
+def test_all_groups_are_left_at_the_end():
+    brokers = []
+
+    async def play(instance, broker, clock):
+        brokers.append(broker)
+        await instance.route("t")
+        instance.register_producer("pg")
+        instance.register_consumer("cg", consumer())
+
+    scene(play)
+    left = brokers[0].sent(UnregisterClient)
+    assert [(request.producer_group, request.consumer_group) for request in left] == [
+        (None, "cg"),
+        ("pg", None),
+    ]

@@ -1,0 +1,56 @@
+"""Offsets as brokers know them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqframe.client.consuming.group.offsets import (
+    BrokerOffsets,
+    QueueOffsets,
+    broker_address,
+    master_address,
+)
+from mqframe.core.errors import AnswerError, RouteError
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.requests.consumers import QueryConsumerOffset
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.testing.consuming import play
+
+
+def test_the_ends_of_a_queue_and_the_first_offset_of_a_time() -> None:
+    async def story(scene):
+        queue = scene.broker.queue("orders", 0)
+        scene.broker.first[queue] = 3
+        scene.broker.put("orders", 0, b"a", b"b")
+        offsets = QueueOffsets(scene.instance)
+        assert await offsets.min_offset(queue) == 3
+        assert await offsets.max_offset(queue) == 5
+        assert await offsets.offset_at(queue, 1) == 3
+
+    play(story)
+
+
+def test_a_group_without_offset_has_none_and_other_refusals_are_raised() -> None:
+    async def story(scene):
+        queue, offsets = scene.broker.queue("orders", 0), BrokerOffsets(scene.instance, "g")
+        assert await offsets.query(queue) is None
+        await offsets.commit(queue, 9)
+        assert await offsets.query(queue) == 9
+        scene.broker.script(QueryConsumerOffset, AnswerError(1, "no", "b:1"))
+        with pytest.raises(AnswerError):
+            await offsets.query(queue)
+
+    play(story)
+
+
+def test_a_broker_that_the_route_does_not_name_is_looked_for_once_more() -> None:
+    async def story(scene):
+        stranger = MessageQueue("orders", "broker-b", 0)
+        assert await master_address(scene.instance, scene.broker.queue("orders", 0)) == scene.broker.address
+        for find in (broker_address, master_address):
+            before = len(scene.broker.sent(GetRouteinfoByTopic))
+            with pytest.raises(RouteError, match="broker-b"):
+                await find(scene.instance, stranger)
+            assert len(scene.broker.sent(GetRouteinfoByTopic)) == before + 1
+
+    play(story)

@@ -1,0 +1,320 @@
+"""The pulls of assigned queues over a scripted broker: one each, flow control, errors, moved offsets."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqframe.client.consuming.group.fetch_options import FetchOptions
+from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
+from mqframe.client.consuming.group.subscriptions import TopicSubscription
+from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
+from mqframe.core.errors import CallTimeout, ConnectionLost, MqframeError
+from mqframe.core.filtering.filter_expression import filter_of
+from mqframe.core.requests.messages import LitePullMessage, PullMessage
+from mqframe.testing.consuming import ClientScene, play_in
+
+WIDE = FlowLimits(1000, 1 << 20, 1000)
+
+
+class Scene(ClientScene):
+    """A fetcher whose strategy and sink note what they hear."""
+
+    def __init__(self, queues: int = 1, limits: FetchLimits | None = None, **options) -> None:
+        super().__init__({"orders": queues})
+        self.subscription = TopicSubscription("orders", filter_of("*"), 7)
+        self.first: int | MqframeError = 0
+        self.commits: dict = {}
+        self.heard: list[tuple] = []
+        self.fetcher = QueueFetcher(
+            self.instance,
+            FetchOptions(
+                group="g",
+                clock=self.clock,
+                limits=limits or FetchLimits(queue=WIDE),
+                **{
+                    "messages_max": 4,
+                    "bytes_max": 1000,
+                    "wait_seconds": 10.0,
+                    "timeout_seconds": 30.0,
+                    **options,
+                },
+            ),
+            self,
+            self,
+        )
+
+    def queue(self, number: int = 0):
+        return self.broker.queue("orders", number)
+
+    def pulls(self, kind=PullMessage) -> list[tuple[int, int]]:
+        return [(pull.queue_id, pull.queue_offset) for pull in self.broker.sent(kind)]
+
+    def consume(self, number: int = 0) -> list[bytes]:
+        held = self.fetcher.get(self.queue(number)).held
+        taken = held.take(held.waiting_count)
+        held.remove(taken)
+        return [message.body for message in taken]
+
+    async def own(self, *numbers: int, offset: int | None = 0) -> None:
+        for number in numbers or (0,):
+            self.fetcher.own(self.queue(number), offset)
+        await self.pass_time()
+
+    # strategy and sink
+
+    def find(self, topic):
+        return self.subscription
+
+    async def first_offset(self, queue):
+        if isinstance(self.first, MqframeError):
+            raise self.first
+        return self.first
+
+    async def committable(self, queue):
+        return self.commits.get(queue)
+
+    def skipped(self, queue, offset):
+        self.heard.append(("skipped", queue.queue_id, offset))
+
+    async def corrected(self, queue, offset, owned):
+        self.heard.append(("corrected", queue.queue_id, offset, owned))
+
+    def failed(self, queue, problem):
+        self.heard.append(("failed", queue.queue_id, type(problem)))
+
+    def given_up(self, assigned):
+        self.heard.append(("given up", assigned.queue.queue_id, assigned.held.message_count))
+
+    def arrived(self, assigned):
+        self.heard.append(("arrived", assigned.queue.queue_id, assigned.held.message_count))
+
+
+def play(story, *args, **options) -> None:
+    async def whole(scene):
+        try:
+            await story(scene)
+        finally:
+            await scene.end(scene.fetcher.stop())
+
+    play_in(lambda: Scene(*args, **options), whole)
+
+
+def test_one_pull_is_under_way_for_each_queue_and_goes_on_where_the_last_ended() -> None:
+    async def story(scene):
+        await scene.own(0, 1)
+        assert scene.pulls() == [(0, 0), (1, 0)]
+        scene.broker.put("orders", 1, b"a", b"b")
+        await scene.pass_time()
+        assert scene.pulls() == [(0, 0), (1, 0), (1, 2)]
+        assert scene.consume(1) == [b"a", b"b"]
+        assert scene.heard == [("arrived", 1, 2)]
+        assert len(scene.broker.held_back) == 2
+
+    play(story, 2)
+
+
+def test_what_may_be_committed_rides_on_the_pull() -> None:
+    async def story(scene):
+        scene.commits[scene.queue()] = 5
+        scene.broker.first[scene.queue()] = 6
+        await scene.own(offset=6)
+        (pull,) = scene.broker.sent(PullMessage)
+        assert (pull.commit_offset, pull.sys_flag & 1, pull.subscription, pull.sub_version) == (5, 1, None, 7)
+
+    play(story)
+
+
+def test_lite_pulls_bring_their_filter() -> None:
+    async def story(scene):
+        await scene.own()
+        (pull,) = scene.broker.sent(LitePullMessage)
+        assert (pull.subscription, pull.sub_version, pull.sys_flag) == ("*", 0, 2 | 4 | 16)
+
+    play(story, lite=True)
+
+
+def test_a_first_offset_that_is_not_found_is_asked_for_again_after_three_seconds() -> None:
+    async def story(scene):
+        scene.first = CallTimeout("late")
+        await scene.own(offset=None)
+        scene.first = 9
+        scene.broker.first[scene.queue()] = 9
+        await scene.pass_time(2.9)
+        assert scene.pulls() == []
+        await scene.pass_time(0.2)
+        assert scene.pulls() == [(0, 9)]
+
+    play(story)
+
+
+@pytest.mark.parametrize("problem", [CallTimeout("late"), ConnectionLost("gone")])
+def test_a_failed_pull_is_noted_and_made_again_after_its_pause_whatever_is_consumed(problem) -> None:
+    async def story(scene):
+        scene.broker.put("orders", 0, b"a", b"b", b"c", b"d", b"e")
+        scene.broker.script(PullMessage, problem)
+        await scene.own()
+        assert scene.heard == [("failed", 0, type(problem))]
+        await scene.pass_time(2.9)
+        assert scene.pulls() == [(0, 0)]
+        await scene.pass_time(0.2)
+        assert scene.pulls() == [(0, 0), (0, 0), (0, 4), (0, 5)]
+        scene.broker.script(PullMessage, problem)
+        scene.broker.put("orders", 0, b"f")
+        await scene.pass_time()
+        assert scene.consume() == [b"a", b"b", b"c", b"d", b"e", b"f"]
+        await scene.pass_time(1.0)
+        assert scene.pulls()[4:] == [(0, 6)]
+
+    play(story)
+
+
+def test_a_full_queue_waits_and_goes_on_as_soon_as_there_is_room() -> None:
+    async def story(scene):
+        scene.broker.put("orders", 0, *[b"%d" % n for n in range(20)])
+        await scene.own()
+        await scene.pass_time(1.0)
+        assert scene.pulls() == [(0, 0), (0, 4), (0, 8)]
+        assert len(scene.consume()) == 12
+        await scene.pass_time()
+        assert scene.pulls()[3:] == [(0, 12), (0, 16), (0, 20)]
+
+    play(story, limits=FetchLimits(queue=FlowLimits(8, 1 << 20, 1000)))
+
+
+def test_all_queues_wait_for_the_total_and_all_go_on_after_it() -> None:
+    async def story(scene):
+        for number in (0, 1):
+            scene.broker.put("orders", number, *[b"%d" % n for n in range(10)])
+        await scene.own(0, 1)
+        await scene.pass_time(1.0)
+        before = len(scene.pulls())
+        assert before < 4
+        scene.consume(0)
+        scene.consume(1)
+        await scene.pass_time()
+        assert {number for number, _ in scene.pulls()[before:]} == {0, 1}
+
+    play(story, 2, limits=FetchLimits(queue=WIDE, held_messages_max=6))
+
+
+def test_an_offset_that_does_not_exist_moves_the_queue_and_drops_what_was_read_before() -> None:
+    async def story(scene):
+        scene.broker.put("orders", 0, b"a")
+        await scene.own(1)
+        await scene.own()
+        before = scene.fetcher.get(scene.queue()).held
+        scene.broker.cut("orders", 0, 50)
+        scene.fetcher.seek(scene.queue(), 1)
+        await scene.pass_time()
+        assert before.dropped
+        owned = [scene.queue(0), scene.queue(1)]
+        assert ("corrected", 0, 50, owned) in scene.heard
+        assert scene.pulls()[-1] == (0, 50)
+
+    play(story, 2)
+
+
+def test_messages_that_the_filter_drops_move_the_offset() -> None:
+    async def story(scene):
+        scene.subscription = TopicSubscription("orders", filter_of("paid"), 8)
+        scene.broker.put("orders", 0, b"a", b"b", tag="open")
+        await scene.own()
+        assert scene.heard == [("skipped", 0, 2)]
+
+    play(story, lite=True)
+
+
+def test_an_answer_by_an_older_filter_is_not_used() -> None:
+    async def story(scene):
+        await scene.own()
+        scene.subscription = TopicSubscription("orders", filter_of("a || b"), 8)
+        scene.broker.put("orders", 0, b"a", tag="a")
+        await scene.pass_time()
+        assert scene.pulls()[:2] == [(0, 0), (0, 0)]
+        assert scene.consume() == [b"a"]
+
+    play(story)
+
+
+def test_a_seek_voids_the_pull_under_way() -> None:
+    async def story(scene):
+        scene.broker.put("orders", 0, b"a", b"b", b"c")
+        late: asyncio.Future = asyncio.get_running_loop().create_future()
+        scene.broker.script(PullMessage, lambda request: late)
+        await scene.own()
+        assert scene.fetcher.seek(scene.queue(), 2)
+        await scene.pass_time()
+        assert scene.consume() == [b"c"]
+        assert not scene.fetcher.seek(scene.queue(9), 2)
+
+    play(story)
+
+
+def test_paused_and_suspended_queues_are_kept_but_not_pulled() -> None:
+    async def story(scene):
+        await scene.own(0, 1)
+        scene.fetcher.pause(scene.queue(0))
+        scene.broker.put("orders", 0, b"a")
+        scene.broker.put("orders", 1, b"b")
+        await scene.pass_time(5.0)
+        assert [scene.consume(0), scene.consume(1)] == [[b"a"], [b"b"]]
+        assert scene.pulls() == [(0, 0), (1, 0), (1, 1)]
+        scene.fetcher.resume(scene.queue(0))
+        await scene.pass_time()
+        assert scene.pulls()[3:] == [(0, 1)]
+        scene.fetcher.suspend_all()
+        scene.broker.put("orders", 0, b"c")
+        await scene.pass_time(5.0)
+        assert scene.pulls()[4:] == []
+        scene.fetcher.resume_all()
+        await scene.pass_time()
+        assert (0, 2) in scene.pulls()
+        assert scene.fetcher.queues == [scene.queue(0), scene.queue(1)]
+
+    play(story, 2)
+
+
+def test_what_is_given_up_is_dropped_and_leaves_room_for_others() -> None:
+    async def story(scene):
+        scene.broker.put("orders", 0, b"a", b"b")
+        await scene.own()
+        held = scene.fetcher.get(scene.queue()).held
+        scene.fetcher.give_up(scene.queue())
+        assert (held.dropped, scene.fetcher.queues) == (True, [])
+        assert scene.heard[-1] == ("given up", 0, 2)
+        scene.broker.put("orders", 0, b"c")
+        await scene.pass_time(1.0)
+        assert scene.pulls() == [(0, 0), (0, 2)]
+        held.remove(held.take(2))  # a listener that was late; it wakes nobody
+        await scene.own(offset=2)
+        assert scene.consume() == [b"c"]
+
+    play(story)
+
+
+def test_limits_of_a_topic_divide_over_its_queues() -> None:
+    async def story(scene):
+        for number in (0, 1):
+            scene.broker.put("orders", number, *[b"%d" % n for n in range(20)])
+        scene.fetcher.own(scene.queue(0), 0)
+        scene.fetcher.own(scene.queue(1), 0)
+        scene.fetcher.share_limits()
+        await scene.pass_time(1.0)
+        assert sorted(scene.pulls()) == [(0, 0), (0, 4), (1, 0), (1, 4)]
+
+    play(story, 2, limits=FetchLimits(queue=WIDE, topic_messages_max=14))
+
+
+def test_a_queue_that_nobody_tries_to_pull_is_stuck_after_two_minutes() -> None:
+    async def story(scene):
+        late: asyncio.Future = asyncio.get_running_loop().create_future()
+        scene.broker.script(PullMessage, lambda request: late)
+        await scene.own()
+        await scene.pass_time(120.0)
+        assert scene.fetcher.stuck() == []
+        await scene.pass_time(0.1)
+        assert scene.fetcher.stuck() == [scene.queue()]
+
+    play(story)

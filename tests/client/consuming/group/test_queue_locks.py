@@ -1,0 +1,134 @@
+"""Locks of queues: requests to scripted brokers, and leases that are renewed."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqframe.client.consuming.group.queue_locks import LockKeeper, QueueLocker
+from mqframe.core.errors import CallTimeout, answer_error
+from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq
+from mqframe.testing.consuming import play
+
+
+def test_each_queue_is_said_to_be_ours_or_not() -> None:
+    async def story(scene):
+        queues = [scene.broker.queue("orders", number) for number in (0, 1)]
+        scene.broker.locks["g", queues[1]] = "other"
+        locker = QueueLocker("g", "me", scene.instance, lambda: None)
+        assert await locker.lock(queues) == {queues[0]: True, queues[1]: False}
+        await locker.unlock(queues)
+        assert scene.broker.locks == {("g", queues[1]): "other"}
+        assert len(scene.broker.sent(LockBatchMq)) == len(scene.broker.sent(UnlockBatchMq)) == 1
+
+    play(story, {"orders": 2})
+
+
+@pytest.mark.parametrize(
+    ("problem", "unknown"),
+    [(CallTimeout("late"), 0), (answer_error(206, "who", "b:1"), 1), (answer_error(26, "who", "b:1"), 1)],
+)
+def test_a_broker_that_does_not_know_the_member_is_reported(problem, unknown) -> None:
+    async def story(scene):
+        reports = []
+        scene.broker.script(LockBatchMq, problem)
+        locker = QueueLocker("g", "me", scene.instance, lambda: reports.append(1))
+        assert await locker.lock([scene.broker.queue("orders", 0)]) == {}
+        assert len(reports) == unknown
+
+    play(story)
+
+
+def test_a_failed_release_is_left_to_the_end_of_the_lease() -> None:
+    async def story(scene):
+        queue = scene.broker.queue("orders", 0)
+        locker = QueueLocker("g", "me", scene.instance, lambda: None)
+        await locker.lock([queue])
+        scene.broker.script(UnlockBatchMq, CallTimeout("late"))
+        await locker.unlock([queue])
+        assert scene.broker.locks == {("g", queue): "me"}
+
+    play(story)
+
+
+def keeper_in(scene):
+    lost: list[list[int]] = []
+    locker = QueueLocker("g", "me", scene.instance, lambda: None)
+    keeper = LockKeeper(
+        "g", locker, scene.clock, lambda queues: lost.append([queue.queue_id for queue in queues])
+    )
+    return keeper, [scene.broker.queue("orders", number) for number in (0, 1)], lost
+
+
+def test_only_locks_that_are_free_are_had() -> None:
+    async def story(scene):
+        keeper, queues, _ = keeper_in(scene)
+        scene.broker.locks["g", queues[1]] = "other"
+        assert await keeper.lock(queues) == queues[:1]
+        assert keeper.lease(queues[0]).valid(scene.clock.monotonic())
+        assert not keeper.lease(queues[1]).valid(scene.clock.monotonic())
+
+    play(story, {"orders": 2})
+
+
+def test_locks_are_renewed_every_twenty_seconds_until_the_stop() -> None:
+    async def story(scene):
+        keeper, queues, _ = keeper_in(scene)
+        await keeper.lock(queues)
+        keeper.start()
+        await scene.pass_time(100.0)
+        assert keeper.lease(queues[0]).valid(scene.clock.monotonic())
+        keeper.stop()
+        asked = len(scene.broker.sent(LockBatchMq))
+        await scene.pass_time(31.0)
+        assert len(scene.broker.sent(LockBatchMq)) == asked == 6
+        assert not keeper.lease(queues[0]).valid(scene.clock.monotonic())
+
+    play(story, {"orders": 2})
+
+
+def test_a_lock_that_another_member_has_is_lost_once() -> None:
+    async def story(scene):
+        keeper, queues, lost = keeper_in(scene)
+        await keeper.lock(queues)
+        scene.broker.locks["g", queues[1]] = "other"
+        await keeper.renew()
+        await keeper.renew()
+        assert lost == [[1]]
+
+    play(story, {"orders": 2})
+
+
+def test_a_broker_that_cannot_say_costs_no_lock() -> None:
+    async def story(scene):
+        keeper, queues, lost = keeper_in(scene)
+        await keeper.lock(queues)
+        scene.broker.script(LockBatchMq, CallTimeout("late"))
+        await keeper.renew()
+        assert lost == []
+        assert keeper.lease(queues[0]).valid(scene.clock.monotonic())
+
+    play(story, {"orders": 2})
+
+
+def test_a_doubted_lease_is_trusted_again_after_a_renewal() -> None:
+    async def story(scene):
+        keeper, queues, _ = keeper_in(scene)
+        await keeper.lock(queues)
+        keeper.doubt(queues[0])
+        assert not keeper.lease(queues[0]).valid(scene.clock.monotonic())
+        await keeper.renew()
+        assert keeper.lease(queues[0]).valid(scene.clock.monotonic())
+
+    play(story, {"orders": 2})
+
+
+def test_released_locks_are_free_and_not_renewed() -> None:
+    async def story(scene):
+        keeper, queues, _ = keeper_in(scene)
+        await keeper.lock(queues)
+        await keeper.unlock(queues)
+        assert scene.broker.locks == {}
+        await keeper.renew()
+        assert len(scene.broker.sent(LockBatchMq)) == 1
+
+    play(story, {"orders": 2})

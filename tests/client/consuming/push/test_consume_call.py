@@ -1,0 +1,133 @@
+"""One call of a listener, with its hooks."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
+from mqframe.client.consuming.push.listener import subscription
+from mqframe.core.consuming.consume_result import ConsumeResult, Outcome
+from mqframe.core.consuming.process_queue import ProcessQueue
+from mqframe.core.messages.message import MessageQueue
+from mqframe.hooks.interfaces import ConsumeHook
+from mqframe.testing.consuming import received
+from mqframe.testing.manual_clock import ManualClock
+
+QUEUE = MessageQueue("orders", "broker-a", 0)
+
+
+class Watch(ConsumeHook):
+    def __init__(self) -> None:
+        self.seen: list[tuple] = []
+
+    def before(self, context):
+        self.seen.append(("before", context.group, context.client_id, len(context.messages)))
+
+    def after(self, context):
+        self.seen.append(("after", context.success, context.outcome, context.elapsed_seconds, context.error))
+
+
+def call_of(function, since: float = 0.0) -> ConsumeCall:
+    return ConsumeCall(
+        ProcessQueue(QUEUE, 0.0), [received(0)], subscription("orders", "*", function, 1, 1), since
+    )
+
+
+def run(function, *, hooks=(), timeout=10.0, clock=None):
+    """The call of `function`, plain or async."""
+    clock = clock or ManualClock()
+    caller = Caller("g", "me", hooks, clock.monotonic, timeout)
+    call = call_of(function, clock.monotonic())
+    if call.subscription.is_async:
+        asyncio.run(caller.call_async(call))
+    else:
+        caller.call(call)
+    return caller, call
+
+
+def plain(outcome):
+    def listen(messages, context):
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    return listen
+
+
+def waiting(outcome):
+    async def listen(messages, context):
+        return plain(outcome)(messages, context)
+
+    return listen
+
+
+@pytest.mark.parametrize("kind", [plain, waiting])
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (ConsumeResult.SUCCESS, Outcome.SUCCESS),
+        (ConsumeResult.RECONSUME_LATER, Outcome.FAILED),
+        (None, Outcome.NULL),
+        (ValueError("no stock"), Outcome.EXCEPTION),
+    ],
+)
+def test_what_came_of_it_is_noted_and_hooks_hear_of_it(kind, answer, outcome) -> None:
+    watch = Watch()
+    caller, call = run(kind(answer), hooks=[watch])
+    assert caller.outcome(call) is outcome
+    error = answer if isinstance(answer, Exception) else None
+    assert (call.error, call.started) == (error, True)
+    assert watch.seen == [
+        ("before", "g", "me", 1),
+        ("after", outcome is Outcome.SUCCESS, outcome.value, 0.0, error),
+    ]
+
+
+def test_time_in_the_listener_and_the_whole_wait_are_counted_apart() -> None:
+    clock = ManualClock()
+
+    def slow(messages, context):
+        clock.advance(4.0)
+        return ConsumeResult.SUCCESS
+
+    caller, call = run(slow, timeout=4.0, clock=clock)
+    assert call.elapsed == 4.0
+    assert caller.outcome(call) is Outcome.TIMEOUT
+
+
+@pytest.mark.parametrize("why", ["over", "dropped"])
+def test_nobody_is_called_for_what_does_not_count_any_more(why) -> None:
+    watch = Watch()
+    caller = Caller("g", "me", [watch], ManualClock().monotonic, 10.0)
+    for function in (plain(ValueError("called")), waiting(ValueError("called"))):
+        call = call_of(function)
+        if why == "over":
+            call.over = True
+        else:
+            call.held.dropped = True
+        if call.subscription.is_async:
+            asyncio.run(caller.call_async(call))
+        else:
+            caller.call(call)
+        assert (call.started, call.error, watch.seen) == (False, None, [])
+
+
+def test_a_cancellation_from_outside_goes_on_and_one_of_the_listeners_own_is_noted() -> None:
+    async def story():
+        caller = Caller("g", "me", (), ManualClock().monotonic, 10.0)
+
+        async def forever(messages, context):
+            await asyncio.get_running_loop().create_future()
+
+        task = asyncio.ensure_future(caller.call_async(call_of(forever)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        call = call_of(waiting(asyncio.CancelledError()))
+        await caller.call_async(call)
+        assert isinstance(call.error, asyncio.CancelledError)
+
+    asyncio.run(story())

@@ -1,0 +1,275 @@
+"""What becomes of messages whose listener fails, is late or is hooked, in concurrent consumption."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from push_scenes import GROUP, LATER, OK, play, running
+
+from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.core.errors import (
+    answer_error,
+)
+from mqframe.core.requests.consumers import (
+    GetConsumerListByGroup,
+)
+from mqframe.core.requests.messages import ConsumerSendMsgBack
+from mqframe.hooks.interfaces import ConsumeHook
+from mqframe.testing.consuming import CollectingListener
+
+
+def refuse_back(scene, times: int = 1) -> None:
+    """No broker takes messages back, and there is no retry topic to send copies to."""
+    scene.broker.script(
+        ConsumerSendMsgBack, *[answer_error(1, "no", scene.broker.address) for _ in range(times)]
+    )
+
+
+def handed_back(scene) -> list[tuple[int, int]]:
+    """(delay level, maximum) of the messages that went back."""
+    return [(each.delay_level, each.max_reconsume_times) for each in scene.broker.sent(ConsumerSendMsgBack)]
+
+
+class TestFailure:
+    @pytest.mark.parametrize("answer", [LATER, None, "yes", ValueError("no"), asyncio.CancelledError()])
+    def test_failed_message_is_handed_back(self, answer, caplog) -> None:
+        async def story(scene):
+            listener = CollectingListener(answer, OK)
+            scene.broker.put("orders", 0, b"a", b"b")
+            async with running(scene, listener):
+                assert listener.offsets() == [0, 1]
+                (request,) = scene.broker.sent(ConsumerSendMsgBack)
+                assert (request.group, request.origin_topic, request.bname) == (
+                    GROUP,
+                    "orders",
+                    scene.broker.broker_name,
+                )
+                assert (request.delay_level, request.max_reconsume_times) == (0, 16)
+                await scene.pass_time(60.0)
+                assert listener.offsets() == [0, 1]
+                assert scene.stored() == 2
+
+        play(story)
+        assert len([r for r in caplog.records if "not consumed" in r.getMessage()]) == 1
+
+    def test_message_that_nobody_takes_back_is_consumed_again_after_5_seconds(self) -> None:
+        async def story(scene):
+            refuse_back(scene)
+            listener = CollectingListener(LATER, OK)
+            scene.broker.put("orders", 0, b"a", b"b")
+            async with running(scene, listener):
+                await scene.pass_time(4.9)
+                assert listener.offsets() == [0, 1]
+                assert scene.stored() in (None, 0)
+                await scene.pass_time(0.2)
+                assert listener.offsets() == [0, 1, 0]
+                await scene.pass_time(5.0)
+                assert scene.stored() == 2
+
+        play(story)
+
+    def test_times_are_counted(self) -> None:
+        times = []
+
+        async def note(messages, context):
+            times.append(messages[0].reconsume_times)
+            return LATER
+
+        async def story(scene):
+            refuse_back(scene, 2)
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, CollectingListener(note)):
+                await scene.pass_time(30.0)
+                assert handed_back(scene) == [(0, 16)] * 3
+
+        play(story)
+        assert times == [0, 1, 2]
+
+    @pytest.mark.parametrize("level", [-1, 0, 5])
+    def test_listener_names_the_delay_level(self, level) -> None:
+        async def fail(messages, context):
+            context.delay_level_when_next_consume = level
+            return LATER
+
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, CollectingListener(fail)):
+                assert handed_back(scene) == [(level, 16)]
+
+        play(story)
+
+    def test_delay_level_that_is_none_is_a_failure(self) -> None:
+        async def fail(messages, context):
+            context.delay_level_when_next_consume = "soon"
+            return OK
+
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, CollectingListener(fail)):
+                assert handed_back(scene) == [(0, 16)]
+
+        play(story)
+
+    @pytest.mark.parametrize(("option", "told"), [(-1, 16), (0, 0), (3, 3)])
+    def test_maximum_is_told_with_each_message(self, option, told) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, CollectingListener(LATER)):
+                assert handed_back(scene) == [(0, told)]
+
+        play(story, settings=ConsumerSettings(max_reconsume_times=option))
+
+    def test_prefix_is_acknowledged_and_the_rest_handed_back(self) -> None:
+        async def first_two(messages, context):
+            context.ack_index = 1
+            return OK
+
+        async def story(scene):
+            listener = CollectingListener(first_two)
+            scene.broker.put("orders", 0, *[b"%d" % n for n in range(4)])
+            async with running(scene, listener, batch_max=4):
+                assert [[o for _, o, _ in call] for call in listener.calls] == [[0, 1, 2, 3]]
+                places = [request.offset for request in scene.broker.sent(ConsumerSendMsgBack)]
+                assert len(set(places)) == 2
+                await scene.pass_time(5.0)
+                assert scene.stored() == 4
+
+        play(story)
+
+    def test_part_of_a_batch_that_nobody_takes_back_is_consumed_again(self) -> None:
+        async def story(scene):
+            refuse_back(scene)
+            listener = CollectingListener(LATER, OK)
+            scene.broker.put("orders", 0, *[b"%d" % n for n in range(3)])
+            async with running(scene, listener, batch_max=3):
+                await scene.pass_time(5.0)
+                assert [[o for _, o, _ in call] for call in listener.calls] == [[0, 1, 2], [0]]
+                await scene.pass_time(5.0)
+                assert scene.stored() == 3
+
+        play(story)
+
+    def test_stop_hands_back_what_failed_meanwhile(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def fail(messages, context):
+                await gate.wait()
+                return LATER
+
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, CollectingListener(fail)):
+                stopping = asyncio.ensure_future(scene.consumer.stop())
+                await scene.pass_time(1.0)
+                assert handed_back(scene) == []
+                gate.set()
+                await scene.pass_time(1.0)
+                assert handed_back(scene) == [(0, 16)]
+                await stopping
+                assert scene.stored() == 1
+
+        play(story)
+
+    def test_broadcasting_drops_what_failed(self, tmp_path) -> None:
+        async def story(scene):
+            listener = CollectingListener(LATER, OK)
+            scene.broker.put("orders", 0, b"a", b"b")
+            async with running(scene, listener):
+                for _ in range(60_000):
+                    if len(listener.offsets()) == 2:
+                        break
+                    await asyncio.sleep(0.001)  # files are read in a thread, which takes real time
+                    await scene.pass_time(0.1)
+                await scene.pass_time(20.0)
+                assert listener.offsets() == [0, 1]
+                assert scene.committed() == []
+                assert scene.broker.sent(GetConsumerListByGroup) == []
+                assert scene.broker.heartbeats[-1].consumer_data_set[0].message_model == "BROADCASTING"
+
+        play(story, broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path))
+
+    def test_message_that_takes_too_long_is_handed_back(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def hang(messages, context):
+                await gate.wait()
+                return LATER
+
+            listener = CollectingListener(hang, OK)
+            scene.broker.put("orders", 0, b"a", b"b")
+            async with running(scene, listener):
+                await scene.pass_time(899.0)
+                assert sorted(listener.offsets()) == [0, 1]
+                assert handed_back(scene) == []
+                await scene.pass_time(61.0)
+                assert handed_back(scene) == [(3, 16)]
+                await scene.pass_time(5.0)
+                assert scene.stored() == 2
+                # Its listener's answer comes too late to count.
+                gate.set()
+                await scene.pass_time(5.0)
+                assert handed_back(scene) == [(3, 16)]
+                assert scene.stored() == 2
+
+        play(story)
+
+    def test_wait_in_the_client_counts_towards_the_timeout(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def hang(messages, context):
+                await gate.wait()
+                return OK
+
+            listener = CollectingListener(hang, OK)
+            scene.broker.put("orders", 0, b"a", b"b")
+            async with running(scene, listener):
+                await scene.pass_time(25.0)
+                assert handed_back(scene) == [(3, 16)] * 2
+                gate.set()
+                await scene.pass_time(10.0)
+                assert listener.offsets() == [0]
+                assert scene.stored() == 2
+
+        play(story, settings=ConsumerSettings(consume_tasks=1, consume_timeout_seconds=10.0))
+
+
+class TestHooks:
+    def test_hooks_see_every_call_and_cannot_stop_it(self) -> None:
+        seen = []
+
+        class Noting(ConsumeHook):
+            name = "noting"
+
+            def before(self, context):
+                seen.append(("before", context.queue.queue_id, len(context.messages)))
+
+            def after(self, context):
+                seen.append(("after", context.outcome, context.success, type(context.error)))
+
+        class Faulty(ConsumeHook):
+            def before(self, context):
+                raise RuntimeError("hook")
+
+            def after(self, context):
+                raise RuntimeError("hook")
+
+        async def story(scene):
+            listener = CollectingListener(ValueError("x"), LATER, None, OK)
+            scene.broker.put("orders", 0, *[b"m"] * 4)
+            async with running(scene, listener):
+                assert len(listener.calls) == 4
+
+        play(story, consume_hooks=[Faulty(), Noting()], settings=ConsumerSettings(consume_tasks=1))
+        assert seen == [
+            ("before", 0, 1),
+            ("after", "exception", False, ValueError),
+            ("before", 0, 1),
+            ("after", "failed", False, type(None)),
+            ("before", 0, 1),
+            ("after", "null", False, type(None)),
+            ("before", 0, 1),
+            ("after", "success", True, type(None)),
+        ]

@@ -1,0 +1,233 @@
+"""The push consumer over a scripted broker, on a clock that only the tests move."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from push_scenes import GROUP, OK, play, running
+
+from mqframe.client.consuming.push.consumer import AsyncPushConsumer
+from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.core.errors import (
+    ClosedError,
+    FixError,
+    MessageError,
+    PluginError,
+)
+from mqframe.core.requests.messages import PullMessage
+from mqframe.testing.consuming import AllQueues, CollectingListener
+
+
+class TestConstruction:
+    def test_missing_plugins_are_named_with_their_install_line(self) -> None:
+        from mqframe.hooks.manager import PluginManager
+
+        nothing = PluginManager(find=list)
+        with pytest.raises(PluginError, match="pip install mqframe-plugin-averagely"):
+            AsyncPushConsumer(GROUP, nameserver="n:1", plugins=nothing)
+        with pytest.raises(PluginError, match="pip install mqframe-plugin-offsetstore"):
+            AsyncPushConsumer(GROUP, nameserver="n:1", allocate=AllQueues(), plugins=nothing)
+
+    @pytest.mark.parametrize(
+        ("options", "problem"),
+        [({"group": "no spaces"}, MessageError), ({"consume_from": "middle"}, FixError)],
+    )
+    def test_bad_options(self, options, problem) -> None:
+        with pytest.raises(problem):
+            AsyncPushConsumer(**{"group": GROUP, "nameserver": "n:1", "allocate": AllQueues(), **options})
+
+    def test_bad_subscriptions(self) -> None:
+        async def story(scene):
+            for topic, expression, listener, batch in [
+                ("no spaces", "*", CollectingListener(), 1),
+                ("orders", "||", CollectingListener(), 1),
+                ("orders", "*", "listener", 1),
+                ("orders", "*", CollectingListener(), 0),
+            ]:
+                with pytest.raises(FixError):
+                    scene.consumer.subscribe(topic, expression, listener, batch_max=batch)
+            with pytest.raises(FixError, match="no subscription"):
+                await scene.consumer.start()
+
+        play(story)
+
+    def test_started_once(self) -> None:
+        async def story(scene):
+            async with running(scene, CollectingListener()):
+                await scene.consumer.start()
+                await scene.consumer.stop()
+                with pytest.raises(ClosedError, match="was stopped"):
+                    await scene.consumer.start()
+
+        play(story)
+
+
+class TestFlow:
+    def test_messages_arrive_in_batches_and_progress_is_committed(self) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            scene.broker.put("orders", 0, b"a", b"b", b"c")
+            async with running(scene, listener, batch_max=2):
+                assert listener.calls == [[(0, 0, b"a"), (0, 1, b"b")], [(0, 2, b"c")]]
+                assert scene.stored() is None
+                scene.broker.put("orders", 0, b"d")
+                await scene.pass_time()
+                assert listener.bodies == [b"a", b"b", b"c", b"d"]
+                await scene.pass_time(5.0)
+                assert scene.stored() == 4
+
+        play(story)
+
+    def test_tags_are_compared_by_text(self) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            scene.broker.put("orders", 0, b"wanted", tag="Aa")
+            scene.broker.put("orders", 0, b"same hash", tag="BB")
+            scene.broker.put("orders", 0, b"other", tag="C")
+            async with running(scene, listener, "Aa"):
+                assert listener.bodies == [b"wanted"]
+                scene.broker.put("orders", 0, b"same hash", tag="BB")
+                await scene.pass_time(5.0)
+                assert listener.bodies == [b"wanted"]
+                # What nobody wants is passed over, and not read again after a restart.
+                assert scene.stored() == 4
+
+        play(story)
+
+    def test_suspend_and_resume(self) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            scene.consumer.suspend()
+            async with running(scene, listener):
+                scene.broker.put("orders", 0, b"a")
+                await scene.pass_time(10.0)
+                assert scene.broker.sent(PullMessage) == []
+                assert scene.consumer.queues == [scene.broker.queue("orders", 0)]
+                scene.consumer.resume()
+                await scene.pass_time()
+                assert listener.bodies == [b"a"]
+
+        play(story)
+
+
+class TestBackPressure:
+    def test_slow_listener_stops_pulls_and_keeps_its_queues(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def slow(messages, context):
+                await gate.wait()
+                return OK
+
+            scene.broker.put("orders", 0, *[b"x"] * 3000)
+            listener = CollectingListener(slow)
+            async with running(scene, listener):
+                await scene.pass_time(0.5)
+                pulls = len(scene.broker.sent(PullMessage))
+                assert 1000 < 32 * pulls <= 1000 + 2 * 32
+                await scene.pass_time(130.0)
+                assert len(scene.broker.sent(PullMessage)) == pulls
+                assert len(scene.broker.heartbeats) >= 4
+                assert scene.consumer.queues == [scene.broker.queue("orders", 0)]
+                gate.set()
+                for _ in range(400):
+                    await scene.pass_time(0.05)
+                assert sorted(listener.offsets()) == list(range(3000))
+                await scene.pass_time(5.0)
+                assert scene.stored() == 3000
+
+        play(story, settings=ConsumerSettings(consume_tasks=4))
+
+    def test_room_ends_the_wait_before_its_time(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def slow(messages, context):
+                await gate.wait()
+                return OK
+
+            scene.broker.put("orders", 0, *[b"x"] * 20)
+            async with running(scene, CollectingListener(slow)):
+                pulls = len(scene.broker.sent(PullMessage))
+                assert pulls == 2
+                gate.set()
+                await scene.pass_time(0.0)
+                assert len(scene.broker.sent(PullMessage)) > pulls
+
+        play(story, settings=ConsumerSettings(queue_messages_max=4, pull_messages_max=4))
+
+    def test_limits_of_a_topic_divide_over_its_queues(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def slow(messages, context):
+                await gate.wait()
+                return OK
+
+            for queue_id in range(4):
+                scene.broker.put("orders", queue_id, *[b"x"] * 100)
+            async with running(scene, CollectingListener(slow)):
+                await scene.pass_time(1.0)
+                per_queue = [
+                    len([p for p in scene.broker.sent(PullMessage) if p.queue_id == q]) for q in range(4)
+                ]
+                assert per_queue == [6, 6, 6, 6]
+                gate.set()
+
+        play(
+            story,
+            topics={"orders": 4},
+            settings=ConsumerSettings(topic_messages_max=40, pull_messages_max=2, consume_tasks=1),
+        )
+
+    def test_bytes_of_all_queues_together(self) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def slow(messages, context):
+                await gate.wait()
+                return OK
+
+            for queue_id in range(4):
+                scene.broker.put("orders", queue_id, *[b"x" * 1000] * 50)
+            listener = CollectingListener(slow)
+            async with running(scene, listener):
+                await scene.pass_time(1.0)
+                assert len(scene.broker.sent(PullMessage)) <= 4 + 4
+                gate.set()
+                for _ in range(300):
+                    await scene.pass_time(0.05)
+                assert len(listener.offsets()) == 200
+
+        play(
+            story,
+            topics={"orders": 4},
+            settings=ConsumerSettings(held_bytes_max=10_000, pull_messages_max=4, consume_tasks=1),
+        )
+
+
+class TestFirstOffset:
+    @pytest.mark.parametrize(("where", "expected"), [("last", []), ("first", [5, 6, 7]), (0, [5, 6, 7])])
+    def test_of_a_group_without_offsets(self, where, expected) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, *[b"x"] * 8)
+            scene.broker.cut("orders", 0, 5)
+            listener = CollectingListener()
+            async with running(scene, listener):
+                assert listener.offsets() == expected
+                scene.broker.put("orders", 0, b"new")
+                await scene.pass_time()
+                assert listener.offsets() == [*expected, 8]
+
+        play(story, consume_from=where)
+
+    def test_stored_offset_goes_on(self) -> None:
+        async def story(scene):
+            scene.broker.put("orders", 0, *[b"x"] * 8)
+            scene.broker.offsets[GROUP, scene.broker.queue("orders", 0)] = 6
+            listener = CollectingListener()
+            async with running(scene, listener):
+                assert listener.offsets() == [6, 7]
+
+        play(story)

@@ -1,0 +1,73 @@
+"""What applications hand in to have messages handled."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from mqframe.client.consuming.push.listener import BATCH_MAX, DELAY_LEVEL_MAX, ListenerContext, subscription
+from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL
+from mqframe.core.errors import FixError
+from mqframe.core.messages.message import MessageQueue
+
+QUEUE = MessageQueue("orders", "broker-a", 0)
+
+
+def plain(messages, context):
+    return None
+
+
+async def waiting(messages, context):
+    return None
+
+
+class Callable:
+    async def __call__(self, messages, context):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("function", "is_async"),
+    [(plain, False), (waiting, True), (Callable(), True), (functools.partial(waiting), True)],
+)
+def test_functions_that_wait_run_on_the_loop(function, is_async) -> None:
+    found = subscription("orders", "a || b", function, 7, 5)
+    assert (found.topic, found.batch_max, found.version, found.is_async) == ("orders", 7, 5, is_async)
+    assert found.filter.expression == "a || b"
+
+
+@pytest.mark.parametrize(
+    ("function", "batch_max", "words"),
+    [
+        ("no function", 1, "is a str"),
+        (plain, 0, "batch_max 0"),
+        (plain, BATCH_MAX + 1, f"within 1 and {BATCH_MAX}"),
+    ],
+)
+def test_what_cannot_be_is_named_with_its_topic(function, batch_max, words) -> None:
+    with pytest.raises(FixError, match="topic orders") as caught:
+        subscription("orders", "*", function, batch_max, 5)
+    assert words in str(caught.value)
+
+
+def test_a_context_acknowledges_all_and_leaves_the_wait_to_the_broker() -> None:
+    context = ListenerContext(QUEUE, "g")
+    assert (context.queue, context.group, context.ack_index) == (QUEUE, "g", ACKNOWLEDGE_ALL)
+    assert context.delay_level_when_next_consume == 0
+    assert context.suspend_current_queue_time_millis is None
+
+
+@pytest.mark.parametrize("level", [-1, 0, 3, DELAY_LEVEL_MAX])
+def test_a_level_is_kept(level: int) -> None:
+    context = ListenerContext(QUEUE, "g")
+    context.delay_level_when_next_consume = level
+    assert context.delay_level_when_next_consume == level
+
+
+@pytest.mark.parametrize("level", ["3", 1.5, None, DELAY_LEVEL_MAX + 1])
+def test_what_is_no_level_is_refused_at_once(level) -> None:
+    context = ListenerContext(QUEUE, "g")
+    with pytest.raises(FixError, match="delay level"):
+        context.delay_level_when_next_consume = level
+    assert context.delay_level_when_next_consume == 0

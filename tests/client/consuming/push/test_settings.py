@@ -1,0 +1,41 @@
+"""What the settings of a push consumer mean for its pulls and retries."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
+from mqframe.testing.manual_clock import ManualClock
+
+
+@pytest.mark.parametrize(("ordered", "span"), [(False, 10), (True, sys.maxsize)])
+def test_every_limit_and_pause_reaches_the_pulls(ordered: bool, span: int) -> None:
+    settings = ConsumerSettings(
+        pull_messages_max=3,
+        pull_bytes_max=4,
+        pull_wait_seconds=5.0,
+        pull_timeout_seconds=6.0,
+        pull_interval_seconds=0.5,
+        queue_messages_max=8,
+        queue_bytes_max=9,
+        queue_span_max=10,
+        topic_messages_max=11,
+        topic_bytes_max=12,
+        held_bytes_max=13,
+    )
+    clock = ManualClock()
+    found = settings.fetch_options("g", clock, ordered=ordered)
+    assert found.limits == FetchLimits(
+        queue=FlowLimits(8, 9, span), topic_messages_max=11, topic_bytes_max=12, held_bytes_max=13
+    )
+    assert (found.group, found.clock, found.lite) == ("g", clock, False)
+    assert (found.messages_max, found.bytes_max, found.interval_seconds) == (3, 4, 0.5)
+    assert (found.wait_seconds, found.timeout_seconds, found.error_seconds) == (5.0, 6.0, 3.0)
+
+
+@pytest.mark.parametrize(("named", "limit"), [(-1, 16), (0, 0), (5, 5)])
+def test_without_a_maximum_of_its_own_a_consumer_retries_sixteen_times(named: int, limit: int) -> None:
+    assert ConsumerSettings(max_reconsume_times=named).returns_max == limit

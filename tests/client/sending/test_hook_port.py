@@ -1,0 +1,42 @@
+"""Messages of hooks leave as the producer group that the hook asks for."""
+
+from __future__ import annotations
+
+from mqframe import Admin, Message, Producer, SendHook
+from mqframe.hooks.interfaces import HookPort, SendContext
+from mqframe.testing.cluster import Cluster
+
+
+class Telling(SendHook):
+    """Sends a message of its own after each send."""
+
+    def __init__(self) -> None:
+        self.port: HookPort | None = None
+
+    def attach(self, port: HookPort) -> None:
+        self.port = port
+
+    def after(self, context: SendContext) -> None:
+        assert self.port is not None
+        assert self.port.send(Message("told", b"sent"))
+
+
+class Named(Telling):
+    producer_group = "AUDIT"
+
+
+def test_the_name_of_the_group_comes_from_the_hook() -> None:
+    with Cluster() as cluster:
+        cluster.create_topic("orders")
+        cluster.create_topic("told")
+        hooks = (Telling(), Named())
+        with (
+            Producer(group="shop", nameserver=cluster.nameserver, send_hooks=hooks) as producer,
+            Admin(nameserver=cluster.nameserver) as admin,
+        ):
+            producer.send(Message("orders", b"body"))
+            for name in ("_INNER_HOOK_PRODUCER-PRODUCE-shop", "AUDIT-PRODUCE-shop"):
+                # A producer is announced beside its first send.
+                asked = (admin.producer_connections(name).connection_set for _ in range(1000))
+                found = next(filter(None, asked))
+                assert [each.client_id for each in found] == [producer.client_id]

@@ -1,0 +1,55 @@
+"""The transport of an asyncio producer over a scripted broker, on a manual clock."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqframe.client.sending.transport import AsyncTransport
+from mqframe.core.errors import RouteError
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.testing.consuming import play
+
+
+def test_a_route_is_asked_for_now_and_known_afterwards():
+    async def story(scene):
+        transport = AsyncTransport(scene.instance, scene.clock, "TBW102", 4)
+        assert transport.known_route("orders") is None
+        route = await transport.find_route("orders", 3.0)
+        assert transport.known_route("orders") is route
+        scene.broker.topics["orders"] = 3
+        assert len((await transport.find_route("orders", 3.0)).write_queues()) == 3
+        assert len(scene.broker.sent(GetRouteinfoByTopic)) == 2
+
+    play(story)
+
+
+def test_a_topic_that_is_not_there_gets_no_more_queues_than_the_limit():
+    async def story(scene):
+        transport = AsyncTransport(scene.instance, scene.clock, "TBW102", 4)
+        route = await transport.find_route("new", 3.0)
+        assert [(queue.topic, queue.queue_id) for queue in route.write_queues()] == [
+            ("new", number) for number in range(4)
+        ]
+
+    play(story, {"TBW102": 8})
+
+
+def test_a_name_server_that_is_silent_is_waited_for_no_longer_than_said():
+    async def story(scene):
+        silence = asyncio.Event()
+
+        async def silent(request):
+            await silence.wait()
+
+        scene.broker.script(GetRouteinfoByTopic, silent)
+        transport = AsyncTransport(scene.instance, scene.clock, "TBW102", 4)
+        asking = asyncio.ensure_future(transport.find_route("orders", 2.0))
+        await scene.clock.aadvance(1.9)
+        assert not asking.done()
+        await scene.clock.aadvance(0.2)
+        with pytest.raises(RouteError, match="no route to topic orders within 2 s; nothing was sent"):
+            await asking
+
+    play(story)

@@ -1,0 +1,22 @@
+"""Commands of the command line, run in this process."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from typer.testing import CliRunner
+
+from mqframe.cli.app import app
+
+
+def run(*words: str, code: int = 0, data: bytes = b"") -> str:
+    """What a command writes to standard output; it has to end with `code`."""
+    result = CliRunner().invoke(app, list(words), input=data)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def read(*words: str, **more: Any) -> Any:
+    """The value that a command writes as JSON."""
+    return json.loads(run(*words, "--json", **more))

@@ -1,0 +1,66 @@
+"""Settings of a running server: shown as lines, changed by lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqframe.core.config.live import as_lines, changed
+from mqframe.core.config.settings import at_least, setting, settings
+from mqframe.core.errors import FixedSetting, SettingError
+
+
+@settings("kiln")
+class KilnSettings:
+    """A kiln."""
+
+    heat: int = setting(900, doc="degrees", check=at_least(1), conf="kilnHeat", live=True)
+    doors: tuple[str, ...] = setting(("front", "back"), doc="doors", conf="kilnDoors", live=True)
+    lit: bool = setting(False, doc="whether it burns", conf="kilnLit", live=True)
+    place: str = setting("yard", doc="where it stands", conf="kilnPlace")
+    weight: int = setting(3, doc="tonnes", check=at_least(1), conf="kilnWeight")
+    nickname: str = setting("", doc="of ours, without a key")
+
+
+def test_lines_show_what_has_a_key():
+    assert as_lines(KilnSettings(), KilnSettings(lit=True)).splitlines()[:6] == [
+        "kilnHeat=900", "kilnDoors=front;back", "kilnLit=false", "kilnPlace=yard", "kilnWeight=3",
+        "kilnHeat=900",
+    ]  # fmt: skip
+
+
+def test_what_is_shown_can_be_taken_back():
+    hot = KilnSettings(heat=1200, doors=("side",), lit=True)
+    lines = "".join(
+        line for line in as_lines(hot).splitlines(True) if "Place" not in line and "We" not in line
+    )
+    assert changed(KilnSettings(), lines) == (hot, {"heat", "doors", "lit"})
+
+
+def test_comments_and_blanks_are_left_out():
+    before = KilnSettings()
+    after, names = changed(before, "# hotter\n\n  kilnHeat = 1000 \n")
+    assert (after, names, before.heat) == (KilnSettings(heat=1000), {"heat"}, 900)
+    assert changed(before, "") == (before, set())
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("colour=red", "colour is not a setting of this kiln"),
+        ("nickname=Bertha", "nickname is not a setting of this kiln"),
+        ("kilnHeat=warm", "kilnHeat=warm: must be a whole number"),
+        ("kilnHeat=0", "kiln.heat = 0: must be at least 1"),
+        ("kilnWeight=0", "kiln.weight = 0: must be at least 1"),
+    ],
+)
+def test_unknown_keys_and_bad_values_change_nothing(line, says):
+    with pytest.raises(SettingError, match=says) as caught:
+        changed(KilnSettings(), f"kilnLit=true\n{line}")
+    assert not isinstance(caught.value, FixedSetting)
+
+
+@pytest.mark.parametrize("line", ["kilnPlace=barn", "kilnWeight=4", "kilnHome=/x"])
+def test_what_is_not_live_needs_a_restart(line):
+    key = line.partition("=")[0]
+    with pytest.raises(FixedSetting, match=f"{key} can only be changed by a restart"):
+        changed(KilnSettings(), f"kilnLit=true\n{line}", protected=("kilnHome",))

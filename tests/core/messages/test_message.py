@@ -1,0 +1,88 @@
+"""Messages as applications see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mqframe.core.codes import SysFlag
+from mqframe.core.errors import GiveUpError
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.compression import Compression, compress
+from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage
+
+
+def received(**fields: Any) -> ReceivedMessage:
+    values: dict[str, Any] = {
+        "topic": "orders",
+        "queue_id": 2,
+        "queue_offset": 7,
+        "commit_log_offset": 4096,
+        "store_size": 200,
+        "born_timestamp": 1,
+        "store_timestamp": 2,
+        "born_host": encode_host("10.0.0.9:5"),
+        "store_host": encode_host("10.0.0.1:10911"),
+        "reconsume_times": 0,
+        "sys_flag": 0,
+        "flag": 0,
+        "body_crc": 0,
+        "prepared_transaction_offset": 0,
+        "stored_body": b"body",
+        "raw_properties": b"",
+        "broker_name": "broker-a",
+    }
+    return ReceivedMessage(**{**values, **fields})
+
+
+def test_a_message_to_send_is_not_changed_but_copied() -> None:
+    message = Message("orders", b"paid", tag="x")
+    with pytest.raises(AttributeError):
+        message.topic = "other"  # type: ignore[misc]
+    assert msgspec.structs.replace(message, tag="y") == Message("orders", b"paid", tag="y")
+
+
+def test_queues_sort_by_topic_broker_and_number() -> None:
+    queues = [MessageQueue("b", "a", 0), MessageQueue("a", "b", 1), MessageQueue("a", "b", 0)]
+    assert sorted(queues) == [queues[2], queues[1], queues[0]]
+
+
+def test_places_and_addresses() -> None:
+    message = received()
+    assert message.queue == MessageQueue("orders", "broker-a", 2)
+    assert (message.born_host, message.store_host) == ("10.0.0.9:5", "10.0.0.1:10911")
+    assert message.offset_message_id == "0A00000100002A9F0000000000001000"
+    assert repr(message) == ("<ReceivedMessage orders/2@7 id=0A00000100002A9F0000000000001000 200 bytes>")
+
+
+def test_ids_are_those_of_the_properties_and_else_of_the_broker() -> None:
+    plain = received()
+    own = plain.offset_message_id
+    assert (plain.message_id, plain.origin_message_id, plain.transaction_id) == (own, own, own)
+    named = received(
+        raw_properties=b"UNIQ_KEY\x01U1\x02ORIGIN_MESSAGE_ID\x01O1\x02__transactionId__\x01T1\x02"
+    )
+    assert (named.message_id, named.origin_message_id, named.transaction_id) == ("U1", "O1", "T1")
+    assert named.offset_message_id == own
+    assert received(raw_properties=b"UNIQ_KEY\x01U1\x02").transaction_id == "U1"
+
+
+def test_tag_keys_and_properties() -> None:
+    message = received(raw_properties=b"TAGS\x01x\x02KEYS\x01k1 k2\x02own\x01\xc3\xa9\x02")
+    assert (message.tag, message.keys) == ("x", ["k1", "k2"])
+    assert message.properties == {"TAGS": "x", "KEYS": "k1 k2", "own": "é"}
+    assert message.raw_properties == "TAGS\x01x\x02KEYS\x01k1 k2\x02own\x01é\x02"
+    assert (received().tag, received().keys) == (None, [])
+
+
+def test_bodies_are_unpacked_once_when_somebody_looks() -> None:
+    packed, flags = compress(b"body" * 50, Compression.ZLIB)
+    message = received(stored_body=packed, sys_flag=flags)
+    assert (message.stored_body, message.sys_flag & SysFlag.COMPRESSED) == (packed, SysFlag.COMPRESSED)
+    assert message.body == b"body" * 50
+    assert (message.stored_body, message.sys_flag & SysFlag.COMPRESSED) == (b"body" * 50, 0)
+    assert message.body == b"body" * 50
+    with pytest.raises(GiveUpError, match="is damaged"):
+        assert received(stored_body=b"?", sys_flag=flags).body

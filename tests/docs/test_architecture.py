@@ -1,0 +1,111 @@
+"""The map of the code names every folder and no file that is gone; messages go the ways that it describes."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from mqframe import ConsumeResult, Message, Producer, PushConsumer
+from mqframe.testing.cluster import Cluster
+
+ROOT = Path(__file__).parents[2]
+KERNEL = ROOT / "mqframe"
+PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")
+SECONDS_MAX = 120.0
+
+
+def section(title: str) -> str:
+    return PAGE.split(f"\n## {title}\n")[1].partition("\n## ")[0]
+
+
+def test_every_folder_is_in_the_map_and_nothing_else() -> None:
+    rooms = re.findall(r"^\| `([\w/]+)` \|", section("Rooms"), re.MULTILINE)
+    folders = [path.parent.relative_to(KERNEL).as_posix() for path in KERNEL.rglob("__init__.py")]
+    assert sorted(rooms) == sorted(folder for folder in folders if folder != ".")
+
+
+def test_every_named_file_exists() -> None:
+    named = re.findall(r"`([\w/]+\.py)`", PAGE.replace("`mqframe/a/b.py`", ""))
+    assert len(named) > 30
+    assert [name for name in named if not (KERNEL / name).exists() and not name.startswith("tests/")] == []
+
+
+class Calls:
+    """The files of the kernel that are called, one after the other, in all threads."""
+
+    def __init__(self) -> None:
+        self._files: list[str] = []
+        self._recording = False
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        if self._recording and event == "call":
+            self._files.append(frame.f_code.co_filename)
+
+    def begin(self) -> None:
+        self._recording = True
+
+    def end(self) -> list[str]:
+        """The paths below the kernel since `begin`, without repetitions side by side."""
+        self._recording = False
+        inside = [Path(name) for name, _ in groupby(self._files) if name.startswith(f"{KERNEL}/")]
+        return [path.relative_to(KERNEL).as_posix() for path in inside]
+
+
+@pytest.fixture
+def calls() -> Iterator[Calls]:
+    """Threads that are started from now on are watched, and so is this one."""
+    found = Calls()
+    before = sys.getprofile()
+    threading.setprofile(found)
+    sys.setprofile(found)
+    try:
+        yield found
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)  # type: ignore[arg-type]
+
+
+def assert_way(title: str, called: list[str]) -> None:
+    """That the steps of both lists of a section were called, one after the other."""
+    parts = section(title).split("\nIn the ")[1:]
+    assert len(parts) == 2
+    for part in parts:
+        steps = re.findall(r"^\d+\. `([\w/]+\.py)`", part, re.MULTILINE)
+        assert len(steps) > 3
+        rest = iter(called)
+        missed = next((step for step in steps if step not in rest), None)
+        assert missed is None, f"{missed} was not called after the step before it"
+
+
+def test_a_produced_and_a_consumed_message_go_the_ways_that_are_told(calls: Calls) -> None:
+    handled = threading.Semaphore(0)
+
+    with Cluster() as cluster, Producer(group="shop", nameserver=cluster.nameserver) as producer:
+        consumer = PushConsumer(group="billing", nameserver=cluster.nameserver, consume_from="first")
+
+        @consumer.on("orders")
+        def handle(messages: object, context: object) -> ConsumeResult:
+            handled.release()
+            return ConsumeResult.SUCCESS
+
+        def send() -> None:
+            producer.send(Message("orders", b"two espressi", keys=["o-1"]))
+
+        send()
+        with consumer:
+            for number in range(24):
+                if number == 4:  # one for each queue: all are pulled and held now
+                    calls.begin()
+                send()
+                assert handled.acquire(timeout=SECONDS_MAX)
+        called = calls.end()
+
+    assert_way("The way of a produced message", called)
+    assert_way("The way of a consumed message", called)

@@ -1,0 +1,36 @@
+"""A client instance over a scripted broker, on a manual clock."""
+
+import asyncio
+
+from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
+from mqframe.client.settings import ClientSettings
+from mqframe.core.cluster.client_bodies import ConsumerData
+from mqframe.testing.manual_clock import ManualClock
+from mqframe.testing.scripted_broker import ScriptedBroker
+
+
+def consumer(seen=None):
+    noted = [] if seen is None else seen
+    return ConsumerRegistration(
+        lambda: ConsumerData("cg"), lambda: noted.append("members"), lambda: noted.append("routes")
+    )
+
+
+def scene(play, topics=None, **settings):
+    async def run():
+        clock = ManualClock()
+        broker = ScriptedBroker(clock, topics or {"t": 4})
+        nameserver = settings.pop("nameserver", broker.nameserver)
+        instance = ClientInstance(ClientSettings(nameserver=nameserver, **settings), clock, broker)
+        await instance.start()
+        try:
+            await play(instance, broker, clock)
+        finally:
+            await instance.stop()
+
+    asyncio.run(run())
+
+
+async def settle():
+    for _ in range(10):
+        await asyncio.sleep(0)

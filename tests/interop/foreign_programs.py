@@ -1,0 +1,125 @@
+"""The foreign test clients: jars through Maven and compiled classes, a Go program; made once and kept.
+
+    python tests/interop/foreign_programs.py
+
+makes all of them. Tests make what they need themselves; CI begins here, while other tests run, as most of the
+time goes into downloads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CACHE = Path.home() / ".cache" / "mqframe-interop"
+NEWEST = "5.3.3"
+OLDER = "4.9.7"
+
+JAVA_FLAGS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+"""The quick compiler saves seconds of a start, and few objects need no collector of many threads."""
+
+NEWEST_ONLY = {"Pop.java"}
+"""Sources that need classes which the older version does not have."""
+
+# The one class that moved between the two versions.
+MOVED = {
+    OLDER: (
+        "org.apache.rocketmq.remoting.protocol.heartbeat",
+        "org.apache.rocketmq.common.protocol.heartbeat",
+    )
+}
+
+
+def build_class_path(version: str) -> str:
+    """The jars of one RocketMQ version and the compiled test client."""
+    home = CACHE / version
+    jars = home / "lib"
+    with _alone(version):
+        if not (home / "complete").exists():
+            command = ["mvn", "-q", "-B", "-f", str(HERE / "java/pom.xml"), f"-Drocketmq.version={version}"]
+            subprocess.run(
+                [*command, "dependency:copy-dependencies", f"-DoutputDirectory={jars}"],
+                check=True,
+                timeout=600,
+            )
+            (home / "complete").touch()
+        return f"{_compiled(version, jars, home / 'classes') / 'interop.jar'}:{jars}/*"
+
+
+def java_flags(class_path: str) -> list[str]:
+    """`JAVA_FLAGS`, and the archive of classes that lies beside the test client of `class_path`."""
+    archive = Path(class_path.partition(":")[0]).with_name("classes.jsa")
+    return [*JAVA_FLAGS, f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off"]
+
+
+def build_go_program() -> Path:
+    """The Go test client, built outside the repository; the module cache keeps what it needs."""
+    program = CACHE / "go" / "interop"
+    command = ["go", "build", "-buildvcs=false", "-o", str(program), "."]
+    with _alone("go"):
+        subprocess.run(command, cwd=HERE / "go", check=True, timeout=300)
+    return program
+
+
+@contextlib.contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """While no other process makes what goes to the folder `name`."""
+    folder = CACHE / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _compiled(version: str, jars: Path, classes: Path) -> Path:
+    """The folder of the test client, made once for each state of its sources.
+
+    It is packed, for a JVM keeps no classes that come from folders. Its archive of classes is made by a
+    client that looks for a name server where there is none.
+    """
+    old, new = MOVED.get(version, ("", ""))
+    files = sorted((HERE / "java").glob("*.java"))
+    sources = {
+        file.name: file.read_text().replace(old, new)
+        for file in files
+        if version == NEWEST or file.name not in NEWEST_ONLY
+    }
+    folder = classes / hashlib.sha256(repr(sources).encode()).hexdigest()[:16]
+    if folder.exists():
+        return folder
+    classes.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=classes) as work:
+        made, packed = Path(work, "classes"), Path(work, "packed")
+        for name, text in sources.items():
+            Path(work, name).write_text(text)
+        command = ["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(made)]
+        command += [str(Path(work, name)) for name in sources]
+        done = subprocess.run(command, timeout=120, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        packed.mkdir()
+        with zipfile.ZipFile(packed / "interop.jar", "w") as jar:
+            for file in made.rglob("*.class"):
+                jar.write(file, file.relative_to(made))
+        packed.rename(folder)
+    command = [
+        "java",
+        *JAVA_FLAGS,
+        f"-XX:ArchiveClassesAtExit={folder / 'classes.jsa'}",
+        f"-Duser.home={folder}",
+    ]
+    command += ["-cp", f"{folder / 'interop.jar'}:{jars}/*", "Interop", "queues", "127.0.0.1:1", "none"]
+    subprocess.run(command, timeout=120, capture_output=True, check=False)
+    return folder
+
+
+if __name__ == "__main__":
+    build_go_program()
+    for newest_first in (NEWEST, OLDER):
+        build_class_path(newest_first)

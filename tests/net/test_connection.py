@@ -1,0 +1,425 @@
+"""The protocol of one connection, alone and as both peers carry it; no socket but in the last test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from peers import LIST, ROUTE, run
+
+from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
+from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, Refusal, TooMuchInFlight
+from mqframe.core.requests.serving import Call, Handler, Reply
+from mqframe.core.wire.frame import Frame, encode_frame
+from mqframe.hooks.interfaces import RpcHook
+from mqframe.net.blocking import BlockingClient
+from mqframe.net.client import Client
+from mqframe.net.clock import SystemClock
+from mqframe.net.connection import Connection, request_name
+from mqframe.net.endpoint import Endpoint
+from mqframe.net.server import Server
+from mqframe.net.settings import NetSettings
+
+ADDRESS = "10.0.0.1:10911"
+
+
+def connection(
+    settings: NetSettings | None = None,
+    handlers: dict[int, Handler] | None = None,
+    hooks: Iterable[RpcHook] = (),
+) -> Connection[str]:
+    return Connection(Endpoint(settings or NetSettings(), handlers or {}, hooks), ADDRESS)
+
+
+class Sender:
+    """Stands for the peer in a call: sends nothing, remembers what it is to send."""
+
+    address = ADDRESS
+    closed = False
+
+    def __init__(self, connection: Connection[str]) -> None:
+        self.connection = connection
+        self.sent: list[Frame] = []
+
+    def answer(self, call: Call, reply: Reply) -> None:
+        head = self.connection.answer(call, reply)
+        if head:
+            body = reply.body if isinstance(reply.body, list) else [reply.body]
+            self.sent += frames(Connection(Endpoint(NetSettings(), {}, ())), head + b"".join(body))
+
+    def serve(self, frame: Frame) -> None:
+        call = Call(frame, self, 0.0)  # type: ignore[arg-type]
+        result = self.connection.serve(call)
+        if isinstance(result, Reply):
+            call.reply(result)
+        else:
+            self.connection.hold(call)
+
+
+def frames(decoding: Connection[Any], data: bytes) -> list[Frame]:
+    decoding.receive(data)
+    read = []
+    while (frame := decoding.next_frame()) is not None:
+        frame.body = bytes(frame.body)
+        read.append(frame)
+    return read
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+some_frames = st.lists(
+    st.builds(
+        Frame,
+        code=st.integers(0, 400),
+        opaque=st.integers(0, 0x7FFFFFFF),
+        flag=st.sampled_from([0, FLAG_RESPONSE, FLAG_ONEWAY]),
+        remark=st.none() | texts,
+        ext=st.none() | st.dictionaries(texts, texts, max_size=3),
+        body=st.binary(max_size=50),
+    ),
+    max_size=5,
+)
+
+
+@given(some_frames, st.binary(max_size=7))
+def test_bytes_whole_one_by_one_and_with_a_tail_are_the_same_frames(sent: list[Frame], tail: bytes) -> None:
+    tail = b"\x00" * min(3, len(tail))  # the beginning of a length word
+    data = b"".join(map(encode_frame, sent)) + tail
+    assert frames(connection(), data) == sent
+    piecewise = connection()
+    assert [frame for at in range(len(data)) for frame in frames(piecewise, data[at : at + 1])] == sent
+    halved = connection()
+    middle = len(data) // 2
+    assert frames(halved, data[:middle]) + frames(halved, data[middle:]) == sent
+    assert bool(tail) == ("bytes into a frame" in halved.idle_reason(1e9))
+
+
+def test_bytes_that_are_no_frame_come_after_the_good_ones() -> None:
+    it = connection()
+    it.receive(encode_frame(Frame(1, 5)) + b"GET / HTTP/1.1")
+    assert it.next_frame() == Frame(1, 5)
+    with pytest.raises(FrameError):
+        it.next_frame()
+
+
+def test_a_call_is_encoded_with_its_number_fields_and_the_length_of_its_body() -> None:
+    it, other = connection(), connection()
+    first = it.call(ROUTE("orders"), 3, 1.0, "a")
+    second = it.call(ROUTE("orders"), 0, 1.0, "b")
+    data = it.encode(first, b"xyz") + b"xyz" + it.encode(second, b"")
+    assert frames(other, data) == [
+        Frame(ROUTE.CODE, first.opaque, ext={"topic": "orders"}, body=b"xyz"),
+        Frame(ROUTE.CODE, second.opaque, ext={"topic": "orders"}),
+    ]
+    assert first.opaque != second.opaque
+    assert list(it.pending) == [first.opaque, second.opaque]
+
+
+@given(st.permutations(range(6)), st.sets(st.integers(0, 5)))
+def test_answers_in_any_order_find_their_calls_and_late_ones_nobody(order: list[int], late: set[int]) -> None:
+    endpoint = Endpoint(NetSettings(), {}, ())
+    it: Connection[int] = Connection(endpoint, ADDRESS)
+    calls = [it.call(ROUTE(str(n)), n, 1.0, n) for n in range(6)]
+    for number in late:
+        ended = it.take(calls[number].opaque)
+        assert ended is not None
+        assert ended.waiter == number
+    woken = []
+    for frame in frames(
+        it, b"".join(encode_frame(Frame(0, calls[n].opaque, FLAG_RESPONSE, f"of {n}")) for n in order)
+    ):
+        call = it.take(frame.opaque)
+        if call is not None:
+            assert frame.remark == f"of {call.waiter}"
+            woken.append(call.waiter)
+    assert woken == [n for n in order if n not in late]
+    assert (endpoint.in_flight_requests, endpoint.in_flight_bytes, it.pending) == (0, 0, {})
+
+
+def test_what_a_late_call_is_told() -> None:
+    it = connection()
+    frame = it.call(ROUTE("t"), 0, 2.5, "a")
+    pending = it.take(frame.opaque)
+    assert pending is not None
+    problem = it.late(pending.request, pending.timeout)
+    assert isinstance(problem, CallTimeout)
+    name = f"GetRouteinfoByTopic ({ROUTE.CODE})"
+    assert str(problem) == f"{ADDRESS} did not answer {name} within 2.5 s"
+    assert it.take(frame.opaque) is None
+
+
+def test_request_names_for_messages() -> None:
+    assert request_name(ROUTE.CODE) == f"GetRouteinfoByTopic ({ROUTE.CODE})"
+    assert request_name(99_999) == "request 99999"
+
+
+def test_requests_and_bytes_in_flight_are_limited_over_all_connections() -> None:
+    endpoint = Endpoint(NetSettings(in_flight_requests_max=2, in_flight_bytes_max=1024), {}, ())
+    one: Connection[str] = Connection(endpoint, "a:1")
+    two: Connection[str] = Connection(endpoint, "b:2")
+    first = one.call(ROUTE("t"), 2000, 1.0, "a")  # a large one may go alone
+    with pytest.raises(TooMuchInFlight, match="2000 bytes are in flight; 1 more"):
+        two.call(ROUTE("t"), 1, 1.0, "b")
+    assert two.pending == {}
+    one.take(first.opaque)
+    one.call(ROUTE("t"), 512, 1.0, "a")
+    two.call(ROUTE("t"), 512, 1.0, "b")
+    with pytest.raises(TooMuchInFlight, match="2 requests wait"):
+        one.call(ROUTE("t"), 0, 1.0, "c")
+    one.oneway(ROUTE("t"))  # waits for nothing
+    two.end(None)
+    one.call(ROUTE("t"), 512, 1.0, "c")
+
+
+class Recording(RpcHook):
+    def __init__(self, refuse: int = 0) -> None:
+        self.refuse = refuse
+        self.seen: list[tuple[Any, ...]] = []
+
+    def before(self, address: str, request: Frame) -> None:
+        self.seen.append(("before", request.code, bytes(request.body)))
+        if request.code == self.refuse:
+            raise Refusal(16, "not you")
+        request.ext = {**(request.ext or {}), "signed": "yes"}
+
+    def after(self, address: str, request: Frame, answer: Frame | None) -> None:
+        self.seen.append(("after", request.code, answer and (answer.code, bytes(answer.body))))
+
+
+def test_hooks_see_calls_of_this_side_and_may_add_fields() -> None:
+    hook = Recording()
+    it, other = connection(hooks=[hook]), connection()
+    frame = it.call(ROUTE("t"), 1, 1.0, "a")
+    [sent] = frames(other, it.encode(frame, b"x") + b"x")
+    assert sent.ext == {"topic": "t", "signed": "yes"}
+    it.finished(frame, Frame(5, frame.opaque, FLAG_RESPONSE, body=b"y"))
+    lonely = it.oneway(ROUTE("t"))
+    [sent] = frames(other, it.encode(lonely, b""))
+    assert (sent.ext, sent.flag) == ({"topic": "t", "signed": "yes"}, FLAG_ONEWAY)
+    it.finished(lonely, None)
+    assert hook.seen == [
+        ("before", ROUTE.CODE, b"x"),
+        ("after", ROUTE.CODE, (5, b"y")),
+        ("before", ROUTE.CODE, b""),
+        ("after", ROUTE.CODE, None),
+    ]
+
+
+def test_hooks_see_requests_of_the_other_side_and_may_refuse() -> None:
+    hook = Recording(refuse=2)
+    it = connection(handlers={1: lambda call: Reply(0, ext=call.frame.ext, body=[b"a", b"b"])}, hooks=[hook])
+    sender = Sender(it)
+    for frame in (Frame(1, 7), Frame(2, 8), Frame(1, 9, FLAG_ONEWAY)):
+        sender.serve(frame)
+    assert sender.sent == [
+        Frame(0, 7, FLAG_RESPONSE, None, {"signed": "yes"}, b"ab"),
+        Frame(16, 8, FLAG_RESPONSE, "not you"),
+    ]
+    assert [entry for entry in hook.seen if entry[0] == "after"] == [
+        ("after", 1, (0, b"ab")),
+        ("after", 2, (16, b"")),
+        ("after", 1, None),
+    ]
+
+
+def test_failures_of_handlers_are_answers(caplog: pytest.LogCaptureFixture) -> None:
+    def bug(call: Call) -> Reply:
+        raise RuntimeError("a bug")
+
+    sender = Sender(connection(handlers={1: bug}))
+    sender.serve(Frame(1, 1))
+    sender.serve(Frame(4711, 2))
+    assert [(frame.code, frame.opaque, frame.remark) for frame in sender.sent] == [
+        (1, 1, "RuntimeError: a bug"),
+        (3, 2, "request code 4711 is not supported"),
+    ]
+    assert caplog.text.count("request failed") == 1
+
+
+def test_too_many_requests_that_wait_are_refused_until_one_is_answered() -> None:
+    held: list[Call] = []
+    settings = NetSettings(in_flight_requests_max=2, in_flight_bytes_max=1024)
+    sender = Sender(connection(settings, {1: held.append}))
+    sender.serve(Frame(1, 1, body=b"x" * 1000))
+    sender.serve(Frame(1, 2, body=b"x" * 100))
+    sender.serve(Frame(1, 3))
+    sender.serve(Frame(1, 4))
+    assert [(f.code, f.opaque, f.remark) for f in sender.sent] == [
+        (2, 2, "1000 bytes of this connection wait; slow down"),
+        (2, 4, "2 requests of this connection wait; slow down"),
+    ]
+    held[0].reply(Reply())
+    sender.serve(Frame(1, 5, body=b"x" * 1000))
+    assert [call.frame.opaque for call in held] == [1, 3, 5]
+
+
+def test_a_connection_is_idle_when_nothing_passed_and_nobody_waits() -> None:
+    it = connection(NetSettings(idle_seconds=10))
+    assert it.idle_reason(9.9) == ""
+    assert it.idle_reason(10) == "idle for 10 s"
+    frames(it, encode_frame(Frame(1, 5))[:6])
+    assert it.idle_reason(10) == "idle for 10 s, 6 bytes into a frame"
+    it.call(ROUTE("t"), 0, 30, "a")
+    assert it.idle_reason(10) == ""
+
+
+@pytest.mark.parametrize(
+    ("came", "reason"),
+    [
+        (b"", "closed by the other side before it said anything"),
+        (encode_frame(Frame(1, 1)), "closed by the other side"),
+    ],
+)
+def test_the_end_names_the_other_side_unless_something_else_is_known(came: bytes, reason: str) -> None:
+    for known, problem in (("", None), ("", OSError("reset")), ("stalled", OSError("reset"))):
+        it = connection()
+        if came:
+            frames(it, came)
+        it.call(ROUTE("t"), 0, 1.0, "a")
+        if known:
+            it.blame(known)
+        [(waiter, lost)] = it.end(problem)
+        assert waiter == "a"
+        assert f"closed during GetRouteinfoByTopic ({ROUTE.CODE}): {known or problem or reason}" in str(lost)
+
+
+class Ends(RuleBasedStateMachine):
+    """Closing and ending in any state: every call ends exactly once, and nothing leaves after the close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.endpoint = Endpoint(NetSettings(), {1: self.later}, ())
+        self.it: Connection[int] = Connection(self.endpoint, ADDRESS)
+        self.sender = Sender(self.it)  # type: ignore[arg-type]
+        self.held: list[Call] = []
+        self.waiting: dict[int, int] = {}
+        self.calls = 0
+        self.reason = ""
+        self.answered = 0
+
+    def later(self, call: Call) -> None:
+        self.held.append(call)
+
+    @precondition(lambda self: not self.reason)
+    @rule(size=st.integers(0, 5))
+    def call(self, size: int) -> None:
+        self.waiting[self.it.call(ROUTE("t"), size, 1.0, self.calls).opaque] = self.calls
+        self.calls += 1
+
+    @precondition(lambda self: self.reason)
+    @rule(how=st.sampled_from(["call", "oneway"]))
+    def refused(self, how: str) -> None:
+        with pytest.raises(ConnectionLost, match=f"is closed: {self.reason}; nothing was sent"):
+            self.it.call(ROUTE("t"), 1, 1.0, 0) if how == "call" else self.it.oneway(ROUTE("t"))
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data())
+    def take(self, data: st.DataObject) -> None:
+        opaque = data.draw(st.sampled_from(sorted(self.waiting)))
+        call = self.it.take(opaque)
+        assert call is not None
+        assert call.waiter == self.waiting.pop(opaque)
+        assert self.it.take(opaque) is None
+
+    @rule(oneway=st.booleans())
+    def serve(self, oneway: bool) -> None:
+        self.sender.serve(Frame(1, 1, FLAG_ONEWAY if oneway else 0))
+
+    @precondition(lambda self: self.held)
+    @rule()
+    def answer(self) -> None:
+        call = self.held.pop()
+        self.answered += not self.reason and not call.oneway
+        call.reply(Reply())
+
+    @rule(reason=st.sampled_from(["first", "second"]))
+    def close(self, reason: str) -> None:
+        assert self.it.close(reason) == (not self.reason)
+        self.reason = self.reason or reason
+
+    @rule()
+    def end(self) -> None:
+        lost = self.it.end(OSError("reset"))
+        self.reason = self.reason or "reset"
+        assert [waiter for waiter, _ in lost] == list(self.waiting.values())
+        assert all(str(problem).endswith(self.reason) for _, problem in lost)
+        self.waiting.clear()
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        assert list(self.it.pending) == list(self.waiting)
+        assert self.endpoint.in_flight_requests == len(self.waiting)
+        assert bool(self.waiting) or self.endpoint.in_flight_bytes == 0
+        assert self.it.closed == bool(self.reason)
+        assert len(self.sender.sent) == self.answered
+
+
+TestEnds = Ends.TestCase
+
+
+async def by_asyncio(address: str, steps: Callable[[Any], Any]) -> list[Any]:
+    client = Client(SystemClock())
+    try:
+        return [await outcome(step) for step in steps(lambda *a, **k: client.invoke(address, *a, **k))]
+    finally:
+        await client.close()
+
+
+async def by_threads(address: str, steps: Callable[[Any], Any]) -> list[Any]:
+    client = BlockingClient(SystemClock())
+
+    def invoke(*given: Any, **options: Any) -> Any:
+        return asyncio.to_thread(client.invoke, address, *given, **options)
+
+    try:
+        return [await outcome(step) for step in steps(invoke)]
+    finally:
+        await asyncio.to_thread(client.close)
+
+
+async def outcome(step: Callable[[], Any]) -> Any:
+    try:
+        answer = await step()
+        return answer.code, answer.opaque, answer.ext, bytes(answer.body), answer.remark
+    except (CallTimeout, ConnectionLost) as problem:
+        return type(problem), str(problem)
+
+
+def test_both_peers_agree_with_it() -> None:
+    async def scenario() -> None:
+        def close(call: Call) -> None:
+            call.peer.close("enough")
+
+        server = Server(
+            {
+                ROUTE.CODE: lambda call: Reply(7, ext=call.frame.ext, body=call.frame.body, remark="seen"),
+                LIST.CODE: close,
+            },
+            SystemClock(),
+        )
+        address = f"127.0.0.1:{await server.start('127.0.0.1', 0)}"
+
+        def steps(invoke: Callable[..., Any]) -> list[Callable[[], Any]]:
+            return [
+                lambda: invoke(ROUTE("a"), b"x" * 100_000),
+                lambda: invoke(ROUTE("b")),
+                lambda: invoke(LIST("ends the connection")),
+                lambda: invoke(ROUTE("c")),
+            ]
+
+        name = f"GetKvlistByNamespace ({LIST.CODE})"
+        expected = [
+            (7, 1, {"topic": "a"}, b"x" * 100_000, "seen"),
+            (7, 2, {"topic": "b"}, b"", "seen"),
+            (ConnectionLost, f"connection to {address} closed during {name}: closed by the other side"),
+            (7, 4, {"topic": "c"}, b"", "seen"),
+        ]
+        assert await by_asyncio(address, steps) == expected
+        assert await by_threads(address, steps) == expected
+        await server.stop()
+
+    run(scenario)

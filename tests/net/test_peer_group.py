@@ -1,0 +1,63 @@
+"""Connections of one server or client: idle ones, their end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+from peers import Raw, echo, run, serving
+
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply
+from mqframe.core.wire.frame import Frame, encode_frame
+from mqframe.net.server import Server
+from mqframe.testing.manual_clock import ManualClock
+
+
+def test_idle_connections_and_half_frames_are_closed_and_busy_ones_stay() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        closed: list[Peer] = []
+        async with serving({1: echo}, clock, on_close=closed.append) as (server, idle, port):
+            half = await Raw.open(port)
+            busy = await Raw.open(port)
+            half.send(encode_frame(Frame(1, 5, body=b"x" * 1000))[:500])
+            for _ in range(4):
+                await clock.aadvance(29)
+                half.send(b"x")  # bytes alone do not keep a half frame alive
+                busy.send(Frame(1, 1))
+                await busy.frame()
+            assert len(server.peers) == 3
+            await clock.aadvance(29)
+            assert await idle.closed() == await half.closed() == b""
+            assert len(server.peers) == 1
+            assert len(closed) == 2
+            await busy.close()
+            await half.close()
+
+    run(scenario)
+
+
+def test_stopping_ends_what_is_served_and_closes_connections() -> None:
+    async def scenario() -> None:
+        ended: list[str] = []
+
+        async def endless(call: Call) -> Reply:
+            try:
+                return await asyncio.get_running_loop().create_future()
+            finally:
+                ended.append("endless")
+
+        waiting: Awaitable[bytes]
+        server = Server({1: endless, 2: echo}, ManualClock())
+        raw = await Raw.open(await server.start("127.0.0.1", 0))
+        raw.send(Frame(1, 1), Frame(2, 2))
+        assert (await raw.frame()).opaque == 2
+        await server.stop()
+        assert ended == ["endless"]
+        waiting = raw.closed()
+        assert await waiting == b""
+        assert server.peers == frozenset()
+        await raw.close()
+
+    run(scenario)

@@ -1,0 +1,96 @@
+"""What is written together, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+from mqframe.net.send_buffer import SendBuffer
+from mqframe.testing.manual_clock import ManualClock
+
+
+class Transport:
+    """Remembers what was written."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.closing = False
+
+    def write(self, data: bytes) -> None:
+        self.written.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def get_write_buffer_size(self) -> int:
+        return 7
+
+
+def scenario(steps: Callable[[SendBuffer, Transport, ManualClock], Any]) -> None:
+    async def run() -> None:
+        clock, transport = ManualClock(), Transport()
+        buffer = SendBuffer(asyncio.get_running_loop(), clock)
+        buffer.transport = cast("asyncio.Transport", transport)
+        await steps(buffer, transport, clock)
+
+    asyncio.run(run())
+
+
+def test_frames_of_one_turn_leave_with_one_write() -> None:
+    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+        clock.advance(5)
+        buffer.put(b"a", b"1")
+        buffer.put(b"b", [b"2", bytearray(b"3"), memoryview(b"4")])
+        buffer.put(b"c", b"")
+        assert (transport.written, buffer.gathered_bytes, buffer.unsent_bytes) == ([], 7, 14)
+        await asyncio.sleep(0)
+        assert (transport.written, buffer.gathered_bytes, buffer.unsent_bytes) == ([b"a1b234c"], 0, 7)
+        assert buffer.last_write == clock.monotonic()
+        await asyncio.sleep(0)
+        assert len(transport.written) == 1
+
+    scenario(steps)
+
+
+def test_a_lone_frame_may_leave_at_once_unless_others_are_on_their_way() -> None:
+    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+        buffer.put(b"a", b"", at_once=True)
+        assert transport.written == [b"a"]
+        buffer.put(b"b", b"")
+        buffer.put(b"c", b"", at_once=True)
+        assert transport.written == [b"a"]
+        await asyncio.sleep(0)
+        assert transport.written == [b"a", b"bc"]
+
+    scenario(steps)
+
+
+def test_while_a_read_is_handled_all_is_kept_for_its_end() -> None:
+    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+        buffer.gathering = True
+        mapped = bytearray(b"1")
+        buffer.put(b"a", memoryview(mapped), at_once=True)
+        mapped[0:1] = b"2"  # a view, not a copy
+        await asyncio.sleep(0)
+        assert transport.written == []
+        buffer.gathering = False
+        buffer.flush()
+        assert transport.written == [b"a2"]
+        buffer.put(b"b", memoryview(mapped))
+        mapped[0:1] = b"3"  # outside of a read parts are copied
+        await asyncio.sleep(0)
+        assert transport.written == [b"a2", b"b2"]
+
+    scenario(steps)
+
+
+def test_nothing_is_written_to_what_is_closing_or_not_there() -> None:
+    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+        transport.closing = True
+        buffer.put(b"a", b"", at_once=True)
+        buffer.transport = None
+        buffer.put(b"b", b"", at_once=True)
+        assert (transport.written, buffer.unsent_bytes) == ([], 0)
+
+    scenario(steps)

@@ -1,0 +1,109 @@
+"""Secured connections of asyncio: damage, the end, slow readers, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+import pytest
+from certificates import Pems
+from peers import LIST, ROUTE, Raw, run
+from tls_peers import Serve, Served, fault
+
+from mqframe.core.errors import ConnectionLost
+from mqframe.core.wire.frame import Frame
+from mqframe.net.tls.contexts import client_context
+from mqframe.net.tls.pipe import TlsPipe
+
+
+def test_damage_within_a_session_ends_it_and_names_tls(served: Serve, pems: Pems) -> None:
+    """A relay between the two flips a bit of an answer."""
+
+    async def scenario() -> None:
+        async with served(pems.server()) as it:
+            damage = False
+
+            async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, back: bool) -> None:
+                while data := await reader.read(65536):
+                    if back and damage:
+                        data = data[:-1] + bytes([data[-1] ^ 1])
+                    writer.write(data)
+                writer.close()
+
+            async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                above, below = await asyncio.open_connection("127.0.0.1", it.port)
+                await asyncio.gather(copy(reader, below, False), copy(above, writer, True))
+
+            listener = await asyncio.start_server(relay, "127.0.0.1", 0)
+            address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+            client = it.client(pems.client())
+            assert (await client.invoke(address, ROUTE("t"), b"x")).code == 0
+            damage = True
+            problem = await fault(client, address)
+            assert type(problem) is ConnectionLost
+            assert "TLS failed: " in str(problem)
+            damage = False
+            assert (await client.invoke(address, ROUTE("t"), b"y")).body == b"y"
+            listener.close()
+            await listener.wait_closed()
+
+    run(scenario)
+
+
+def test_the_end_of_a_secured_connection_is_told_as_that_of_a_plain_one(served: Serve, pems: Pems) -> None:
+    async def scenario() -> None:
+        async with served(pems.server()) as it:
+            client = it.client(pems.client())
+            await client.invoke(it.address, ROUTE("t"))
+            with pytest.raises(ConnectionLost, match=r"closed by the other side$"):
+                await client.invoke(it.address, LIST("x"))
+            assert (await client.invoke(it.address, ROUTE("t"))).code == 0
+
+    run(scenario)
+
+
+def test_a_slow_reader_is_not_read_from_and_gets_everything(pems: Pems) -> None:
+    """Answers pile up until the server stops reading; then the client reads them all."""
+
+    async def scenario() -> None:
+        async with Served(pems.server(unsent_bytes_max=64 * 1024), "asyncio") as it:
+            context = client_context(pems.client())
+            assert context is not None
+            from mqframe.core.wire.frame import FrameDecoder, encode_frame
+
+            reader, writer = await asyncio.open_connection("127.0.0.1", it.port, ssl=context)
+            body = b"z" * 100_000
+            for n in range(60):
+                writer.write(encode_frame(Frame(ROUTE.CODE, n, ext={"topic": "t"}, body=body)))
+            decoder, found = FrameDecoder(), []
+            while len(found) < 60:
+                decoder.receive(await reader.read(65536))
+                while (frame := decoder.next_frame()) is not None:
+                    found.append((frame.opaque, len(frame.body)))
+            assert found == [(n, 100_000) for n in range(60)]
+            writer.close()
+            await writer.wait_closed()
+
+    run(scenario)
+
+
+def test_who_is_refused_reads_why_although_it_went_on_sending(pems: Pems, others: Pems) -> None:
+    wanted = pems.server(tls_server_client_auth="require", tls_server_ca_file=others.ca)
+
+    async def scenario() -> None:
+        async with Served(wanted, "asyncio") as it:
+            context = client_context(pems.client())
+            assert context is not None
+            pipe = TlsPipe(context, host="127.0.0.1")
+            raw = await Raw.open(it.port)
+            while not pipe.established:
+                raw.send(pipe.outgoing())
+                pipe.receive(await raw.reader.read(65536))
+            raw.send(pipe.outgoing(), pipe.send(b"x" * 100_000))
+            await raw.writer.drain()
+            raw.send(pipe.send(b"x" * 100_000))
+            with pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"):
+                pipe.receive(await raw.reader.read())
+            await raw.close()
+
+    run(scenario)

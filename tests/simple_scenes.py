@@ -1,0 +1,84 @@
+"""Simple consumers on a real broker in this process, on a clock that only the tests move."""
+
+from __future__ import annotations
+
+import asyncio
+
+from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer
+from mqframe.client.sending.producer import AsyncProducer
+from mqframe.client.settings import ClientSettings
+from mqframe.core.messages.message import Message
+from mqframe.core.popping.popped import PoppedMessage
+from mqframe.testing.cluster import AsyncCluster
+from mqframe.testing.manual_clock import ManualClock
+
+GROUP = "billing"
+
+
+class Scene:
+    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.consumers: list[AsyncSimpleConsumer] = []
+        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
+
+    async def join(self, *topics: str, expression: str = "*", **options) -> AsyncSimpleConsumer:
+        consumer = AsyncSimpleConsumer(
+            options.pop("group", GROUP),
+            clock=self.clock,
+            client=ClientSettings(nameserver=self.cluster.nameserver),
+            **{"consume_from": "first", "await_duration": 5.0, **options},
+        )
+        for topic in topics or ("orders",):
+            consumer.subscribe(topic, expression)
+        await consumer.start()
+        self.consumers.append(consumer)
+        return consumer
+
+    async def end(self, work):
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.clock.aadvance(0.1)
+        return await task
+
+    async def send(self, *bodies: bytes, topic: str = "orders", tag: str | None = None, **to) -> None:
+        for body in bodies:
+            await self.producer.send(Message(topic, body, tag), **to)
+
+    async def receive(self, consumer: AsyncSimpleConsumer, count: int, seconds: float = 30.0):
+        """Exactly `count` messages, in as many calls as it takes."""
+        got: list[PoppedMessage] = []
+        while len(got) < count:
+            new = await self.end(consumer.receive(min(32, count - len(got)), seconds))
+            assert new, f"{len(got)} of {count} messages came"
+            got += new
+        return got
+
+    async def nothing(self, consumer: AsyncSimpleConsumer) -> None:
+        """There is nothing to receive for the whole time of a wait."""
+        assert await self.end(consumer.receive(32, 30.0)) == []
+
+
+def play(story, **options):
+    async def whole():
+        clock = ManualClock()
+        async with AsyncCluster(clock=clock, **options) as cluster:
+            await cluster.create_topic("orders", 4)
+            scene = Scene(cluster, clock)
+            await scene.producer.start()
+            try:
+                await story(scene)
+            finally:
+                for consumer in scene.consumers:
+                    await scene.end(consumer.stop())
+                await scene.end(scene.producer.stop())
+
+    asyncio.run(whole())
+
+
+def numbered(prefix: bytes, count: int) -> list[bytes]:
+    return [prefix + b"%d" % n for n in range(count)]
+
+
+def bodies(messages) -> list[bytes]:
+    return [message.body for message in messages]

@@ -1,0 +1,164 @@
+"""Records as they are laid out in the log, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from stores import bodies, put
+
+from mqframe.core.codes import SysFlag
+from mqframe.core.errors import BodyError, MessageError
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.batch import encode_element
+from mqframe.core.storage.record import body_crc, decode_records
+
+
+def test_prepared_and_rolled_back_types_have_no_queue_entry(opened, message):
+    store = opened()
+    for kind in (SysFlag.TRANSACTION_PREPARED, SysFlag.TRANSACTION_ROLLBACK):
+        (stored,) = put(store, message(sys_flag=kind, KEYS="k"))
+        assert stored.queue_offset == 0
+    (committed,) = put(store, message(sys_flag=SysFlag.TRANSACTION_COMMIT, KEYS="k"))
+    assert committed.queue_offset == 0
+    assert store.queue_max("t", 0) == 1
+    # Prepared ones are indexed, rolled back ones are not.
+    offsets = [next(iter(decode_records(r))).commit_log_offset for r in store.query("t", "k", 9).records]
+    assert offsets == [committed.commit_log_offset, 0]
+
+
+def test_delay_topic_holds_delivery_times(opened, message, clock):
+    store = opened()
+    put(
+        store,
+        message("SCHEDULE_TOPIC_XXXX", 1, DELAY="2", TAGS="a"),
+        message("SCHEDULE_TOPIC_XXXX", 1, DELAY="99"),
+    )
+    now = clock.now_ms()
+    assert store.get("SCHEDULE_TOPIC_XXXX", 1, 0, 1, codes={now + 5000}).count == 1
+    assert store.get("SCHEDULE_TOPIC_XXXX", 1, 1, 1, codes={now + 7_200_000}).count == 1
+
+
+def test_ipv6_hosts(opened, message):
+    store = opened()
+    one = message(body=b"six")
+    one.born_host = encode_host("[2001:db8::1]:77")
+    put(store, one, message(body=b"four"))
+    first, second = decode_records(store.get("t", 0, 0, 2).parts[0])
+    assert (first.born_host, first.store_host, first.body) == ("[2001:db8::1]:77", "127.0.0.1:10911", b"six")
+    assert second.born_host == "127.0.0.1:10911"
+    assert store.store_time_at("t", 0, 0) == first.store_timestamp
+
+
+def test_long_topics_take_version_2(opened, message):
+    store = opened()
+    topic = "%RETRY%" + "g" * 140
+    put(store, message(topic))
+    (read,) = decode_records(store.get(topic, 0, 0, 1).parts[0])
+    assert read.topic == topic
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"body": b"x" * 70_000}, "body has 70000 bytes, at most 65536"),
+        ({"K" * 9: "v" * 32767}, "properties have"),
+    ],
+)
+def test_too_large(opened, message, change, says):
+    store = opened(body_bytes_max=65536)
+    with pytest.raises(MessageError, match=says):
+        store.put(message(**change))
+    assert store.max_offset == 0
+
+
+def test_a_record_larger_than_a_file_is_refused(opened, message):
+    store = opened(commit_log_file_bytes=4096)
+    with pytest.raises(MessageError, match="does not fit a commit-log file of 4096 bytes"):
+        store.put(message(body=b"x" * 5000))
+    assert put(store, message())[0].commit_log_offset == 0
+
+
+def test_store_times_never_go_back(opened, message, clock):
+    store = opened()
+    (first,) = put(store, message())
+    clock.advance(-60)
+    (second,) = put(store, message())
+    assert second.store_timestamp == first.store_timestamp
+
+
+def test_batch(opened, message):
+    store = opened()
+    batch = b"".join(
+        (
+            encode_element(b"one", b"TAGS\x01a\x02KEYS\x01k1 k2\x02", 7),
+            encode_element(b"two", b"UNIQ_KEY\x01own"),
+            encode_element(b"three", b""),
+        )
+    )
+    head = message("orders", 2, b"")
+    stored = store.put_batch(head, batch, b"UNIQ_KEY\x01shared\x02WAIT\x01true\x02")
+    store.dispatch()
+    assert stored.queue_offset == 0
+    read = list(decode_records(store.get("orders", 2, 0, 32).parts[0]))
+    for each in read:
+        assert body_crc(each.stored_body) == each.body_crc
+    assert [each.commit_log_offset for each in read] == stored.offsets
+    assert read[-1].commit_log_offset + read[-1].store_size == stored.end_offset
+    assert [(m.body, m.flag, m.tag, m.keys, m.message_id) for m in read] == [
+        (b"one", 7, "a", ["k1", "k2"], "shared"),
+        (b"two", 0, None, [], "shared"),
+        (b"three", 0, None, [], "shared"),
+    ]
+    assert read[1].raw_properties == "UNIQ_KEY\x01own\x02UNIQ_KEY\x01shared\x02WAIT\x01true\x02"
+    assert [next(iter(decode_records(r))).body for r in store.query("orders", "shared", 9).records] == [
+        b"three",
+        b"two",
+        b"one",
+    ]
+    assert len(store.query("orders", "k2", 9).records) == 1
+
+
+def test_batch_without_shared_key_keeps_own_keys(opened, message):
+    store = opened()
+    batch = encode_element(b"1", b"UNIQ_KEY\x01own1\x02") + encode_element(b"2", b"UNIQ_KEY\x01own2\x02")
+    store.put_batch(message(), memoryview(batch), b"WAIT\x01true\x02")
+    store.dispatch()
+    assert len(store.query("t", "own1", 9).records) == len(store.query("t", "own2", 9).records) == 1
+
+
+def test_batch_that_does_not_fit_goes_whole_into_the_next_file(opened, message):
+    store = opened(commit_log_file_bytes=4096)
+    put(store, message(body=b"x" * 2000))
+    stored = store.put_batch(message(), b"".join(encode_element(b"y" * 900, b"") for _ in range(3)))
+    store.dispatch()
+    assert stored.offsets[0] == 4096
+    assert bodies(store.get("t", 0, 0, 9)) == [b"x" * 2000, *[b"y" * 900] * 3]
+    with pytest.raises(MessageError, match="does not fit"):
+        store.put_batch(message(), b"".join(encode_element(b"y" * 900, b"") for _ in range(5)))
+    assert put(store, message())[0].queue_offset == 4
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw[:-1],
+        lambda raw: raw + b"\0",
+        lambda raw: raw[:4] + b"\xff" + raw[5:] + b"\0\0\0\x08",
+        lambda raw: b"\0\0\0\x00" + raw[4:],
+        lambda raw: raw[:16] + b"\xff\xff\xff\xff" + raw[20:],
+        lambda raw: b"",
+    ],
+)
+def test_malformed_batch_stores_nothing(opened, message, tmp_path, damage):
+    store = opened()
+    good = encode_element(b"1", b"") + encode_element(b"2", b"A\x01b\x02")
+    with pytest.raises(BodyError, match="batch"):
+        store.put_batch(message(), damage(good), b"WAIT\x01true\x02")
+    assert store.max_offset == 0
+    store.abandon()
+    assert opened().recovered.records == 0
+
+
+def test_batch_with_bytes_that_are_no_text(opened, message):
+    store = opened()
+    with pytest.raises(BodyError, match="message 0 of the batch"):
+        store.put_batch(message(), encode_element(b"1", b"\xff\xfe"))

@@ -1,0 +1,38 @@
+"""One owner at a time, and the mark of an unclean end."""
+
+from __future__ import annotations
+
+import pytest
+from stores import put
+
+from mqframe.core.errors import StoreError
+from mqframe.store.files.layout import Layout
+from mqframe.store.files.ownership import Ownership
+
+
+def test_a_second_store_is_refused(opened, message, tmp_path):
+    store = opened()
+    with pytest.raises(
+        StoreError, match=r"is in use by another broker .*stop that one, or give this one a dir"
+    ):
+        opened()
+    assert (tmp_path / "store/lock").read_text() == "lock"
+    put(store, message())
+    store.abandon()
+    assert opened().queue_max("t", 0) == 1
+
+
+def test_an_end_without_unmark_is_an_unclean_one(tmp_path) -> None:
+    layout = Layout(tmp_path / "store")
+    owner = Ownership(layout)
+    assert not owner.was_killed
+    owner.mark()
+    owner.release()
+    again = Ownership(layout)
+    assert again.was_killed
+    again.mark()
+    again.unmark()
+    again.release()
+    last = Ownership(layout)
+    assert not last.was_killed
+    last.release()

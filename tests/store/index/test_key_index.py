@@ -1,0 +1,122 @@
+"""The key index: its files, what it finds again."""
+
+from __future__ import annotations
+
+import pytest
+from stores import put
+
+from mqframe.core.storage.record import decode_records
+from mqframe.store.files.log_file import allocate_really
+from mqframe.store.index.key_index import KeyIndex
+
+
+def test_index_goes_on_in_a_next_file(opened, message, tmp_path, clock):
+    store = opened(index_entries=5)
+    for n in range(11):
+        put(store, message(body=b"%d" % n, KEYS="all"))
+        clock.advance(1)
+    assert len(list((tmp_path / "store/index").iterdir())) == 3
+    assert len(store.query("t", "all", 64).records) == 11
+    third = clock.now_ms() - 9000
+    found = store.query("t", "all", 64, third, third + 1999).records
+    assert [next(iter(decode_records(r))).body for r in found] == [b"3", b"2"]
+
+
+EVER = (0, 1 << 60)
+
+
+@pytest.fixture
+def opening(tmp_path, clock):
+    """Opens the index below `tmp_path`, as one process after the other does; 4 entries a file."""
+    made: list[KeyIndex] = []
+
+    def open_index() -> KeyIndex:
+        for earlier in made:
+            earlier.close()
+        made.append(KeyIndex(tmp_path / "index", 8, 5, allocate_really, clock.now_ms))
+        made[-1].load()
+        return made[-1]
+
+    yield open_index
+    for each in made:
+        each.close()
+
+
+def filled(index: KeyIndex, clock, count: int) -> KeyIndex:
+    for number in range(count):
+        index.add("t", [(100 * number, (f"k{number % 2}", "all"))], clock.now_ms())
+        clock.advance(1)
+    index.write()
+    return index
+
+
+def offsets(index: KeyIndex, key: str, begin: int = 0, end: int = 1 << 60) -> list[int]:
+    return list(index.offsets("t", key, begin, end))
+
+
+def test_records_are_found_newest_first_over_all_files(opening, clock) -> None:
+    index = filled(opening(), clock, 6)
+    assert len(index.files) == 3
+    assert (offsets(index, "all"), offsets(index, "k1")) == ([500, 400, 300, 200, 100, 0], [500, 300, 100])
+    assert (offsets(index, "none"), list(index.offsets("u", "all", *EVER))) == ([], [])
+    assert index.covered == 500
+    again = opening()
+    assert not again.lost
+    assert offsets(again, "all") == [500, 400, 300, 200, 100, 0]
+
+
+def test_files_have_names_in_the_order_of_their_making_though_the_clock_stands(opening, clock) -> None:
+    index = opening()
+    index.add("t", [(100 * number, ("all",)) for number in range(10)], clock.now_ms())
+    index.write()
+    names = [file.path.name for file in index.files]
+    assert len(names) == 3
+    assert names == sorted(set(names))
+    assert all(len(name) == 17 for name in names)
+    assert index.filled == index.files[:2]
+
+
+def test_long_keys_are_hashed_as_any_other(opening, clock) -> None:
+    # Unique ids of 32 and 56 characters take a short cut; what is found is found by the plain hash.
+    keys = ["A" * 24 + f"{number:08X}" for number in range(3)] + ["B" * 48 + "01234567"]
+    index = opening()
+    for number, key in enumerate(keys):
+        index.add("t", [(number, (key,))], clock.now_ms())
+    index.write()
+    assert [offsets(index, key) for key in keys] == [[0], [1], [2], [3]]
+
+
+def test_what_a_file_holds_already_is_not_added_again(opening, clock) -> None:
+    filled(opening(), clock, 3)
+    again = filled(opening(), clock, 5)
+    assert offsets(again, "all") == [400, 300, 200, 100, 0]
+
+
+def test_rewound_it_has_nothing_from_that_record_on(opening, clock) -> None:
+    index = filled(opening(), clock, 6)
+    index.rewind(300)
+    assert offsets(index, "all") == [200, 100, 0]
+    again = opening()
+    assert offsets(again, "all") == [200, 100, 0]
+    again.rewind(0)
+    assert again.files == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff" * 172])
+def test_damaged_files_and_all_behind_them_are_to_be_built_again(opening, clock, damage, caplog) -> None:
+    index = filled(opening(), clock, 6)
+    index.files[1].path.write_bytes(damage)
+    again = opening()
+    assert again.lost
+    assert len(again.files) == 1
+    assert offsets(again, "all") == [100, 0]
+    assert "damaged index file is built again" in caplog.text
+
+
+def test_files_that_end_before_the_log_go_but_never_the_last(opening, clock) -> None:
+    index = filled(opening(), clock, 6)
+    assert index.follow_log(100) == 0
+    assert index.follow_log(101) == 1
+    assert offsets(index, "all") == [500, 400, 300, 200]
+    assert index.follow_log(1 << 40) == 1
+    assert (len(index.files), index.filled) == (1, [])

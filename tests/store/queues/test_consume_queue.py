@@ -1,0 +1,150 @@
+"""One consume queue: entries over several files."""
+
+from __future__ import annotations
+
+import tempfile
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from stores import bodies, put
+
+from mqframe.store.files.descriptors import Descriptors
+from mqframe.store.queues.consume_queue import ENTRY, FILLER, ConsumeQueue
+
+
+def test_queue_over_several_files(opened, message):
+    store = opened(queue_file_bytes=100)
+    put(store, *(message(body=b"%d" % n) for n in range(13)))
+    assert bodies(store.get("t", 0, 3, 9)) == [b"3", b"4"]
+    assert [store.store_time_at("t", 0, n) is not None for n in (0, 12, 13)] == [True, True, False]
+    assert bodies(store.get("t", 0, 12, 9)) == [b"12"]
+
+
+FILE_ENTRIES = 4
+
+
+class Queue(RuleBasedStateMachine):
+    """A queue of small files beside a plain list of its entries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.descriptors = Descriptors(2)
+        self.queue = self.made()
+        self.entries: list[tuple[int, int, int]] = []
+        self.log_end = 0
+
+    def made(self) -> ConsumeQueue:
+        return ConsumeQueue(self.folder.name, "t", 3, FILE_ENTRIES * ENTRY.size, self.descriptors)
+
+    @rule(sizes=st.lists(st.integers(1, 100), min_size=1, max_size=9), code=st.integers(-9, 9))
+    def append(self, sizes: list[int], code: int) -> None:
+        added = []
+        for size in sizes:
+            added.append((self.log_end, size, code))
+            self.log_end += size
+        self.queue.write(self.queue.end, b"".join(ENTRY.pack(*entry) for entry in added), self.log_end)
+        self.entries += added
+
+    @precondition(lambda self: self.entries)
+    @rule(data=st.data())
+    def cut(self, data: st.DataObject) -> None:
+        end = data.draw(st.integers(0, len(self.entries)))
+        del self.entries[end:]
+        self.log_end = sum(self.entries[-1][:2]) if self.entries else 0
+        self.queue.cut(end, self.log_end)
+
+    @rule()
+    def open_again(self) -> None:
+        known = (list(self.queue.bases), *self.queue.floor, self.queue.end, self.queue.covered)
+        self.descriptors.close()
+        self.queue = self.made()
+        self.queue.restore(*known)
+
+    @invariant()
+    def it_holds_the_entries(self) -> None:
+        queue = self.queue
+        assert (queue.end, queue.next_offset, queue.covered) == (
+            len(self.entries), len(self.entries), self.log_end,
+        )  # fmt: skip
+        assert [queue.entry(n) for n in range(len(self.entries) + 1)] == [*self.entries, None]
+        for offset in range(len(self.entries)):
+            raw = queue.read(offset, 99)
+            in_file = self.entries[offset : offset - offset % FILE_ENTRIES + FILE_ENTRIES]
+            assert list(ENTRY.iter_unpack(raw)) == in_file
+            assert queue.read_elsewhere(offset, 99) == raw
+        assert queue.min_offset(0) == 0
+
+    def teardown(self) -> None:
+        self.descriptors.close()
+        self.folder.cleanup()
+
+
+TestQueue = Queue.TestCase
+TestQueue.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
+
+
+@pytest.fixture
+def queue(tmp_path):
+    """Entry n lies at log offset 10 n; 4 entries a file."""
+    descriptors = Descriptors(8)
+    made = ConsumeQueue(tmp_path, "t", 0, FILE_ENTRIES * ENTRY.size, descriptors)
+    yield made
+    descriptors.close()
+
+
+def fill(queue: ConsumeQueue, first: int, count: int) -> None:
+    entries = b"".join(ENTRY.pack(10 * n, 10, 0) for n in range(first, first + count))
+    queue.write(first, entries, 10 * (first + count))
+
+
+def test_the_first_kept_message_follows_the_start_of_the_log(queue) -> None:
+    fill(queue, 0, 10)
+    assert [queue.min_offset(start) for start in (0, 10, 55, 90, 91)] == [0, 1, 6, 9, 10]
+
+
+def test_files_before_the_start_of_the_log_go_but_never_the_last(queue, tmp_path) -> None:
+    fill(queue, 0, 10)
+    assert queue.drop_files_before(30) == 0
+    assert queue.drop_files_before(50) == 1
+    assert queue.min_offset(50) == 5
+    assert queue.drop_files_before(1000) == 1
+    assert [path.name for path in (tmp_path / "t/0").iterdir()] == [f"{160:020d}"]
+    assert queue.entry(7) is None
+    assert queue.entry(8) == (80, 10, 0)
+
+
+def test_a_queue_that_begins_in_the_middle_is_filled_up_to_there(queue, tmp_path) -> None:
+    fill(queue, 6, 2)
+    raw = (tmp_path / "t/0" / f"{80:020d}").read_bytes()
+    assert raw == FILLER * 2 + ENTRY.pack(60, 10, 0) + ENTRY.pack(70, 10, 0)
+    assert queue.min_offset(1) == 6
+    assert (queue.end, queue.covered) == (8, 80)
+
+
+def test_over_a_gap_of_whole_files_it_starts_anew(queue, tmp_path) -> None:
+    fill(queue, 0, 2)
+    fill(queue, 13, 1)
+    assert [path.name for path in (tmp_path / "t/0").iterdir()] == [f"{240:020d}"]
+    assert queue.entry(13) == (130, 10, 0)
+    assert queue.read(0, 1) == b""
+
+
+def test_dirty_files_are_named_once(queue, tmp_path) -> None:
+    fill(queue, 0, 5)
+    assert queue.dirty_bytes == 100
+    assert queue.dirty_paths() == [queue.path(0), queue.path(80)]
+    fill(queue, 5, 1)
+    assert queue.dirty_paths() == [queue.path(80)]
+    assert queue.dirty_bytes == 0
+
+
+def test_a_removed_queue_leaves_no_folder(queue, tmp_path) -> None:
+    fill(queue, 0, 5)
+    queue.remove()
+    assert not (tmp_path / "t/0").exists()
+    assert (queue.end, queue.bases) == (0, [])
+    fill(queue, 0, 1)
+    assert queue.entry(0) == (0, 10, 0)

@@ -1,0 +1,123 @@
+"""All consume queues of a store."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from stores import bodies, put
+
+from mqframe.core.errors import StoreError
+from mqframe.store.incoming import GetStatus
+from mqframe.store.queues.consume_queue import ENTRY
+from mqframe.store.queues.queue_table import QueueTable
+
+
+def test_delete_topic(opened, message, tmp_path):
+    store = opened()
+    put(store, message("a"), message("b"), message("a", 1))
+    store.delete_topic("a")
+    assert list(store.queues()) == [("b", 0)]
+    assert not (tmp_path / "store/consumequeue/a").exists()
+    assert store.get("a", 0, 0, 1).status is GetStatus.NO_MATCHED_LOGIC_QUEUE
+    assert put(store, message("a"))[0].queue_offset == 0
+    assert bodies(store.get("a", 0, 0, 1)) == [b"hello"]
+
+
+def test_many_queues_within_few_descriptors(opened, message, tmp_path):
+    store = opened(queue_descriptors_max=8)
+    before = len(os.listdir("/proc/self/fd"))
+    for turn in range(3):
+        put(store, *(message(f"topic{n}", n % 3, b"%d" % turn) for n in range(60)))
+    assert len(os.listdir("/proc/self/fd")) <= before + 10
+    for n in range(60):
+        assert bodies(store.get(f"topic{n}", n % 3, 0, 9)) == [b"0", b"1", b"2"]
+
+
+BYTES = 5 * ENTRY.size
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Makes tables of one folder, as one process after the other opens it."""
+    made: list[QueueTable] = []
+
+    def make() -> QueueTable:
+        made.append(QueueTable(tmp_path, BYTES, 8))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def filled(table: QueueTable, counts: dict[tuple[str, int], int]) -> QueueTable:
+    for (topic, queue_id), count in counts.items():
+        entries = b"".join(ENTRY.pack(10 * n, 10, 0) for n in range(count))
+        table.queue(topic, queue_id).write(0, entries, 10 * count)
+    return table
+
+
+COUNTS = {("a", 0): 5, ("a", 2): 1, ("b", 0): 12}
+
+
+def state(table: QueueTable) -> dict[tuple[str, int], tuple[int, int, list[int]]]:
+    return {queue.key: (queue.end, queue.covered, queue.bases) for queue in table}
+
+
+@pytest.mark.parametrize("after_crash", [False, True])
+def test_ends_are_found_in_the_files(table, after_crash) -> None:
+    before = state(filled(table(), COUNTS))
+    again = table()
+    again.load(after_crash)
+    assert state(again) == before
+    assert len(again) == 3
+
+
+def test_ends_that_were_noted_need_no_look_at_the_files(table, tmp_path) -> None:
+    first = filled(table(), COUNTS)
+    ends = first.ends([0], 120, b"checkpoint")
+    assert (ends.log_files, ends.log_end, ends.checkpoint) == ([0], 120, b"checkpoint")
+    again = table()
+    again.restore_ends(ends)
+    assert state(again) == state(first)
+    assert [queue.floor for queue in again] == [queue.floor for queue in first]
+
+
+def test_after_a_crash_a_stale_entry_ends_the_queue_and_goes(table) -> None:
+    first = filled(table(), {("a", 0): 7})
+    first.queue("a", 0).write(7, ENTRY.pack(30, 10, 0), 70)  # not behind the one before
+    again = table()
+    again.load(after_crash=True)
+    assert state(again) == {("a", 0): (7, 70, [0, BYTES])}
+    last = table()
+    last.load(after_crash=False)
+    assert state(last) == {("a", 0): (7, 70, [0, BYTES])}
+
+
+@pytest.mark.parametrize(("log_end", "left"), [(200, 12), (120, 12), (119, 11), (55, 5), (0, 0)])
+def test_entries_behind_the_end_of_the_log_are_cut_off(table, log_end, left) -> None:
+    it = filled(table(), {("b", 0): 12})
+    it.cut_after(log_end)
+    assert state(it)["b", 0][:2] == (left, 10 * left)
+
+
+def test_files_follow_the_start_of_the_log(table, tmp_path) -> None:
+    it = filled(table(), COUNTS)
+    assert it.follow_log(40) == 0
+    assert it.follow_log(105) == 2
+    assert sorted(path.name for path in (tmp_path / "b/0").iterdir()) == [f"{2 * BYTES:020d}"]
+
+
+def test_a_file_of_another_size_is_refused(table, tmp_path) -> None:
+    filled(table(), {("a", 0): 1}).close()
+    (tmp_path / "a/0" / f"{0:020d}").write_bytes(bytes(40))
+    with pytest.raises(StoreError, match="has 40 bytes, the setting says 100"):
+        table().load(after_crash=False)
+
+
+def test_without_a_log_all_queues_go(table, tmp_path) -> None:
+    it = filled(table(), COUNTS)
+    it.clear()
+    assert len(it) == 0
+    assert list(tmp_path.iterdir()) == []

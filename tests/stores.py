@@ -1,0 +1,44 @@
+"""What the tests of `mqframe.store` share."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.storage.record import decode_records
+from mqframe.core.storage.stored import Stored
+from mqframe.store.incoming import Found, Incoming
+
+
+def bodies(found: Found) -> list[bytes]:
+    """The bodies of what a read found, in order."""
+    return [message.body for part in found.parts for message in decode_records(part)]
+
+
+def put(store: Any, *messages: Incoming) -> list[Stored]:
+    """Store `messages` and let consumers see them."""
+    stored = [store.put(one) for one in messages]
+    store.dispatch()
+    return stored
+
+
+def as_listed(message: ReceivedMessage) -> dict[str, Any]:
+    """The fields that the manifest lists of a stored message."""
+    return {
+        "topic": message.topic,
+        "queueId": message.queue_id,
+        "queueOffset": message.queue_offset,
+        "commitLogOffset": message.commit_log_offset,
+        "storeSize": message.store_size,
+        "bornTimestamp": message.born_timestamp,
+        "storeTimestamp": message.store_timestamp,
+        "reconsumeTimes": message.reconsume_times,
+        "preparedTransactionOffset": message.prepared_transaction_offset,
+        "flag": message.flag,
+        "bodyCRC": message.body_crc,
+        "msgId": message.message_id,
+        "properties": message.properties,
+        "bodyLength": len(message.body),
+        "bodySha256": hashlib.sha256(message.body).hexdigest(),
+    }
