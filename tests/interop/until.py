@@ -10,7 +10,14 @@ SECONDS_MAX = 120.0
 
 def until(true: Callable[[], bool], seconds: float = SECONDS_MAX) -> None:
     """Wait until `true()`; fails the test when that does not come."""
+    assert came(true, seconds), "it did not happen in time"
+
+
+def came(true: Callable[[], bool], seconds: float) -> bool:
+    """Wait until `true()`, at most `seconds`; whether it came."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "it did not happen in time"
+        if time.monotonic() >= end:
+            return False
         time.sleep(0.02)
+    return True
