@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.first_commit import remember
+from interop.commits import remember, until_consumed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from interop.until import SECONDS_MAX, came, until
+from interop.until import SECONDS_MAX, until
 from mqframe import (
     Admin,
     AsyncPushConsumer,
@@ -32,8 +32,6 @@ from mqframe.testing import Cluster
 StartJava = Callable[..., ForeignClient]
 ONLY_AT_THE_END = 3600.0
 """How often a member saves its offsets that does so when it stops, seconds."""
-OVERTAKEN_SECONDS = 20.0
-"""A commit that has not taken effect by then was undone."""
 
 
 @pytest.fixture
@@ -78,24 +76,6 @@ def member(
 
 def owned(consumer: PushConsumer, topic: str) -> list[int]:
     return [queue.queue_id for queue in consumer.queues if queue.topic == topic]
-
-
-def until_consumed(servers: Servers, group: str, topic: str) -> None:
-    """Wait until the broker holds that `group`, whose members have left, has consumed all of `topic`.
-
-    Apache's broker serves commits in other threads than pulls, so the older commit that came with a member's
-    last pull may undo the one with which the member left. Whoever joins then gets again what that one had,
-    and commits it again and again while it stays.
-    """
-    with Admin(nameserver=servers.nameserver) as admin:
-        for _ in range(3):
-            if came(lambda: admin.lag(group, topic) == 0, OVERTAKEN_SECONDS):
-                return
-            assert servers.broker_name == "apache-a", "the last commit of a member was lost"
-            again = member(servers, group, topic)[0]
-            with again:
-                until(lambda: admin.lag(group, topic) == 0)
-        until(lambda: admin.lag(group, topic) == 0)
 
 
 def send(producer: Producer, topic: str, begin: int, end: int) -> list[tuple[object, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from interop.first_commit import remember
+from interop.commits import remember, until_committed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from interop.until import until
@@ -103,14 +103,8 @@ def test_go_push_consumer_gets_what_python_sends(go: StartGo, servers: Servers, 
             ends[results[n].queue] = results[n].queue_offset + 1
         with Admin(nameserver=servers.nameserver) as admin:
             until(lambda: admin.consumer_connections("go_group").connection_set == [])
-
-            def committed() -> bool:
-                stats = admin.consume_stats("go_group", topic)
-                # What no tag wanted at the end of a queue may be passed over already.
-                return all(stats[queue].consumer_offset >= end for queue, end in ends.items())
-
-            # Commits are one-way, and Apache's broker serves what comes after them in other threads.
-            until(committed)
+        # What no tag wanted at the end of a queue may be passed over already.
+        until_committed(servers, "go_group", ends)
         send(31, 40)
         again = go("consume", servers.nameserver, topic, "go_group", "tag0 || tag2", "clustering")
         late = again.take("got", 6)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from interop.commits import remember
 from interop.servers import Servers
 from interop.until import until
 from mqframe import (
@@ -219,6 +220,7 @@ def test_lite_pull_moves_about(servers: Servers, topic: str, producer: Producer)
 def test_lite_pull_members_share(servers: Servers, topic: str, producer: Producer) -> None:
     queues = [MessageQueue(topic, servers.broker_name, n) for n in range(4)]
     options = {"nameserver": servers.nameserver, "consume_from": "first"}
+    remember(servers, "lite_sharing", topic)
     with (
         LitePullConsumer("lite_sharing", **options) as one,
         LitePullConsumer("lite_sharing", **options) as two,

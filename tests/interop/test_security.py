@@ -21,6 +21,7 @@ from mqframe import (
     Admin,
     AsyncProducer,
     AsyncPuller,
+    ClientSettings,
     ConsumeResult,
     Message,
     MqframeError,
@@ -145,7 +146,10 @@ def test_a_consumer_signs_its_heartbeats_and_commits(guarded: Servers, topic: st
             for n in range(20):
                 producer.send(Message(topic, b"%d" % n))
         got: list[bytes] = []
-        consumer = PushConsumer(group, nameserver=guarded.nameserver, consume_from="first", **access)
+        often = ClientSettings(persist_offsets_seconds=0.1)
+        consumer = PushConsumer(
+            group, nameserver=guarded.nameserver, consume_from="first", client=often, **access
+        )
 
         @consumer.on(topic)
         def handle(messages: list[Any], context: object) -> ConsumeResult:
@@ -157,8 +161,8 @@ def test_a_consumer_signs_its_heartbeats_and_commits(guarded: Servers, topic: st
             assert [member.language for member in admin.consumer_connections(group).connection_set] == [
                 "PYTHON"
             ]
+            until(lambda: admin.lag(group) == 0)
         assert sorted(got, key=int) == [b"%d" % n for n in range(20)]
-        until(lambda: admin.lag(group) == 0)
 
 
 def test_transactions_are_signed(guarded: Servers, topic: str) -> None:
