@@ -161,8 +161,10 @@ def test_a_consumer_signs_its_heartbeats_and_commits(guarded: Servers, topic: st
             assert [member.language for member in admin.consumer_connections(group).connection_set] == [
                 "PYTHON"
             ]
+            # From then on no pull is under way whose older commit could undo the last one.
             until(lambda: admin.lag(group) == 0)
         assert sorted(got, key=int) == [b"%d" % n for n in range(20)]
+        until(lambda: admin.lag(group) == 0)
 
 
 def test_transactions_are_signed(guarded: Servers, topic: str) -> None:
