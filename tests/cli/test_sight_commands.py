@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from command_runs import read, run
+from real_time import until
 
 from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer
 
@@ -18,14 +18,6 @@ def filled(at: str, topic: str) -> list[str]:
         admin.create_topic(topic, queues=1)
     with Producer("cli", nameserver=at, send_hooks=["trace"]) as producer:
         return [producer.send(Message(topic, b"%d" % number, "paid")).message_id for number in range(3)]
-
-
-def until(condition: Any) -> None:
-    for _ in range(2400):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("not reached")
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from real_time import came, until
+
 from interop.servers import Servers
-from interop.until import came, until
 from mqframe import Admin, MessageQueue, Puller
 
 OVERTAKEN_SECONDS = 20.0

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from real_time import until
 
 from interop.apache import Apache
 from interop.foreign import ForeignClient
 from interop.foreign_programs import HERE, NEWEST, OLDER, build_class_path, build_go_program, java_flags
 from interop.servers import Servers
-from interop.until import until
 from mqframe import Admin
 from mqframe.testing import Cluster
 

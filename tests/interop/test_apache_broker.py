@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
+from real_time import until
 
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from interop.until import until
 from mqframe import (
     Admin,
     AnswerError,

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from real_time import SECONDS_MAX, until
 
 from interop.commits import remember, until_consumed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from interop.until import SECONDS_MAX, until
 from mqframe import (
     Admin,
     AsyncPushConsumer,

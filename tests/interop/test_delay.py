@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+from real_time import until
 
 from interop.apache import Apache
-from interop.until import until
 from mqframe import Admin, Message, Producer
 from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.core.delay.timer_layout import UNIT, decode_unit

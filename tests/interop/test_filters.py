@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from real_time import until
 
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from interop.until import until
 from mqframe import AnswerError, ConsumeResult, Message, Producer, Puller, PushConsumer, Sql
 from mqframe.testing import Cluster
 

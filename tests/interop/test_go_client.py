@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from real_time import until
+
 from interop.commits import remember, until_committed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from interop.until import until
 from mqframe import Admin, ConsumeResult, Message, MessageQueue, Producer, Puller, PushConsumer
 
 StartGo = Callable[..., ForeignClient]

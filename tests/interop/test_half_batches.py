@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
+from real_time import until
+
 from interop.servers import Servers
-from interop.until import until
 from mqframe import (
     Admin,
     BatchTransactionProducer,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from interop.until import until
+from real_time import until
+
 from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer
 from mqframe.testing import Cluster
 

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from real_time import until
 
 from interop.foreign import ForeignClient
-from interop.until import until
 from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
 from mqframe.core.consuming.running_info import DirectOutcome
 from mqframe.core.measuring.trace import TraceKind

@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from real_time import until
+
 from interop.commits import remember, until_consumed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from interop.until import until
 from mqframe import Admin, ConsumeResult, ConsumerSettings, Message, MessageQueue, Producer, PushConsumer
 from mqframe.testing import Cluster
 

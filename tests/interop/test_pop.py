@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from real_time import until
 
 from interop.foreign import ForeignClient
-from interop.until import until
 from mqframe import Admin, Message, Producer
 from mqframe.testing import Cluster
 

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from real_time import until
 
 from interop.commits import remember
 from interop.servers import Servers
-from interop.until import until
 from mqframe import (
     Admin,
     AnswerError,

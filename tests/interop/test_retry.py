@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
+from real_time import until
 
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from interop.until import until
 from mqframe import Admin, ClientSettings, ConsumeResult, ConsumerSettings, Message, Producer, PushConsumer
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.testing import Cluster

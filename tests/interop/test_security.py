@@ -11,11 +11,11 @@ import certificates
 import pytest
 from certificates import Pems
 from mqframe_acl import AclHook, AclOptions
+from real_time import until
 
 from interop.apache import Apache
 from interop.conftest import java_client
 from interop.servers import Servers
-from interop.until import until
 from mqframe import (
     AccessError,
     Admin,

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from real_time import until
 
 from interop.apache import Apache
 from interop.conftest import LIGHT
 from interop.servers import Servers
-from interop.until import until
 from mqframe import Admin, BatchTransactionProducer, Puller
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
 

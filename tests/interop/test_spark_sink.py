@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
+from real_time import until
 
 from interop.servers import Servers
-from interop.until import until
 from mqframe import FixError, Message, Producer, Puller, ReceivedMessage
 from mqframe.core.codes import SysFlag
 

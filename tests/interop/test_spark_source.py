@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from real_time import until
 
 from interop.apache import Apache
 from interop.conftest import LIGHT, java_client
 from interop.servers import Servers
-from interop.until import until
 from mqframe import Admin, Message, MessageQueue, Producer, ProducerSettings, Puller
 
 pytest.importorskip("mqframe_spark", reason="the Spark plugin is not installed")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from real_time import until
 
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from interop.until import until
 from mqframe import (
     Admin,
     HalfMessage,

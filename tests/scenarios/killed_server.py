@@ -7,8 +7,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,10 +51,3 @@ class Server:
         assert self.process.stdout
         self.process.stdout.close()
         return code
-
-
-def until(true: Callable[[], object], seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scenarios.killed_server import Server, until
+from real_time import until
+from scenarios.killed_server import Server
 
 from mqframe import (
     BatchTransactionProducer,

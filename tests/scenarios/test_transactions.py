@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scenarios.killed_server import Server, until
+from real_time import until
+from scenarios.killed_server import Server
 from thread_pools import at_rest
 
 from mqframe import (

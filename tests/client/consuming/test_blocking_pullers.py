@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import warnings
 from collections import Counter
 
 import pytest
+from real_time import until
 
 from mqframe.client.consuming.lite_pull.blocking_consumer import LitePullConsumer
 from mqframe.client.consuming.simple.blocking_consumer import SimpleConsumer
@@ -34,13 +34,6 @@ def send(cluster: Cluster, topic: str, count: int, *, queues: int = 4) -> list[b
         for n, body in enumerate(bodies):
             producer.send(Message(topic, body), queue=MessageQueue(topic, "broker-a", n % queues))
     return bodies
-
-
-def until(true) -> None:
-    end = time.monotonic() + WAIT
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def test_lite_pull_from_several_threads(cluster) -> None:

@@ -1,4 +1,4 @@
-"""Waiting for what other processes do."""
+"""Waiting, in real time, for what other processes and threads do."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 SECONDS_MAX = 120.0
 
 
-def until(true: Callable[[], bool], seconds: float = SECONDS_MAX) -> None:
+def until(true: Callable[[], object], seconds: float = SECONDS_MAX) -> None:
     """Wait until `true()`; fails the test when that does not come."""
     assert came(true, seconds), "it did not happen in time"
 
 
-def came(true: Callable[[], bool], seconds: float) -> bool:
+def came(true: Callable[[], object], seconds: float) -> bool:
     """Wait until `true()`, at most `seconds`; whether it came."""
     end = time.monotonic() + seconds
     while not true():
