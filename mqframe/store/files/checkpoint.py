@@ -26,6 +26,12 @@ class Checkpoint:
         if len(raw) >= _TIMES.size:
             self.log, self.queues, self.index, self.master_flushed, self.confirmed = _TIMES.unpack_from(raw)
 
+    @staticmethod
+    def decode(raw: bytes) -> tuple[int, int, int, int, int]:
+        """The five numbers that the file holds. Raises struct.error."""
+        log, queues, index, master_flushed, confirmed = _TIMES.unpack_from(raw)
+        return log, queues, index, master_flushed, confirmed
+
     def encode(self) -> bytes:
         """The five numbers as the file holds them."""
         return _TIMES.pack(self.log, self.queues, self.index, self.master_flushed, self.confirmed)
