@@ -11,6 +11,7 @@ from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.log.commit_log import CommitLog
+from mqframe.store.queues.deleted_topics import DeletedTopics
 from mqframe.store.queues.queue_table import QueueTable
 from mqframe.store.settings import StoreSettings
 
@@ -36,7 +37,8 @@ def open_files(
 ) -> MessageFiles:
     """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`."""
     log = CommitLog(layout.commit_log, settings.commit_log_file_bytes, disk.allocate, threads.pool)
-    queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max)
+    deleted = DeletedTopics(layout.deleted_topics)
+    queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max, deleted)
     index = None
     if settings.index_enabled:
         index = KeyIndex(layout.index, settings.index_slots, settings.index_entries, disk.allocate, now_ms)

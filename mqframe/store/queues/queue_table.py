@@ -10,6 +10,7 @@ from typing import Final
 from mqframe.store.files.descriptors import Descriptors
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue, behind, entries_in
+from mqframe.store.queues.deleted_topics import DeletedTopics
 from mqframe.store.queues.queue_ends import QueueEnds, QueueRow
 from mqframe.store.queues.queue_files import look, mended
 
@@ -21,7 +22,7 @@ _FILES_CHECKED_AFTER_CRASH: Final = 3
 class QueueTable:
     """The queues below `root`, by (topic, queue id)."""
 
-    def __init__(self, root: Path, file_bytes: int, descriptors_max: int) -> None:
+    def __init__(self, root: Path, file_bytes: int, descriptors_max: int, deleted: DeletedTopics) -> None:
         root.mkdir(parents=True, exist_ok=True)
         self._root = str(root)
         self._file_bytes = file_bytes
@@ -30,6 +31,7 @@ class QueueTable:
         self._queues: dict[tuple[str, int], ConsumeQueue] = {}
         self.get = self._queues.get
         self.dirty: set[ConsumeQueue] = set()
+        self.deleted = deleted
         self.doubts: dict[ConsumeQueue, int] = {}
         """Queues found damaged, with the first offset that has to be entered from the log again."""
 
@@ -132,7 +134,9 @@ class QueueTable:
         `first_files`: no clean-up may have removed files since it was noted.
         """
         for topic, rows in ends.queues.items():
-            for queue_id, bases, floor, _, end, _ in rows:
+            for queue_id, bases, floor, _, end, covered in rows:
+                if covered <= self.deleted.offset(topic):
+                    continue
                 queue = self.queue(topic, queue_id)
                 if queue.end < end:
                     self.doubt(queue, queue.end if queue.bases else floor)
@@ -174,13 +178,29 @@ class QueueTable:
 
     def remove_topic(self, topic: str) -> None:
         """Delete the queues of `topic`."""
-        for key in [key for key in self._queues if key[0] == topic]:
-            queue = self._queues.pop(key)
-            self.dirty.discard(queue)
-            queue.remove()
+        for queue in self:
+            if queue.topic == topic:
+                self._remove(queue)
+        self._remove_folder(topic)
+
+    def _remove_folder(self, topic: str) -> None:
         folder = Path(self._root, topic)
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
+
+    def _remove(self, queue: ConsumeQueue) -> None:
+        del self._queues[queue.key]
+        self.dirty.discard(queue)
+        self.doubts.pop(queue, None)
+        queue.remove()
+
+    def remove_deleted(self) -> None:
+        """Delete what a deletion that was cut off has left."""
+        if self.deleted:
+            for queue in self:
+                if queue.covered < self.deleted.offset(queue.topic):
+                    self._remove(queue)
+                    self._remove_folder(queue.topic)
 
     def clear(self) -> None:
         """Delete all queues: there is no log."""

@@ -15,6 +15,7 @@ from mqframe.store.index.index_file import IndexFile
 from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue, behind
+from mqframe.store.queues.queue_ends import QueueEnds
 
 log: Final = get_logger("store")
 _SAMPLES: Final = 20_000
@@ -69,7 +70,7 @@ class Agreement:
                     yield queue.key
         for record in self._heads():
             listed = self._queues.get((record.topic, record.queue_id))
-            if not record.has_queue_entry:
+            if not record.has_queue_entry or self._queues.deleted.owns(record):
                 continue
             entry = None if listed is None else listed.entry(record.queue_offset)
             if not lists(entry, record, record.topic, record.queue_id, record.queue_offset):
@@ -155,3 +156,10 @@ def _finds(index: KeyIndex, record: LogRecord, key: str) -> bool:
             return True
         looked += 1
     return looked == _CHAIN_MAX
+
+
+def ends_of(files: MessageFiles, log_end: int, *, orderly: bool = False) -> QueueEnds:
+    """Where queues and index end, all of which was dispatched up to `log_end`; for the next start."""
+    index = [] if files.key_index is None else files.key_index.rows()
+    log_files = [file.base for file in files.log.files]
+    return QueueEnds(log_files, log_end, files.checkpoint.encode(), files.queues.rows(), index, orderly)

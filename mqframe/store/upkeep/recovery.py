@@ -15,7 +15,7 @@ from mqframe.store.files.layout import Layout
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.queue_ends import QueueEnds, read_ends, save_note
 from mqframe.store.settings import StoreSettings
-from mqframe.store.upkeep.agreement import Agreement
+from mqframe.store.upkeep.agreement import Agreement, ends_of
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.redispatch import Redispatch
 
@@ -53,6 +53,7 @@ class Recovery:
         # Whatever happens from now on, it is stale.
         self._mark.clear()
         self._load(killed, ends, noted)
+        self._queues.remove_deleted()
         if self._index is not None:
             self._index.load()
         if not self._log.files:
@@ -104,6 +105,8 @@ class Recovery:
     def _go_on_behind(self, noted: QueueEnds) -> None:
         for topic, rows in noted.queues.items():
             for row in rows:
+                if row[5] <= self._queues.deleted.offset(topic):
+                    continue
                 queue = self._queues.queue(topic, row[0])
                 if queue.end < row[4]:
                     queue.raise_to(row[4])
@@ -218,10 +221,3 @@ def save_ends(layout: Layout, files: MessageFiles, newest: int) -> None:
     files.checkpoint.log = files.checkpoint.queues = newest
     files.checkpoint.save()
     save_note(layout.queue_ends, ends_of(files, files.log.end, orderly=True).encode())
-
-
-def ends_of(files: MessageFiles, log_end: int, *, orderly: bool = False) -> QueueEnds:
-    """Where queues and index end, all of which was dispatched up to `log_end`; for the next start."""
-    index = [] if files.key_index is None else files.key_index.rows()
-    log_files = [file.base for file in files.log.files]
-    return QueueEnds(log_files, log_end, files.checkpoint.encode(), files.queues.rows(), index, orderly)

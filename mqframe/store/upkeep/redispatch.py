@@ -43,6 +43,7 @@ class Redispatch:
 
     def __init__(self, queues: QueueTable, index: KeyIndex | None, levels: tuple[int, ...]) -> None:
         self._queues = queues
+        self._deleted = queues.deleted
         self._index = index
         self._levels = levels
         self._runs: dict[tuple[str, int], _Run] = {}
@@ -55,7 +56,7 @@ class Redispatch:
     def take(self, record: LogRecord) -> None:
         """Enter `record`, sooner or later; `finish` is when. Raises OSError."""
         physical, size, topic, queue_id, offset, _, stored, properties = record
-        if record.has_queue_entry:
+        if record.has_queue_entry and not (self._deleted and self._deleted.owns(record)):
             entry = ENTRY.pack(physical, size, queue_code(topic, properties, stored, self._levels))
             run = self._runs.get((topic, queue_id))
             if run is None:

@@ -25,6 +25,7 @@ def test_the_paths_are_those_of_the_reference(tmp_path) -> None:
         "timer_wheel": "timerwheel",
         "timer_log": "timerlog",
         "timer_checkpoint": "config/timercheck",
+        "deleted_topics": "config/deletedTopics.json",
         "cursors": "config/dispatchers.json",
     }
 
