@@ -29,12 +29,14 @@ from mqframe.store.message_files import open_files
 from mqframe.store.reading.reads import StoreReads
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
+from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
 from mqframe.store.upkeep.recovery import Recovery, save_ends
 
 log: Final = get_logger("store")
 _EXPIRY_SECONDS: Final = 0.5
+_MARK_SECONDS: Final = 1.0
 
 
 class Opening(NamedTuple):
@@ -89,6 +91,7 @@ class MessageStore(StoreReads):
         self._closed = False
         self._dispatches_soon = False
         ownership.mark()
+        self._mark = DispatchMark(layout)
 
     @classmethod
     def open(
@@ -131,10 +134,16 @@ class MessageStore(StoreReads):
                 ("flush", settings.flush_interval_ms / 1000, self._flush),
                 ("expired waits for a flush", _EXPIRY_SECONDS, self._flusher.expire),
                 ("flush of queues", settings.queue_flush_interval_ms / 1000, self._queue_flusher.flush),
+                ("mark of what is dispatched", _MARK_SECONDS, self._note_dispatched),
                 ("clean-up", settings.cleanup_interval_ms / 1000, self.clean),
             )
         ]
+        self._note_dispatched()
         self._followers.start()
+
+    def _note_dispatched(self) -> None:
+        if self._dispatch.failure is None:
+            self._mark.note(self._dispatch.done)
 
     async def stop(self) -> None:
         """Stop in good order: dispatch, flush and sync all, so that the next start trusts every file."""
@@ -270,8 +279,9 @@ class MessageStore(StoreReads):
         }
 
     def delete_topic(self, topic: str) -> None:
-        """Delete the queues of `topic`; its records stay in the log until that is cleaned."""
+        """Delete the queues of `topic`; its records stay in the log until that is cleaned. Raises OSError."""
         self.dispatch()
+        self._queues.deleted.add(topic, self._log.start, self._log.end)
         self._queues.remove_topic(topic)
 
     # Following dispatchers

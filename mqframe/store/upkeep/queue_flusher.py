@@ -8,9 +8,12 @@ from typing import Final
 from mqframe.core.clock import Clock
 from mqframe.log import get_logger
 from mqframe.store.appending.inline_dispatch import InlineDispatch
+from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
 from mqframe.store.message_files import MessageFiles
+from mqframe.store.queues.queue_ends import QueueEnds, save_note
 from mqframe.store.settings import StoreSettings
+from mqframe.store.upkeep.agreement import ends_of
 
 log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
@@ -28,7 +31,9 @@ class QueueFlusher:
         threads: Threads,
         dispatched: InlineDispatch,
     ) -> None:
+        self._files = files
         self._log, self._queues, self._index, self._checkpoint = files
+        self._note_path = Layout(settings.directory).queue_ends
         self._clock = clock
         self._threads = threads
         self._dispatched = dispatched
@@ -36,6 +41,7 @@ class QueueFlusher:
         self._thorough_seconds = settings.queue_flush_thorough_ms / 1000
         self._last_thorough = clock.monotonic()
         self._under_way = False
+        self._note = b""
 
     def flush(self) -> None:
         """Start a flush of what is due, unless one is under way."""
@@ -55,6 +61,7 @@ class QueueFlusher:
             return
         files = filled + (self._index.files[-1:] if thorough and self._index is not None else [])
         logged, log_end = self._dispatched.done_timestamp, self._log.end
+        ends = self._noted(self._dispatched.done, logged) if thorough else None
 
         def work() -> None:
             if thorough:
@@ -75,10 +82,25 @@ class QueueFlusher:
                 self._checkpoint.log = self._checkpoint.queues = logged
             if thorough or filled:
                 encoded = self._checkpoint.encode()
-                self._threads.run(lambda: self._checkpoint.save(encoded), _log_problem)
+                self._threads.run(lambda: self._save(encoded, ends), _log_problem)
 
         self._under_way = True
         self._threads.run(work, done)
+
+    def _noted(self, dispatched: int, newest: int) -> QueueEnds:
+        """Where everything ends now, under the checkpoint that says so once it is on disk."""
+        ends = ends_of(self._files, dispatched)
+        ends.checkpoint = self._checkpoint.encode(newest)
+        return ends
+
+    def _save(self, checkpoint: bytes, ends: QueueEnds | None) -> None:
+        # The note first: a start does not believe one that is older than the checkpoint.
+        if ends is not None:
+            encoded = ends.encode()
+            if encoded != self._note:
+                save_note(self._note_path, encoded)
+                self._note = encoded
+        self._checkpoint.save(checkpoint)
 
     def flush_all(self) -> None:
         """Sync queues and index, whatever is dirty. For a thread, at the orderly stop."""
