@@ -232,7 +232,10 @@ class ConsumeQueue:
     def listed_within(self, start: int, end: int) -> tuple[int, int]:
         """The queue offsets, first and behind the last, whose records lie in [start, end) of the log."""
         first = self.first_from(start, self.bases[0] // ENTRY_BYTES if self.bases else 0)
-        return first, max(first, self.first_from(end, first))
+        behind_last = self.first_from(end, first)
+        while behind_last > first and not behind(self.entry(behind_last - 1)):
+            behind_last -= 1
+        return first, behind_last
 
     def blot(self, start: int, end: int) -> list[str]:
         """Put fillers in the place of the entries from queue offset `start` to before `end`. Raises OSError.
