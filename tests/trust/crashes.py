@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
 
+import attrs
+from trust.checks import StoreCheck
 from trust.disk import PAGE, Disk, Event, Image, Noted
 from trust.life import Acknowledged, Cleaning, Flushed, Sent, Stored, StoreLife, small_settings, stepped_threads
 from trust.seam import Seam
+from trust.series import Case
 
 from mqframe.store.settings import StoreSettings
 
-STEPS_MAX = 400
+STEPS_MAX: Final = 400
+MOMENTS: Final = 15
+IMAGES_OF_A_MOMENT: Final = 3
 
 
 class Promises:
     """What a store has promised by a moment of its life. `stored`: all that it ever puts, by place."""
 
-    def __init__(self, events: Iterable[Event]) -> None:
+    def __init__(self, events: list[Event]) -> None:
         # All of its life: a record is in its file a little before anybody is told where.
         self.stored: dict[tuple[str, int, int], list[Sent]] = {}
         for event in events:
@@ -89,6 +96,29 @@ def crashes(events: list[Event], moments: set[int], chance: Random, each: int) -
         disk.take(event)
         if isinstance(event, Noted):
             promises.take(event.what)
+
+
+def images(directory: Path, seed: int) -> Iterator[Case]:
+    """What a loss of power at any moment of lives may leave, from the life of `seed` on, without an end.
+
+    Lives are recorded below `directory`.
+    """
+    for number in count(seed):
+        with TemporaryDirectory(dir=directory) as name:
+            life = record(Path(name) / "life", number)
+        chance = Random(f"moments {number}")
+        moments = set(chance.sample(range(len(life.events)), min(len(life.events), MOMENTS)))
+        found = crashes(life.events, moments, chance, IMAGES_OF_A_MOMENT)
+        for at, (image, promises) in enumerate(found):
+            yield Case(number, f"image {at} ({image.how})", _check(life, image, promises, Random(f"{seed} {at}")))
+
+
+def _check(life: Life, image: Image, promises: Promises, chance: Random) -> Callable[[Path], None]:
+    def run(place: Path) -> None:
+        lay_out(image, place)
+        StoreCheck(attrs.evolve(life.settings, directory=place), promises.kept(), promises.stored).run(chance)
+
+    return run
 
 
 def lay_out(image: Image, directory: Path) -> None:

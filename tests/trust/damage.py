@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from trust.disk import PAGE, SECTOR
+import attrs
+from trust.checks import Broken, StoreCheck
+from trust.crashes import Life, Promises, record
+from trust.disk import NEVER, PAGE, SECTOR, Noted
 from trust.life import Sent
 from trust.seam import stretches
+from trust.series import Case
+
+DAMAGES_OF_A_LIFE: Final = 40
 
 FULL_OF_USE: Final = 0.9
 """How much of the damage hits bytes that were ever written."""
@@ -24,13 +33,42 @@ class Damage(NamedTuple):
     path: str
     ranges: tuple[tuple[int, int], ...]
 
-    def hits(self, sent: Sent, log_file_bytes: int) -> bool:
+    def hits(self, sent: Sent) -> bool:
         """Whether a byte of this message's record is concerned."""
         folder, _, name = self.path.partition("/")
         if folder != "commitlog" or not name.isdecimal():
             return False
         base = int(name)
         return any(sent.start < base + end and sent.end > base + start for start, end in self.ranges)
+
+
+def damages(directory: Path, seed: int) -> Iterator[Case]:
+    """Damage to stores that lived the lives from `seed` on, without an end. They are kept in `directory`."""
+    for number in count(seed):
+        with TemporaryDirectory(dir=directory) as name:
+            store = Path(name) / "life"
+            life = record(store, number)
+            promises = Promises(life.events)
+            for event in life.events:
+                if isinstance(event, Noted):
+                    promises.take(event.what)
+            # Nothing was lost but what is damaged now: all that was ever written is there.
+            promises.flushed = NEVER
+            for at in range(DAMAGES_OF_A_LIFE):
+                yield Case(number, f"damage {at}", _check(life, store, promises, Random(f"{number} {at}")))
+
+
+def _check(life: Life, store: Path, promises: Promises, chance: Random) -> Callable[[Path], None]:
+    def run(place: Path) -> None:
+        shutil.copytree(store, place)
+        done = damage(place, chance)
+        settings = attrs.evolve(life.settings, directory=place)
+        try:
+            StoreCheck(settings, promises.kept(), promises.stored, done.hits).run(chance)
+        except Broken as broken:
+            raise Broken(f"{broken.kind} ({done.path.partition('/')[0]})", f"{done}: {broken}") from broken
+
+    return run
 
 
 def damage(store: Path, chance: Random) -> Damage:

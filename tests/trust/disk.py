@@ -52,6 +52,12 @@ class Synced(NamedTuple):
     number: int
 
 
+class SyncFailed(NamedTuple):
+    """A sync of a file failed. The system forgets what it could not write: a later sync does not bring it."""
+
+    number: int
+
+
 class SyncedAll(NamedTuple):
     """A sync of the whole disk returned."""
 
@@ -87,7 +93,7 @@ class Noted(NamedTuple):
     what: Any
 
 
-Event = Made | Wrote | Sized | Synced | SyncedAll | Named | Unnamed | Renamed | Noted
+Event = Made | Wrote | Sized | Synced | SyncFailed | SyncedAll | Named | Unnamed | Renamed | Noted
 NameChange = Named | Unnamed | Renamed
 
 
@@ -211,6 +217,8 @@ class Disk:
                 self._files[event.number] = _File()
         elif isinstance(event, Synced):
             self._sync(event.number)
+        elif isinstance(event, SyncFailed):
+            self._forget(event.number)
         elif isinstance(event, SyncedAll):
             self._sync_all()
         elif not isinstance(event, Noted):
@@ -227,6 +235,11 @@ class Disk:
                 _apply(self._names, change)
             else:
                 self._pending.append((at, change))
+
+    def _forget(self, number: int) -> None:
+        if number in self._files:
+            file = self._files[number]
+            file.pending = [(at, event) for at, event in file.pending if isinstance(event, Sized)]
 
     def _sync_all(self) -> None:
         for file in self._files.values():

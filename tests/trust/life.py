@@ -107,6 +107,10 @@ class StoreLife:
         self.clock = ManualClock(IN_2100)
         self.note = note
         self.refused: Counter[str] = Counter()
+        self.unanswered: set[int] = set()
+        """Log offsets behind sends that still wait."""
+        self.stalled = 0
+        """For how many steps the disk does nothing."""
         self._number = 0
         self._queues = [(topic, number) for topic in "abc" for number in range(self.chance.randint(1, 3))]
         self._sizes = self.chance.choice(((0, 60), (0, 900), (300, 3000)))
@@ -138,6 +142,19 @@ class StoreLife:
                 self._note_flushed()
             except MqframeError as problem:
                 self.refused[type(problem).__name__] += 1
+
+    def settle(self) -> None:
+        """Let the disk do all that it was given, and time pass until nobody has to wait any more."""
+        self.stalled = 0
+        for _ in range(20):
+            if self.store is not None:
+                self.clock.advance(1)
+                self._work_all()
+
+    def _work_all(self) -> None:
+        threads: Any = self._running._threads
+        while threads.jobs:
+            threads.step()
 
     def end(self, *, orderly: bool) -> None:
         """Stop, or be killed."""
@@ -193,8 +210,10 @@ class StoreLife:
             self.note(Stored(sent))
         if self.settings.flush != "SYNC_FLUSH":
             return
+        self.unanswered.add(end)
 
         def answer(confirmed: bool) -> None:
+            self.unanswered.discard(end)
             if confirmed:
                 for sent in messages:
                     self.note(Acknowledged(sent))
@@ -210,7 +229,8 @@ class StoreLife:
 
     def _work(self) -> None:
         threads: Any = self._running._threads
-        if threads.jobs:
+        self.stalled = max(0, self.stalled - 1)
+        if threads.jobs and not self.stalled:
             threads.step()
 
     def _time_passes(self) -> None:
@@ -228,4 +248,5 @@ class StoreLife:
 
     def _kill(self) -> None:
         store, self.store = self._running, None
+        self.unanswered.clear()  # nobody is left to answer
         store.abandon()

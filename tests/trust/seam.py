@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from trust.disk import ROOT, SECTOR, Event, Made, Named, Noted, Renamed, Sized, Synced, SyncedAll, Unnamed, Wrote
+from trust.disk import ROOT, SECTOR, Event, Made, Named, Noted, Renamed, Sized, Synced, SyncedAll, SyncFailed, Unnamed, Wrote
 
 SHORT: Final = "short"
 """What `before` returns to have a write take only half."""
@@ -394,7 +394,11 @@ def _by_descriptor(seam: Seam) -> dict[str, Callable[..., Any]]:
                 real(descriptor)
                 return
             with seam.lock:
-                seam.ask(call, behind[0])
+                try:
+                    seam.ask(call, behind[0])
+                except OSError:
+                    seam.tell(SyncFailed(behind[1]))
+                    raise
                 seam.tell(Synced(behind[1]))
 
         return sync
