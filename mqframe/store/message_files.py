@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.disk import Disk
+from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.key_index import KeyIndex
@@ -35,7 +36,10 @@ def open_files(
     layout: Layout, settings: StoreSettings, disk: Disk, threads: Threads, now_ms: Callable[[], int]
 ) -> MessageFiles:
     """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`."""
-    log = CommitLog(layout.commit_log, settings.commit_log_file_bytes, disk.allocate, threads.pool)
+    durability = Durability(layout.sync_failed, disk.sync)
+    log = CommitLog(
+        layout.commit_log, settings.commit_log_file_bytes, disk.allocate, threads.pool, durability
+    )
     queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max)
     index = None
     if settings.index_enabled:
