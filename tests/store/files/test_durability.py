@@ -115,10 +115,11 @@ def test_those_who_wait_are_told_whoever_met_the_error(opened, message, clock) -
         gate = threading.Event()
 
         def held(descriptor: int) -> None:
-            assert gate.wait(120)
+            assert gate.wait(20)
             os.fdatasync(descriptor)
 
         store = opened(flush="SYNC_FLUSH", sync_flush_timeout_ms=10**9)
+        store.put(message())  # so that there is a file
         store.start()
         store._durability.sync = held
         told: list[bool] = []
