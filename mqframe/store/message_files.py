@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.disk import Disk
+from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.key_index import KeyIndex
@@ -44,11 +45,13 @@ def open_files(
 
     `accept_loss`: whether missing files of the log are made anew.
     """
+    durability = Durability(layout.sync_failed, disk.sync)
     log = CommitLog(
         layout.commit_log,
         settings.commit_log_file_bytes,
         disk.allocate,
         threads.pool,
+        durability,
         accept_loss=accept_loss,
     )
     queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max)

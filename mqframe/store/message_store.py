@@ -19,6 +19,7 @@ from mqframe.store.files.disk import Disk, DiskUsage, disk_usage
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.log_file import Allocate, allocate_really
 from mqframe.store.files.ownership import Ownership
+from mqframe.store.files.syncing import Sync, sync_really
 from mqframe.store.files.threads import Threads
 from mqframe.store.following.followers import Followers
 from mqframe.store.following.lag import Lag, lag_of
@@ -30,6 +31,7 @@ from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
 from mqframe.store.upkeep.recovery import Recovery, save_ends
+from mqframe.store.upkeep.settling import bring_back, settle_on_disk
 
 log: Final = get_logger("store")
 _EXPIRY_SECONDS: Final = 0.5
@@ -60,10 +62,15 @@ class MessageStore(StoreReads):
         self._ownership = ownership
         self._layout = layout
         self._files = files
+        self._durability = files.log.durability
+        killed = bring_back(layout) or ownership.was_killed
+        # From here on the store changes: whatever an orderly stop left is not what the next start may trust.
+        ownership.mark()
         recovery = Recovery(layout, settings, files, clock.now_ms, accept_loss=accept_loss)
-        self.recovered = recovery.run(ownership.was_killed)
+        self.recovered = recovery.run(killed)
         if not files.checkpoint.is_known:
             files.checkpoint.save()  # so that a missing one tells of a loss
+        settle_on_disk(layout, files, killed)
         self._appender = Appender(self._log, self._queues, settings, clock.now_ms)
         self._appender.store_time = self.recovered.store_time
         waiting, describe = self._appender.waiting, self._appender.describe
@@ -78,7 +85,6 @@ class MessageStore(StoreReads):
         self._timers: list[Every] = []
         self._closed = False
         self._dispatches_soon = False
-        ownership.mark()
 
     @classmethod
     def open(
@@ -89,9 +95,10 @@ class MessageStore(StoreReads):
         on_arrival: OnArrival | None = None,
         allocate: Allocate = allocate_really,
         usage: DiskUsage = disk_usage,
+        sync: Sync = sync_really,
         accept_loss: bool = False,
     ) -> MessageStore:
-        """Lock the directory, recover what is in it.
+        """Lock the directory, recover what is in it, and bring that to disk.
 
         `accept_loss`: go on where it cannot be told whether messages were lost; what remains of them is kept in
         the quarantine. Raises `UndecidedDamage` there otherwise. Raises `StoreError` when another broker holds it, when files have another size than configured, or
@@ -99,7 +106,7 @@ class MessageStore(StoreReads):
         """
         ownership = Ownership(Layout(settings.directory))
         try:
-            return cls(settings, clock, ownership, Disk(allocate, usage), on_arrival, accept_loss)
+            return cls(settings, clock, ownership, Disk(allocate, usage, sync), on_arrival, accept_loss)
         except OSError as problem:
             ownership.release()
             raise StoreError(f"the store in {settings.directory} cannot be opened: {problem}") from problem
@@ -133,9 +140,9 @@ class MessageStore(StoreReads):
         await self._threads.run_and_wait(self._followers.join)
         complete = await self._flush_all()
         self._threads.close()
-        self._log.drop_ahead()
-        if complete:
-            save_ends(self._layout, self._files, self._dispatch.done_timestamp)
+        # Only now it is known how whatever was still under way in the threads ended.
+        complete = complete and self._durability.trusted and self._leave_ends()
+        self._log.forget_ahead()
         self._close(complete)
 
     def _end(self) -> None:
@@ -147,23 +154,36 @@ class MessageStore(StoreReads):
     async def _flush_all(self) -> bool:
         """Bring everything to disk; False when that failed, so that the next start has to recover."""
         try:
-            if self._flusher.failure is None:
-                await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
-                self._log.flushed = self._log.end
+            await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
+            self._log.flushed = self._log.end
             self.dispatch()
             self._flusher.settle()
-            self._flusher.give_up()
+            self._followers.save_cursors()
             await self._threads.run_and_wait(self._queue_flusher.flush_all)
         except OSError as problem:
             log.error("not everything is on disk; the next start recovers", problem=str(problem))
-            self._flusher.give_up()
             return False
-        return not self._appender.waiting and self._flusher.failure is None
+        finally:
+            self._flusher.give_up()
+        return not self._appender.waiting
+
+    def _leave_ends(self) -> bool:
+        """Leave what an orderly stop does; False when that failed."""
+        try:
+            self._log.drop_ahead()
+            save_ends(self._layout, self._files, self._dispatch.done_timestamp)
+        except OSError as problem:
+            log.error("the stop could not be noted; the next start recovers", problem=str(problem))
+            return False
+        return True
 
     def _close(self, complete: bool) -> None:
         self._files.close()
         if complete:
-            self._ownership.unmark()
+            try:
+                self._ownership.unmark()
+            except OSError as problem:
+                log.error("the stop could not be noted; the next start recovers", problem=str(problem))
         self._ownership.release()
 
     def abandon(self) -> None:
@@ -183,7 +203,7 @@ class MessageStore(StoreReads):
         store stopped.
         Consumers see it after `dispatch`, once it is confirmed.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
             self._refuse()
         return self._appender.put(incoming)
 
@@ -195,7 +215,7 @@ class MessageStore(StoreReads):
         `extra_properties`, in text form, go behind those of each message. Raises as `put`, and `BodyError`
         for a malformed batch.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
             self._refuse()
         return self._appender.put_batch(head, memoryview(batch), extra_properties)
 
@@ -204,7 +224,7 @@ class MessageStore(StoreReads):
 
         Raises as `put`; what is stored now, and takes no more than that, is refused for itself only.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
             self._refuse()
         self._log.room(size)
 
@@ -218,7 +238,7 @@ class MessageStore(StoreReads):
         """Why messages are refused at the moment; `None` when they are not."""
         if self._closed:
             return StoreUnavailable("the store has stopped")
-        return self._flusher.failure or self._cleaner.refusal or self._dispatch.failure
+        return self._durability.failure or self._cleaner.refusal or self._dispatch.failure
 
     @property
     def undispatched(self) -> bool:
@@ -247,6 +267,19 @@ class MessageStore(StoreReads):
         It gets True, or False when that took longer than `sync_flush_timeout_ms`.
         """
         self._flusher.when_confirmed(end_offset, callback)
+
+    async def flush_log(self) -> bool:
+        """Bring everything appended so far to disk; False when that fails. It takes as long as the disk."""
+        told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._flusher.when_flushed(lambda done: None if told.done() else told.set_result(done))
+        return await told
+
+    @property
+    def trouble(self) -> str:
+        """Why what is stored may not be on disk, and what to do; empty normally."""
+        if self._durability.failure is not None:
+            return str(self._durability.failure)
+        return "" if self._durability.trusted else "queues or index could not be flushed; restart the broker"
 
     def delete_topic(self, topic: str) -> None:
         """Delete the queues of `topic`; its records stay in the log until that is cleaned."""

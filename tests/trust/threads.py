@@ -43,7 +43,7 @@ class SteppedThreads:
         work, done = self.jobs.popleft()
         try:
             result, problem = work(), None
-        except OSError as raised:
+        except Exception as raised:
             result, problem = None, raised
         if not self._closed:
             done(result, problem)

@@ -20,6 +20,7 @@ class Layout:
         self.abort = root / "abort"
         self.lock = root / "lock"
         self.queue_ends = root / "queue-ends"
+        self.sync_failed = root / "sync-failed"
         self.timer_wheel = root / "timerwheel"
         self.timer_log = root / "timerlog"
         self.timer_checkpoint = root / "config" / "timercheck"

@@ -8,6 +8,7 @@ import struct
 
 from mqframe.core.errors import StoreError
 from mqframe.store.files.layout import Layout
+from mqframe.store.files.syncing import make_directories, sync_directory, write_durably
 
 
 class Ownership:
@@ -19,7 +20,7 @@ class Ownership:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        layout.root.mkdir(parents=True, exist_ok=True)
+        make_directories(layout.root)
         self._descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             _lock_first_byte(self._descriptor)
@@ -33,12 +34,16 @@ class Ownership:
         self.was_killed = layout.abort.exists()
 
     def mark(self) -> None:
-        """From now on an end without `unmark` is an unclean one."""
-        self._layout.abort.write_text(str(os.getpid()))
+        """From now on, as soon as this returns, an end without `unmark` is an unclean one.
+
+        To be called before anything of the store is changed. Raises OSError.
+        """
+        write_durably(self._layout.abort, str(os.getpid()).encode())
 
     def unmark(self) -> None:
-        """Everything is on disk."""
+        """Everything is on disk. Raises OSError."""
         self._layout.abort.unlink(missing_ok=True)
+        sync_directory(self._layout.root)
 
     def release(self) -> None:
         """Let others use the directory."""

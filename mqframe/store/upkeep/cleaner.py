@@ -99,6 +99,6 @@ def _remove(files: list[LogFile]) -> None:
         file.remove()
 
 
-def _log_problem(_: None, problem: OSError | None) -> None:
+def _log_problem(_: None, problem: Exception | None) -> None:
     if problem is not None:
         log.error("old commit-log files could not be removed", problem=str(problem))

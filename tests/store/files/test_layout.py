@@ -21,6 +21,7 @@ def test_the_paths_are_those_of_the_reference(tmp_path) -> None:
         "abort": "abort",
         "lock": "lock",
         "queue_ends": "queue-ends",
+        "sync_failed": "sync-failed",
         "timer_wheel": "timerwheel",
         "timer_log": "timerlog",
         "timer_checkpoint": "config/timercheck",
