@@ -10,7 +10,7 @@ DISTRIBUTION: Final = "mqframe"
 
 _NAMES: Final[Mapping[str, str]] = {
     "command mqframe.cli.built_in": (
-        "server nameserver broker quickstart plugins topic group message offset dlq cluster consume bench"
+        "server nameserver broker quickstart plugins topic group message offset dlq cluster store consume bench"
         " config"
     ),
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",

@@ -15,6 +15,7 @@ from mqframe.core.errors import StoreError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import encode_properties
 from mqframe.core.storage.record import RecordError, decode_records
+from mqframe.core.storage.recovery import Care
 from mqframe.store.incoming import GetStatus, Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
@@ -146,8 +147,7 @@ class StoreCheck:
             if type(problem) is StoreError or not any(map(self._excused, self._kept)):
                 raise
         self.decided = True
-        accepting: dict[str, Any] = {"accept_loss": True}
-        return MessageStore.open(self._settings, self._clock, **accepting)
+        return MessageStore.open(self._settings, self._clock, care=Care.ACCEPT_LOSS)
 
     def _what_is_there(self, store: MessageStore) -> None:
         found: dict[tuple[str, int, int], ReceivedMessage] = {}

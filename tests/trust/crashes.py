@@ -13,7 +13,16 @@ from typing import Any, Final, NamedTuple
 import attrs
 from trust.checks import StoreCheck
 from trust.disk import PAGE, Disk, Event, Image, Noted
-from trust.life import Acknowledged, Cleaning, Flushed, Sent, Stored, StoreLife, small_settings, stepped_threads
+from trust.life import (
+    Acknowledged,
+    Cleaning,
+    Flushed,
+    Sent,
+    Stored,
+    StoreLife,
+    small_settings,
+    stepped_threads,
+)
 from trust.seam import Seam
 from trust.series import Case
 

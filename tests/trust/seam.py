@@ -20,7 +20,21 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from trust.disk import ROOT, SECTOR, Event, Made, Named, Noted, Renamed, Sized, Synced, SyncedAll, SyncFailed, Unnamed, Wrote
+from trust.disk import (
+    ROOT,
+    SECTOR,
+    Event,
+    Made,
+    Named,
+    Noted,
+    Renamed,
+    Sized,
+    Synced,
+    SyncedAll,
+    SyncFailed,
+    Unnamed,
+    Wrote,
+)
 
 SHORT: Final = "short"
 """What `before` returns to have a write take only half."""
