@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -55,4 +56,16 @@ class SteppedThreads:
         """Do what is left; nobody is told."""
         self._closed = True
         while self.jobs:
+            self.step()
+
+
+class LoopThreads(SteppedThreads):
+    """Stands for `Threads` below a running loop: does one job a turn."""
+
+    def run(self, work: Callable[[], Any], done: Callable[[Any, Any], None]) -> None:
+        super().run(work, done)
+        asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        if self.jobs:
             self.step()
