@@ -86,7 +86,13 @@ def test_what_a_killed_process_left_in_memory_is_synced_before_it_counts(
     again = opened(tmp_path)
     assert again.flushed_offset == again.max_offset > 0
     at(operations, "replace abort", f"fdatasync {LOG}", "fsync commitlog", f"fdatasync {QUEUE}")
-    at(operations, f"fdatasync {QUEUE}", "fsync consumequeue/t/0", "fsync consumequeue/t", "fsync consumequeue")
+    at(
+        operations,
+        f"fdatasync {QUEUE}",
+        "fsync consumequeue/t/0",
+        "fsync consumequeue/t",
+        "fsync consumequeue",
+    )
     assert operations[-2:] == ["unlink sync-failed", "fsync ."]
 
 
