@@ -285,6 +285,10 @@ class MessageStore(StoreReads):
         self._flusher.when_flushed(lambda done: None if told.done() else told.set_result(done))
         return await told
 
+    def distrust(self, what: str, problem: OSError) -> None:
+        """A file that is made from the log could not be synced: the next start checks, and writes it anew."""
+        self._durability.distrust(what, problem)
+
     @property
     def trouble(self) -> str:
         """Why what is stored may not be on disk, and what to do; empty normally."""
