@@ -138,9 +138,13 @@ class LogFile:
         os.close(self.descriptor)
 
     def remove(self) -> None:
-        """Delete the file; slices that were handed out stay readable."""
+        """Delete the file, durably; slices that were handed out stay readable.
+
+        For a thread. Raises OSError, and can be called again then.
+        """
         self.removed = True
         self.path.unlink(missing_ok=True)
+        sync_directory(self.path.parent)
         os.close(self.descriptor)
 
 
