@@ -14,24 +14,18 @@ from mqframe.store.files.syncing import make_directories, sync_directory, write_
 class Ownership:
     """Exclusive use of a store directory: byte 0 of its file `lock` is locked.
 
-    Raises `StoreError` when somebody else has it.
+    Raises `StoreError` when somebody else has it, and when its files cannot be opened or written.
     `was_killed`: whether the last owner did not stop in good order.
     """
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        make_directories(layout.root)
-        self._descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            _lock_first_byte(self._descriptor)
-        except OSError:
-            os.close(self._descriptor)
-            raise StoreError(
-                f"{layout.root} is in use by another broker (it holds {layout.lock}): stop that one, or give"
-                " this one a directory of its own"
-            ) from None
-        os.pwrite(self._descriptor, b"lock", 0)
-        self.was_killed = layout.abort.exists()
+            make_directories(layout.root)
+            self._descriptor = _locked(layout)
+            self.was_killed = layout.abort.exists()
+        except OSError as problem:
+            raise StoreError(f"the store in {layout.root} cannot be used: {problem}") from problem
 
     def mark(self) -> None:
         """From now on, as soon as this returns, an end without `unmark` is an unclean one.
@@ -48,6 +42,24 @@ class Ownership:
     def release(self) -> None:
         """Let others use the directory."""
         os.close(self._descriptor)
+
+
+def _locked(layout: Layout) -> int:
+    descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        _lock_first_byte(descriptor)
+    except OSError:
+        os.close(descriptor)
+        raise StoreError(
+            f"{layout.root} is in use by another broker (it holds {layout.lock}): stop that one, or give this"
+            " one a directory of its own"
+        ) from None
+    try:
+        os.pwrite(descriptor, b"lock", 0)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _lock_first_byte(descriptor: int) -> None:

@@ -113,6 +113,30 @@ def test_a_file_that_could_not_be_removed_goes_before_younger_ones(
     assert store.min_offset == 4 * 4096
 
 
+def test_a_queue_or_index_file_that_cannot_be_removed_holds_nothing_up(
+    opened, message, clock, tmp_path, always, caplog
+):
+    options = {"commit_log_file_bytes": 4096, "queue_file_bytes": 100, "index_entries": 8}
+    store = opened(**options, delete_when=always)
+    fill(store, message, 30)
+    directory = tmp_path / "store"
+
+    def before(call, path):
+        if call == "unlink" and not path.startswith("/commitlog"):
+            raise OSError(5, "Input/output error")
+
+    age(store, directory, 100, 2, clock)
+    with Seam(directory, before=before).in_force():
+        assert len(store.clean()) == 2
+    assert caplog.text.count("could not be removed") == 2
+    assert store.min_offset == 8192
+    first = store.queue_min("t", 0)
+    assert 0 < first < 30
+    store.clean()
+    assert names(directory, "consumequeue")[0] == f"{first // 5 * 100:020d}"
+    assert store.query("t", "k29", 9).records
+
+
 def test_young_files_stay(opened, message, clock, tmp_path, always):
     store = opened(commit_log_file_bytes=4096, delete_when=always)
     fill(store, message, 30)
