@@ -13,6 +13,7 @@ from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.log.commit_log import CommitLog
+from mqframe.store.queues.deleted_topics import DeletedTopics
 from mqframe.store.queues.queue_table import QueueTable
 from mqframe.store.settings import StoreSettings
 
@@ -54,7 +55,8 @@ def open_files(
         durability,
         accept_loss=care is Care.ACCEPT_LOSS,
     )
-    queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max)
+    deleted = DeletedTopics(layout.deleted_topics)
+    queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max, deleted)
     index = None
     if settings.index_enabled:
         index = KeyIndex(layout.index, settings.index_slots, settings.index_entries, disk.allocate, now_ms)

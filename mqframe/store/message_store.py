@@ -30,6 +30,7 @@ from mqframe.store.message_files import open_files
 from mqframe.store.reading.reads import StoreReads
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
+from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
 from mqframe.store.upkeep.recovery import Recovery, save_ends
@@ -37,6 +38,7 @@ from mqframe.store.upkeep.settling import bring_back, settle_on_disk
 
 log: Final = get_logger("store")
 _EXPIRY_SECONDS: Final = 0.5
+_MARK_SECONDS: Final = 1.0
 
 
 class Opening(NamedTuple):
@@ -73,9 +75,9 @@ class MessageStore(StoreReads):
         self._files = files
         self._durability = files.log.durability
         killed = bring_back(layout) or ownership.was_killed
+        recovery = Recovery(layout, settings, files, clock.now_ms, care)
         # From here on the store changes: whatever an orderly stop left is not what the next start may trust.
         ownership.mark()
-        recovery = Recovery(layout, settings, files, clock.now_ms, care)
         self.recovered = recovery.run(killed)
         self._set_aside = Quarantine(layout.quarantine).reports()
         if not files.checkpoint.is_known:
@@ -95,6 +97,7 @@ class MessageStore(StoreReads):
         self._timers: list[Every] = []
         self._closed = False
         self._dispatches_soon = False
+        self._mark = DispatchMark(layout)
 
     @classmethod
     def open(
@@ -138,10 +141,16 @@ class MessageStore(StoreReads):
                 ("flush", settings.flush_interval_ms / 1000, self._flush),
                 ("expired waits for a flush", _EXPIRY_SECONDS, self._flusher.expire),
                 ("flush of queues", settings.queue_flush_interval_ms / 1000, self._queue_flusher.flush),
+                ("mark of what is dispatched", _MARK_SECONDS, self._note_dispatched),
                 ("clean-up", settings.cleanup_interval_ms / 1000, self.clean),
             )
         ]
+        self._note_dispatched()
         self._followers.start()
+
+    def _note_dispatched(self) -> None:
+        if self._dispatch.failure is None:
+            self._mark.note(self._dispatch.done)
 
     async def stop(self) -> None:
         """Stop in good order: dispatch, flush and sync all, so that the next start trusts every file."""
@@ -307,8 +316,9 @@ class MessageStore(StoreReads):
         }
 
     def delete_topic(self, topic: str) -> None:
-        """Delete the queues of `topic`; its records stay in the log until that is cleaned."""
+        """Delete the queues of `topic`; its records stay in the log until that is cleaned. Raises OSError."""
         self.dispatch()
+        self._queues.deleted.add(topic, self._log.start, self._log.end)
         self._queues.remove_topic(topic)
 
     # Following dispatchers

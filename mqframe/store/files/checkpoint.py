@@ -31,9 +31,16 @@ class Checkpoint:
             self.log, self.queues, self.index, self.master_flushed, self.confirmed = _TIMES.unpack_from(raw)
             self.is_known = True
 
-    def encode(self) -> bytes:
-        """The five numbers as the file holds them."""
-        return _TIMES.pack(self.log, self.queues, self.index, self.master_flushed, self.confirmed)
+    @staticmethod
+    def decode(raw: bytes) -> tuple[int, int, int, int, int]:
+        """The five numbers that the file holds. Raises struct.error."""
+        log, queues, index, master_flushed, confirmed = _TIMES.unpack_from(raw)
+        return log, queues, index, master_flushed, confirmed
+
+    def encode(self, newest: int | None = None) -> bytes:
+        """The five numbers as the file holds them; with `newest` as the first two, ms."""
+        log, queues = (self.log, self.queues) if newest is None else (newest, newest)
+        return _TIMES.pack(log, queues, self.index, self.master_flushed, self.confirmed)
 
     def save(self, encoded: bytes | None = None) -> None:
         """Write and sync the file; for a thread when `encoded` was taken by the owner. Raises OSError."""

@@ -31,7 +31,6 @@ class ConsumeQueue:
 
     __slots__ = (
         "_descriptors",
-        "_directory",
         "_file_bytes",
         "_floor",
         "_floor_for",
@@ -39,6 +38,7 @@ class ConsumeQueue:
         "_open_path",
         "bases",
         "covered",
+        "directory",
         "dirty_bytes",
         "end",
         "key",
@@ -53,7 +53,7 @@ class ConsumeQueue:
         self.topic = topic
         self.queue_id = queue_id
         self.key = (topic, queue_id)
-        self._directory = f"{root}/{topic}/{queue_id}"
+        self.directory = f"{root}/{topic}/{queue_id}"
         self._file_bytes = file_bytes
         self._descriptors = descriptors
         self.bases: list[int] = []
@@ -68,7 +68,7 @@ class ConsumeQueue:
 
     def path(self, base: int) -> str:
         """The path of the file that starts at byte `base`."""
-        return f"{self._directory}/{file_name(base)}"
+        return f"{self.directory}/{file_name(base)}"
 
     def write(self, offset: int, entries: bytes, covered: int) -> None:
         """Put `entries` at queue offset `offset`; `covered`: end of the last record. Raises OSError."""
@@ -124,6 +124,45 @@ class ConsumeQueue:
             self.bases.append(base)
         if not (self._floor or self.end) and len(self.bases) == 1:
             self._floor = offset
+
+    def enter(self, offset: int, entries: bytes, covered: int) -> bool:
+        """As `write`, from the log again: what is there already is left alone. Whether it was not there.
+
+        `offset` may lie before the first file. Raises OSError.
+        """
+        at, size = offset * ENTRY_BYTES, len(entries)
+        if self.bases and at < self.bases[0]:
+            missing = range(at - at % self._file_bytes, self.bases[0], self._file_bytes)
+            self.bases[:0] = missing
+            for base in missing:
+                self._descriptors.get(self.path(base), self._file_bytes)
+        if offset + size // ENTRY_BYTES <= self.end and self._holds(at, entries):
+            self.covered = max(self.covered, covered)
+            return False
+        self.write(offset, entries, covered)
+        self.dirty_bytes = max(self.dirty_bytes, self.end * ENTRY_BYTES - at)
+        return True
+
+    def _holds(self, at: int, entries: bytes) -> bool:
+        while entries:
+            base = at - at % self._file_bytes
+            size = min(len(entries), base + self._file_bytes - at)
+            descriptor = self._descriptors.get(self.path(base), self._file_bytes)
+            if os.pread(descriptor, size, at - base) != entries[:size]:
+                return False
+            at += size
+            entries = entries[size:]
+        return True
+
+    def raise_to(self, end: int) -> None:
+        """Let the queue go on at `end`: its offsets before that were given away, whatever the log has lost."""
+        if not self.bases:
+            self.end = self.next_offset = self._floor = max(self.end, end)
+            self._floor_for = -1
+            return
+        while self.end < end:
+            count = min(end - self.end, self._file_bytes // ENTRY_BYTES)
+            self.write(self.end, FILLER * count, self.covered)
 
     def read(self, offset: int, count: int) -> bytes:
         """Up to `count` entries from queue offset `offset` on, within one file."""
@@ -213,7 +252,8 @@ class ConsumeQueue:
             last = self.entry(self.bases[1] // ENTRY_BYTES - 1)
             if last is not None and last[0] >= log_start:
                 break
-            self._remove_file(self.bases.pop(0))
+            self._remove_file(self.bases[0])  # stays in the list when it fails
+            del self.bases[0]
             dropped += 1
         return dropped
 
@@ -251,7 +291,7 @@ class ConsumeQueue:
             self._remove_file(base)
         self.bases = []
         self.end = self.next_offset = self._floor = 0
-        directory = Path(self._directory)
+        directory = Path(self.directory)
         if directory.is_dir():
             for stray in directory.iterdir():
                 stray.unlink()

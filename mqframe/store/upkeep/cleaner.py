@@ -91,10 +91,12 @@ class Cleaner:
             log.info("old commit-log files go", files=count, start=start, pressure=level.name)
             self._leaving.extend(gone)
         self._remove()
-        start = self._log.start
-        self._queues.follow_log(start)
-        if self._index is not None:
-            self._index.follow_log(start)
+        for part in (self._queues, self._index):
+            try:
+                if part is not None:
+                    part.follow_log(self._log.start)
+            except OSError as problem:
+                log.error("old queue or index files could not be removed; tried again", problem=str(problem))
         return gone
 
     def _remove(self) -> None:

@@ -9,12 +9,15 @@ from typing import Final, NamedTuple
 from mqframe.core.clock import Clock
 from mqframe.log import get_logger
 from mqframe.store.appending.inline_dispatch import InlineDispatch
+from mqframe.store.files.layout import Layout
 from mqframe.store.files.syncing import Sync, sync_directory, sync_file_system, sync_really
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.index_file import IndexFile
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import ConsumeQueue
+from mqframe.store.queues.queue_ends import QueueEnds, save_note
 from mqframe.store.settings import StoreSettings
+from mqframe.store.upkeep.agreement import ends_of
 
 log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
@@ -44,8 +47,10 @@ class QueueFlusher:
         threads: Threads,
         dispatched: InlineDispatch,
     ) -> None:
+        self._files = files
         self._log, self._queues, self._index, self._checkpoint = files
         self._durability = self._log.durability
+        self._note_path = Layout(settings.directory).queue_ends
         self._clock = clock
         self._threads = threads
         self._dispatched = dispatched
@@ -53,6 +58,7 @@ class QueueFlusher:
         self._thorough_seconds = settings.queue_flush_thorough_ms / 1000
         self._last_thorough = clock.monotonic()
         self._under_way = False
+        self._note = b""
 
     def flush(self) -> None:
         """Start a flush of what is due, unless one is under way."""
@@ -68,6 +74,7 @@ class QueueFlusher:
             self._queues.descriptors.new_names |= due.folders
             return
         logged, log_end = self._dispatched.done_timestamp, self._log.end
+        ends = self._noted(self._dispatched.done, logged) if thorough else None
 
         def work() -> None:
             if thorough:
@@ -83,10 +90,25 @@ class QueueFlusher:
             if filled and self._index is not None:
                 self._index.filled = [file for file in self._index.filled if file not in filled]
             if self._durability.trusted:
-                self._move_checkpoint(logged if thorough else None, filled)
+                self._move_checkpoint(logged if thorough else None, filled, ends)
 
         self._under_way = True
         self._threads.run(work, done)
+
+    def _noted(self, dispatched: int, newest: int) -> QueueEnds:
+        """Where everything ends now, under the checkpoint that says so once it is on disk."""
+        ends = ends_of(self._files, dispatched)
+        ends.checkpoint = self._checkpoint.encode(newest)
+        return ends
+
+    def _save(self, checkpoint: bytes, ends: QueueEnds | None) -> None:
+        # The note first: a start does not believe one that is older than the checkpoint.
+        if ends is not None:
+            encoded = ends.encode()
+            if encoded != self._note:
+                save_note(self._note_path, encoded)
+                self._note = encoded
+        self._checkpoint.save(checkpoint)
 
     def flush_all(self) -> None:
         """Sync queues and index, whatever is dirty. For a thread, at the orderly stop. Raises OSError."""
@@ -119,14 +141,16 @@ class QueueFlusher:
             self._durability.distrust(problem.filename or self._log.directory.parent, problem)
             raise
 
-    def _move_checkpoint(self, logged: int | None, filled: Sequence[IndexFile]) -> None:
+    def _move_checkpoint(
+        self, logged: int | None, filled: Sequence[IndexFile], ends: QueueEnds | None
+    ) -> None:
         if filled:
             self._checkpoint.index = max(file.end_timestamp for file in filled)
         if logged is not None:
             self._checkpoint.log = self._checkpoint.queues = logged
         if filled or logged is not None:
             encoded = self._checkpoint.encode()
-            self._threads.run(lambda: self._checkpoint.save(encoded), _log_problem)
+            self._threads.run(lambda: self._save(encoded, ends), _log_problem)
 
 
 def sync_paths(paths: list[str], sync: Sync = sync_really, folders: Collection[str] = ()) -> None:

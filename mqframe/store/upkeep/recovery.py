@@ -6,29 +6,28 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-import msgspec
-
 from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.storage.damage import Stretch, bridge, last_data
-from mqframe.core.storage.dispatch_facts import index_keys, queue_code
-from mqframe.core.storage.log_scan import LogRecord, read_record
+from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record
 from mqframe.core.storage.recovery import Care, start_after_crash
 from mqframe.log import get_logger
+from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.layout import Layout
-from mqframe.store.files.syncing import write_durably
 from mqframe.store.message_files import MessageFiles
-from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
-from mqframe.store.queues.queue_table import QueueEnds
+from mqframe.store.queues.consume_queue import ConsumeQueue
+from mqframe.store.queues.queue_ends import QueueEnds, read_ends, save_note
 from mqframe.store.settings import StoreSettings
+from mqframe.store.upkeep.agreement import Agreement, ends_of
+from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.log_check import LogCheck
 from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, Report
 from mqframe.store.upkeep.queue_flusher import sync_paths
+from mqframe.store.upkeep.redispatch import Redispatch
 
 log: Final = get_logger("store")
 COMMITS_MAX: Final = 1 << 15
 _QUEUES_TOLD: Final = 20
-_ends_decoder: Final = msgspec.msgpack.Decoder(QueueEnds)
 
 
 class Recovered(NamedTuple):
@@ -65,19 +64,23 @@ class Recovery:
         self._care = care
         self._quarantine = Quarantine(layout.quarantine)
         self._gaps: dict[Stretch, list[LostEntries]] = {}
-        self._levels = parse_levels(settings.delay_levels)
+        self._expected: dict[tuple[str, int], int] = {}
         self._crc = settings.check_crc_on_recovery
         self._log, self._queues, self._index, self._checkpoint = files
+        self._mark = DispatchMark(layout)
+        self._marked = self._mark.trusted()
+        self._redispatch = Redispatch(self._queues, self._index, parse_levels(settings.delay_levels))
 
     def run(self, killed: bool) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError."""
-        ends = self._orderly_ends() if not killed and self._care is Care.USUAL else None
-        # Whatever happens from now on, what the last stop noted is stale.
-        self._layout.queue_ends.unlink(missing_ok=True)
-        if ends is None:
-            self._queues.load(killed)
-        else:
-            self._queues.restore_ends(ends)
+        noted = self._noted()
+        usual = self._care is Care.USUAL
+        ends = self._orderly_ends(noted) if usual and not killed else None
+        marked = self._marked if usual and killed else None
+        # Whatever happens from now on, it is stale.
+        self._mark.clear()
+        self._load(killed, ends, noted)
+        self._queues.remove_deleted()
         if self._index is not None:
             self._index.load()
         if not self._log.files:
@@ -85,24 +88,71 @@ class Recovery:
             if self._index is not None:
                 self._index.rewind(0)
             return Recovered(0, 0)
-        start = self._before_lost_keys(ends.log_end if ends is not None else self._start(killed), killed)
+        start = self._start(killed) if ends is None else ends.log_end
+        exact = killed and marked is not None and self._is_boundary(marked)
+        if marked is not None and exact:
+            start = max(start, marked)
+        start, again = self._before_disagreement(start, noted, taken_back=killed and not exact)
         commits: deque[int] = deque(maxlen=COMMITS_MAX)
+        if again:
+            # Killed before its end, the work is to be done once more.
+            self._checkpoint.queues = 0
+            self._checkpoint.save()
         check = self._check(start, ends is not None, commits)
         newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
         set_aside = tuple(self._set_aside(stretch, check.newest) for stretch in check.stretches)
+        self._redispatch.finish(self._log.start, start <= self._log.start)
+        self._keep_places(set_aside)
         self._queues.cut_after(check.end)
+        if noted is not None:
+            self._go_on_behind(noted)
         if self._index is not None:
-            self._index.write()
             self._index.rewind(check.end)
         self._cut_log(check.end, killed)
         return Recovered(newest, check.records, tuple(commits), set_aside)
 
-    def _orderly_ends(self) -> QueueEnds | None:
-        try:
-            ends = _ends_decoder.decode(self._layout.queue_ends.read_bytes())
-        except (FileNotFoundError, msgspec.DecodeError):
+    def _noted(self) -> QueueEnds | None:
+        """What was noted of queues and index; `None` when it may not be of this store as it is."""
+        noted = read_ends(self._layout.queue_ends)
+        if noted is None:
             return None
-        # Another broker (Apache's) may have used the directory since: then log files or checkpoint differ.
+        log_files, now = noted.log_files, [file.base for file in self._log.files]
+        # Another broker (Apache's) writes checkpoints of its own, and leaves the note alone.
+        newer = (self._checkpoint.log, self._checkpoint.queues) > Checkpoint.decode(noted.checkpoint)[:2]
+        gone = [base for base in log_files if base not in now and (not now or base > now[0])]
+        return None if newer or gone else noted
+
+    def _load(self, killed: bool, ends: QueueEnds | None, noted: QueueEnds | None) -> None:
+        if ends is not None:
+            self._queues.restore_ends(ends)
+            return
+        self._queues.load(killed)
+        if noted is not None:
+            self._queues.forget_doubts_behind(noted)
+            self._queues.expect(noted, first_files=noted.log_files[:1] == [self._log.start])
+
+    def _go_on_behind(self, noted: QueueEnds) -> None:
+        for topic, rows in noted.queues.items():
+            for row in rows:
+                if row[5] <= self._queues.deleted.offset(topic):
+                    continue
+                queue = self._queues.queue(topic, row[0])
+                if queue.end < row[4]:
+                    queue.raise_to(row[4])
+                    self._queues.dirty.add(queue)
+
+    def _is_boundary(self, offset: int) -> bool:
+        """Whether a record begins at log `offset`, or the unused end of a file."""
+        file = self._log.file_at(offset)
+        if file is None:
+            return bool(self._log.files) and offset == self._log.files[-1].base + self._log.file_bytes
+        at = offset - file.base
+        blank = is_blank(file.view, at) or not any(file.view[at : at + 8])
+        return blank or read_record(file.view, at, offset, crc=False) is not None
+
+    def _orderly_ends(self, ends: QueueEnds | None) -> QueueEnds | None:
+        if ends is None or not ends.orderly:
+            return None
         same = ends.log_files == [file.base for file in self._log.files]
         file = self._log.file_at(ends.log_end)
         inside = file is not None or (
@@ -124,21 +174,26 @@ class Recovery:
             start = files[number].base
         else:
             start = max((queue.covered for queue in self._queues), default=0)
-            if not files[0].base <= start <= files[-1].base + self._log.file_bytes:
+            if not self._checkpoint.queues or not files[0].base <= start <= files[-1].base + self._log.file_bytes:
                 start = files[0].base
         return start
 
-    def _before_lost_keys(self, start: int, killed: bool) -> int:
-        """Where to start so that the index gets back what it has lost."""
+    def _before_disagreement(self, start: int, noted: QueueEnds | None, *, taken_back: bool) -> tuple[int, bool]:
+        """Where to start so that queues and index get back what they have lost; whether queues have.
+
+        `taken_back`: what the index holds of records from `start` on may not have reached the disk.
+        """
+        agreement = Agreement(MessageFiles(self._log, self._queues, self._index, self._checkpoint), start)
+        queues_start = agreement.start()
         if self._index is None:
-            return start
-        if killed:
+            return queues_start, queues_start < start
+        if taken_back:
             # What lies before is on disk, see `QueueFlusher.flush`; what follows is indexed once more.
             self._index.rewind(start)
-        if not self._index.lost:
-            return start
-        file = self._log.file_at(self._index.covered)
-        return min(start, file.base if file is not None else self._log.start)
+        if noted is not None:
+            self._index.expect(noted.index, self._log.start)
+        keys_start = agreement.index_start()
+        return min(queues_start, start if keys_start is None else keys_start), queues_start < start
 
     def _check(self, start: int, known: bool, commits: deque[int]) -> LogCheck:
         check = LogCheck(
@@ -150,7 +205,8 @@ class Recovery:
         )
         last: LogRecord | None = None
         for record in check.walk(start):
-            self._dispatch(record, check.stretches)
+            self._note_gap(record, check.stretches)
+            self._redispatch.take(record)
             if last is not None:
                 _note(last, commits)
             last = record
@@ -167,22 +223,28 @@ class Recovery:
         last = self._log.files[-1]
         return min(end, last.base + self._log.file_bytes)
 
-    def _dispatch(self, record: LogRecord, stretches: list[Stretch]) -> None:
-        if record.has_queue_entry:
-            queue = self._queues.queue(record.topic, record.queue_id)
-            if record.end > queue.covered:
-                if stretches and 0 < queue.end < record.queue_offset:
-                    lost = LostEntries(record.topic, record.queue_id, queue.end, record.queue_offset)
-                    self._gaps.setdefault(stretches[-1], []).append(lost)
-                code = queue_code(record.topic, record.properties, record.store_timestamp, self._levels)
-                queue.write(
-                    record.queue_offset, ENTRY.pack(record.physical_offset, record.size, code), record.end
-                )
-                self._queues.dirty.add(queue)
-        if self._index is not None and record.is_indexed:
-            keys = index_keys(record.properties)
-            if keys:
-                self._index.add(record.topic, [(record.physical_offset, keys)], record.store_timestamp)
+    def _note_gap(self, record: LogRecord, stretches: list[Stretch]) -> None:
+        """Note for the report which messages of a queue are missing before `record`."""
+        if not record.has_queue_entry:
+            return
+        key = (record.topic, record.queue_id)
+        expected = self._expected.get(key)
+        if expected is None:
+            queue = self._queues.get(key)
+            expected = queue.end if queue is not None and queue.end else record.queue_offset
+        if stretches and expected < record.queue_offset:
+            lost = LostEntries(*key, expected, record.queue_offset)
+            self._gaps.setdefault(stretches[-1], []).append(lost)
+        self._expected[key] = record.queue_offset + 1
+
+    def _keep_places(self, set_aside: tuple[Report, ...]) -> None:
+        """Let no new message take the queue offset of one that was set aside: groups have passed it."""
+        for report in set_aside:
+            for lost in report.queues:
+                queue = self._queues.queue(lost.topic, lost.queue_id)
+                if queue.end < lost.end:
+                    queue.raise_to(lost.end)
+                    self._queues.dirty.add(queue)
 
     def _set_aside(self, stretch: Stretch, newest: int) -> Report:
         """Copy `stretch` to the quarantine, and lead queues and readers of the log past it.
@@ -194,9 +256,11 @@ class Recovery:
         at, end = stretch.start - file.base, stretch.end - file.base
         copy = self._quarantine.copy(file.view[at:end], stretch.start)
         lost = self._listed_in(stretch)
+        listed = {queue.key for queue in lost}
+        gaps = [gap for gap in self._gaps.get(stretch, ()) if (gap.topic, gap.queue_id) not in listed]
         report = Report(
             stretch.start, stretch.end, stretch.unfinished, copy, self._now_ms(), newest,
-            [*lost.values(), *self._gaps.get(stretch, ())],
+            [*lost.values(), *gaps],
         )  # fmt: skip
         path = self._quarantine.report(report)
         for queue, entries in lost.items():
@@ -259,6 +323,4 @@ def save_ends(layout: Layout, files: MessageFiles, newest: int) -> None:
     """
     files.checkpoint.log = files.checkpoint.queues = newest
     files.checkpoint.save()
-    log_files = [file.base for file in files.log.files]
-    ends = files.queues.ends(log_files, files.log.end, files.checkpoint.encode())
-    write_durably(layout.queue_ends, msgspec.msgpack.encode(ends))
+    save_note(layout.queue_ends, ends_of(files, files.log.end, orderly=True).encode())

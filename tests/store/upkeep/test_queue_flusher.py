@@ -38,7 +38,7 @@ def world(tmp_path, small, clock):
     settings = small(tmp_path, queue_flush_pages_min=2, queue_flush_thorough_ms=60_000)
     threads = Threads()
     files = open_files(Layout(tmp_path), settings, Disk(), threads, clock.now_ms, Care.USUAL)
-    flusher = QueueFlusher(files, settings, clock, threads, SimpleNamespace(done_timestamp=1234))
+    flusher = QueueFlusher(files, settings, clock, threads, SimpleNamespace(done=0, done_timestamp=1234))
     yield SimpleNamespace(files=files, flusher=flusher)
     files.close()
 
@@ -67,7 +67,8 @@ def test_from_time_to_time_everything_is_synced_and_the_checkpoint_says_so(world
     clock.advance(60)
     world.flusher.flush()
     index = f"{world.files.key_index.files[0].path.name}"
-    assert [name.rpartition("/")[2] for name in synced] == [index, "00000000000000000000", "checkpoint"]
+    first = [index, "00000000000000000000"]
+    assert [name.rpartition("/")[2] for name in synced] == [*first, "checkpoint"]
     assert not world.files.queues.dirty
     assert (world.files.checkpoint.log, world.files.checkpoint.queues) == (1234, 1234)
 

@@ -41,7 +41,7 @@ def test_the_mark_of_an_unclean_end_is_on_disk_before_anything_is_changed(
     opened(tmp_path)
     assert operations == [
         "fsync abort.tmp", "replace abort", "fsync .",
-        "unlink queue-ends", "unlink sync-failed", "fsync .",
+        "unlink dispatched", "unlink sync-failed", "fsync .",
     ]  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_an_orderly_stop_is_noted_last(opened, message, tmp_path, operations) ->
         f"fdatasync {index}",
         f"fdatasync {QUEUE}",
         "fsync index", "fsync consumequeue/t/0", "fsync consumequeue/t", "fsync consumequeue",
-        "fdatasync checkpoint", "fsync .",
+        "fdatasync checkpoint",
         "fsync queue-ends.tmp", "replace queue-ends", "fsync .",
         "unlink abort", "fsync .",
     ]  # fmt: skip
