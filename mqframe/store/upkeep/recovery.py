@@ -98,7 +98,7 @@ class Recovery:
             # Killed before its end, the work is to be done once more.
             self._checkpoint.queues = 0
             self._checkpoint.save()
-        check = self._check(start, ends is not None, commits)
+        check = self._check(start, ends is not None and start >= ends.log_end, commits)
         newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
         set_aside = tuple(self._set_aside(stretch, check.newest) for stretch in check.stretches)
         self._redispatch.finish(self._log.start, start <= self._log.start)
