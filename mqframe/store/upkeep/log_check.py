@@ -26,7 +26,7 @@ class UndecidedDamage(StoreError):
 class LogCheck:
     """One walk. Raises `UndecidedDamage` in it, unless `accept_loss`.
 
-    `end_is_known`: an orderly stop has told where the walk ends, so nothing is searched behind zeros there.
+    `known_end`: where an orderly stop has told that the log ends; behind zeros there nothing is searched.
     When `walk` is over, `end` is the log offset at which the log ends; `newest` the store time of the newest
     record, ms; `records` how many were walked over; `stretches` what holds no good record though the log goes
     on behind it, in order.
@@ -38,13 +38,13 @@ class LogCheck:
         checkpoint: Checkpoint,
         *,
         check_crc: bool,
-        end_is_known: bool,
+        known_end: int | None,
         accept_loss: bool,
     ) -> None:
         self._log = log
         self._checkpoint = checkpoint
         self._check_crc = check_crc
-        self._end_is_known = end_is_known
+        self._known_end = known_end
         self._accept_loss = accept_loss
         self.end = self.newest = self.records = 0
         self.stretches: list[Stretch] = []
@@ -80,7 +80,7 @@ class LogCheck:
         return True
 
     def _following(self, file: LogFile, at: int) -> int | None:
-        if self._end_is_known and not any(file.view[at : at + 8]):
+        if self._known_end is not None and self.end >= self._known_end and not any(file.view[at : at + 8]):
             return None
         files = self._log.files
         for candidate in files[files.index(file) :]:

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
-from mqframe.core.storage.damage import Stretch, bridge, last_data
+from mqframe.core.storage.damage import Stretch
 from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record
 from mqframe.core.storage.recovery import Care, start_after_crash
 from mqframe.log import get_logger
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.layout import Layout
 from mqframe.store.message_files import MessageFiles
-from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.queues.queue_ends import QueueEnds, read_ends, save_note
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.agreement import Agreement, ends_of
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.log_check import LogCheck
 from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, Report
-from mqframe.store.upkeep.queue_flusher import sync_paths
 from mqframe.store.upkeep.redispatch import Redispatch
+from mqframe.store.upkeep.setting_aside import SettingAside
 
 log: Final = get_logger("store")
 COMMITS_MAX: Final = 1 << 15
-_QUEUES_TOLD: Final = 20
 
 
 class Recovered(NamedTuple):
@@ -60,23 +58,22 @@ class Recovery:
         care: Care,
     ) -> None:
         self._layout = layout
-        self._now_ms = now_ms
         self._care = care
-        self._quarantine = Quarantine(layout.quarantine)
-        self._gaps: dict[Stretch, list[LostEntries]] = {}
-        self._expected: dict[tuple[str, int], int] = {}
         self._crc = settings.check_crc_on_recovery
         self._log, self._queues, self._index, self._checkpoint = files
+        quarantine = Quarantine(layout.quarantine)
+        self._setting_aside = SettingAside(self._log, self._queues, quarantine, now_ms)
+        self._lost: list[tuple[Stretch, list[LostEntries], int]] = []
         self._mark = DispatchMark(layout)
+        # Before the owner's mark is made anew: it counts for the former one only.
         self._marked = self._mark.trusted()
         self._redispatch = Redispatch(self._queues, self._index, parse_levels(settings.delay_levels))
 
     def run(self, killed: bool) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError."""
         noted = self._noted()
-        usual = self._care is Care.USUAL
-        ends = self._orderly_ends(noted) if usual and not killed else None
-        marked = self._marked if usual and killed else None
+        ends = self._orderly_ends(noted) if not killed and self._care is Care.USUAL else None
+        marked = self._marked if killed and self._care is Care.USUAL else None
         # Whatever happens from now on, it is stale.
         self._mark.clear()
         self._load(killed, ends, noted)
@@ -98,17 +95,17 @@ class Recovery:
             # Killed before its end, the work is to be done once more.
             self._checkpoint.queues = 0
             self._checkpoint.save()
-        check = self._check(start, ends is not None and start >= ends.log_end, commits)
-        newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
-        set_aside = tuple(self._set_aside(stretch, check.newest) for stretch in check.stretches)
+        check = self._check(start, ends.log_end if ends is not None else None, commits)
+        end = check.end
         self._redispatch.finish(self._log.start, start <= self._log.start)
-        self._keep_places(set_aside)
-        self._queues.cut_after(check.end)
+        self._queues.cut_after(end)
+        set_aside = tuple(self._set_aside())[::-1]
         if noted is not None:
             self._go_on_behind(noted)
         if self._index is not None:
-            self._index.rewind(check.end)
-        self._cut_log(check.end, killed)
+            self._index.rewind(end)
+        self._cut_log(end, killed)
+        newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
         return Recovered(newest, check.records, tuple(commits), set_aside)
 
     def _noted(self) -> QueueEnds | None:
@@ -174,11 +171,16 @@ class Recovery:
             start = files[number].base
         else:
             start = max((queue.covered for queue in self._queues), default=0)
-            if not self._checkpoint.queues or not files[0].base <= start <= files[-1].base + self._log.file_bytes:
+            if (
+                not self._checkpoint.queues
+                or not files[0].base <= start <= files[-1].base + self._log.file_bytes
+            ):
                 start = files[0].base
         return start
 
-    def _before_disagreement(self, start: int, noted: QueueEnds | None, *, taken_back: bool) -> tuple[int, bool]:
+    def _before_disagreement(
+        self, start: int, noted: QueueEnds | None, *, taken_back: bool
+    ) -> tuple[int, bool]:
         """Where to start so that queues and index get back what they have lost; whether queues have.
 
         `taken_back`: what the index holds of records from `start` on may not have reached the disk.
@@ -195,21 +197,22 @@ class Recovery:
         keys_start = agreement.index_start()
         return min(queues_start, start if keys_start is None else keys_start), queues_start < start
 
-    def _check(self, start: int, known: bool, commits: deque[int]) -> LogCheck:
+    def _check(self, start: int, known_end: int | None, commits: deque[int]) -> LogCheck:
         check = LogCheck(
             self._log,
             self._checkpoint,
             check_crc=self._crc,
-            end_is_known=known,
+            known_end=known_end,
             accept_loss=self._care is Care.ACCEPT_LOSS,
         )
         last: LogRecord | None = None
         for record in check.walk(start):
-            self._note_gap(record, check.stretches)
+            self._note_stretches(check)
             self._redispatch.take(record)
             if last is not None:
                 _note(last, commits)
             last = record
+        self._note_stretches(check)
         if last is not None and last.end == check.end and last.properties.endswith("\0"):
             # No text ends so: the write of the last record was cut off in its properties, which have no CRC.
             check.end = last.physical_offset
@@ -218,75 +221,25 @@ class Recovery:
         check.end = self._before_empty_files(check.end)
         return check
 
+    def _note_stretches(self, check: LogCheck) -> None:
+        """Look what queues list of each new stretch, before they are written anew."""
+        for stretch in check.stretches[len(self._lost) :]:
+            self._lost.append((stretch, self._setting_aside.listed(stretch), check.newest))
+
+    def _set_aside(self) -> Iterator[Report]:
+        gaps = list(self._redispatch.gaps)
+        for stretch, listed, after_ms in reversed(self._lost):
+            known = {(each.topic, each.queue_id): each for each in listed}
+            for before, gap in gaps:
+                if before >= stretch.end:
+                    known.setdefault((gap.topic, gap.queue_id), gap)
+            gaps = [(before, gap) for before, gap in gaps if before < stretch.end]
+            yield self._setting_aside.set_aside(stretch, list(known.values()), after_ms)
+
     def _before_empty_files(self, end: int) -> int:
         # A file that was made ahead is not needed when the one before it ended exactly.
         last = self._log.files[-1]
         return min(end, last.base + self._log.file_bytes)
-
-    def _note_gap(self, record: LogRecord, stretches: list[Stretch]) -> None:
-        """Note for the report which messages of a queue are missing before `record`."""
-        if not record.has_queue_entry:
-            return
-        key = (record.topic, record.queue_id)
-        expected = self._expected.get(key)
-        if expected is None:
-            queue = self._queues.get(key)
-            expected = queue.end if queue is not None and queue.end else record.queue_offset
-        if stretches and expected < record.queue_offset:
-            lost = LostEntries(*key, expected, record.queue_offset)
-            self._gaps.setdefault(stretches[-1], []).append(lost)
-        self._expected[key] = record.queue_offset + 1
-
-    def _keep_places(self, set_aside: tuple[Report, ...]) -> None:
-        """Let no new message take the queue offset of one that was set aside: groups have passed it."""
-        for report in set_aside:
-            for lost in report.queues:
-                queue = self._queues.queue(lost.topic, lost.queue_id)
-                if queue.end < lost.end:
-                    queue.raise_to(lost.end)
-                    self._queues.dirty.add(queue)
-
-    def _set_aside(self, stretch: Stretch, newest: int) -> Report:
-        """Copy `stretch` to the quarantine, and lead queues and readers of the log past it.
-
-        In this order, each step on disk before the next: whatever a crash leaves is found once more.
-        """
-        file = self._log.file_at(stretch.start)
-        assert file is not None
-        at, end = stretch.start - file.base, stretch.end - file.base
-        copy = self._quarantine.copy(file.view[at:end], stretch.start)
-        lost = self._listed_in(stretch)
-        listed = {queue.key for queue in lost}
-        gaps = [gap for gap in self._gaps.get(stretch, ()) if (gap.topic, gap.queue_id) not in listed]
-        report = Report(
-            stretch.start, stretch.end, stretch.unfinished, copy, self._now_ms(), newest,
-            [*lost.values(), *gaps],
-        )  # fmt: skip
-        path = self._quarantine.report(report)
-        for queue, entries in lost.items():
-            sync_paths(queue.blot(entries.start, entries.end))
-        for place, data in bridge(file.view, file.base, at, end, newest):
-            file.write(place, data)
-        file.sync()
-        log.error(
-            "a part of the log holds no good record; set aside, and passed over",
-            start=stretch.start,
-            end=stretch.end,
-            unfinished=stretch.unfinished,
-            records=report.records,
-            queues=[f"{each.topic}:{each.queue_id}" for each in report.queues[:_QUEUES_TOLD]],
-            report=str(path),
-        )
-        return report
-
-    def _listed_in(self, stretch: Stretch) -> dict[ConsumeQueue, LostEntries]:
-        found = {}
-        for queue in self._queues:
-            if queue.covered > stretch.start:
-                start, end = queue.listed_within(stretch.start, stretch.end)
-                if start < end:
-                    found[queue] = LostEntries(queue.topic, queue.queue_id, start, end)
-        return found
 
     def _cut_log(self, end: int, killed: bool) -> None:
         files = self._log.files
@@ -295,18 +248,8 @@ class Recovery:
         later = bool(files) and files[-1].base >= end and len(files) > 1
         stale = file is not None and any(file.view[end - file.base : end - file.base + 8])
         if killed or later or stale:
-            self._keep_tail(end)
+            self._setting_aside.keep_tail(end)
             self._log.cut(end)
-
-    def _keep_tail(self, end: int) -> None:
-        """Copy what a cut at `end` takes away, as far as there is anything."""
-        for file in self._log.files:
-            at = max(end - file.base, 0)
-            if at < file.size and (stop := last_data(file, at)) > at:
-                copy = self._quarantine.copy(file.view[at:stop], file.base + at)
-                log.warning(
-                    "the log ends at an unfinished record; what lay behind is kept", offset=end, copy=copy
-                )
 
 
 def _note(record: LogRecord, commits: deque[int]) -> None:
