@@ -8,6 +8,7 @@ from typing import NamedTuple
 from mqframe.core.storage.recovery import Care
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.disk import Disk
+from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.key_index import KeyIndex
@@ -45,11 +46,13 @@ def open_files(
 
     `care`: with `Care.ACCEPT_LOSS` missing files of the log are made anew.
     """
+    durability = Durability(layout.sync_failed, disk.sync)
     log = CommitLog(
         layout.commit_log,
         settings.commit_log_file_bytes,
         disk.allocate,
         threads.pool,
+        durability,
         accept_loss=care is Care.ACCEPT_LOSS,
     )
     deleted = DeletedTopics(layout.deleted_topics)

@@ -20,6 +20,7 @@ from mqframe.store.files.disk import Disk, DiskUsage, disk_usage
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.log_file import Allocate, allocate_really
 from mqframe.store.files.ownership import Ownership
+from mqframe.store.files.syncing import Sync, sync_really
 from mqframe.store.files.threads import Threads
 from mqframe.store.following.followers import Followers
 from mqframe.store.following.lag import Lag, lag_of
@@ -33,6 +34,7 @@ from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
 from mqframe.store.upkeep.recovery import Recovery, save_ends
+from mqframe.store.upkeep.settling import bring_back, settle_on_disk
 
 log: Final = get_logger("store")
 _EXPIRY_SECONDS: Final = 0.5
@@ -71,11 +73,16 @@ class MessageStore(StoreReads):
         self._ownership = ownership
         self._layout = layout
         self._files = files
+        self._durability = files.log.durability
+        killed = bring_back(layout) or ownership.was_killed
         recovery = Recovery(layout, settings, files, clock.now_ms, care)
-        self.recovered = recovery.run(ownership.was_killed)
+        # From here on the store changes: whatever an orderly stop left is not what the next start may trust.
+        ownership.mark()
+        self.recovered = recovery.run(killed)
         self._set_aside = Quarantine(layout.quarantine).reports()
         if not files.checkpoint.is_known:
             files.checkpoint.save()  # so that a missing one tells of a loss
+        settle_on_disk(layout, files, killed)
         self._appender = Appender(self._log, self._queues, settings, clock.now_ms)
         self._appender.store_time = self.recovered.store_time
         waiting, describe = self._appender.waiting, self._appender.describe
@@ -90,7 +97,6 @@ class MessageStore(StoreReads):
         self._timers: list[Every] = []
         self._closed = False
         self._dispatches_soon = False
-        ownership.mark()
         self._mark = DispatchMark(layout)
 
     @classmethod
@@ -102,9 +108,10 @@ class MessageStore(StoreReads):
         on_arrival: OnArrival | None = None,
         allocate: Allocate = allocate_really,
         usage: DiskUsage = disk_usage,
+        sync: Sync = sync_really,
         care: Care = Care.USUAL,
     ) -> MessageStore:
-        """Lock the directory, recover what is in it.
+        """Lock the directory, recover what is in it, and bring that to disk.
 
         `care`: how thoroughly, and whether to go on where messages may have been lost. Raises
         `UndecidedDamage` there otherwise, and `StoreError` when another broker holds the directory, when
@@ -113,7 +120,7 @@ class MessageStore(StoreReads):
         """
         ownership = Ownership(Layout(settings.directory))
         try:
-            return cls(settings, clock, ownership, Opening(Disk(allocate, usage), care, on_arrival))
+            return cls(settings, clock, ownership, Opening(Disk(allocate, usage, sync), care, on_arrival))
         except OSError as problem:
             ownership.release()
             raise StoreError(f"the store in {settings.directory} cannot be opened: {problem}") from problem
@@ -153,9 +160,9 @@ class MessageStore(StoreReads):
         await self._threads.run_and_wait(self._followers.join)
         complete = await self._flush_all()
         self._threads.close()
-        self._log.drop_ahead()
-        if complete:
-            save_ends(self._layout, self._files, self._dispatch.done_timestamp)
+        # Only now it is known how whatever was still under way in the threads ended.
+        complete = complete and self._durability.trusted and self._leave_ends()
+        self._log.forget_ahead()
         self._close(complete)
 
     def _end(self) -> None:
@@ -167,23 +174,36 @@ class MessageStore(StoreReads):
     async def _flush_all(self) -> bool:
         """Bring everything to disk; False when that failed, so that the next start has to recover."""
         try:
-            if self._flusher.failure is None:
-                await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
-                self._log.flushed = self._log.end
+            await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
+            self._log.flushed = self._log.end
             self.dispatch()
             self._flusher.settle()
-            self._flusher.give_up()
+            self._followers.save_cursors()
             await self._threads.run_and_wait(self._queue_flusher.flush_all)
         except OSError as problem:
             log.error("not everything is on disk; the next start recovers", problem=str(problem))
-            self._flusher.give_up()
             return False
-        return not self._appender.waiting and self._flusher.failure is None
+        finally:
+            self._flusher.give_up()
+        return not self._appender.waiting
+
+    def _leave_ends(self) -> bool:
+        """Leave what an orderly stop does; False when that failed."""
+        try:
+            self._log.drop_ahead()
+            save_ends(self._layout, self._files, self._dispatch.done_timestamp)
+        except OSError as problem:
+            log.error("the stop could not be noted; the next start recovers", problem=str(problem))
+            return False
+        return True
 
     def _close(self, complete: bool) -> None:
         self._files.close()
         if complete:
-            self._ownership.unmark()
+            try:
+                self._ownership.unmark()
+            except OSError as problem:
+                log.error("the stop could not be noted; the next start recovers", problem=str(problem))
         self._ownership.release()
 
     def abandon(self) -> None:
@@ -203,7 +223,7 @@ class MessageStore(StoreReads):
         store stopped.
         Consumers see it after `dispatch`, once it is confirmed.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
             self._refuse()
         return self._appender.put(incoming)
 
@@ -215,7 +235,7 @@ class MessageStore(StoreReads):
         `extra_properties`, in text form, go behind those of each message. Raises as `put`, and `BodyError`
         for a malformed batch.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
             self._refuse()
         return self._appender.put_batch(head, memoryview(batch), extra_properties)
 
@@ -224,7 +244,7 @@ class MessageStore(StoreReads):
 
         Raises as `put`; what is stored now, and takes no more than that, is refused for itself only.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
             self._refuse()
         self._log.room(size)
 
@@ -238,7 +258,7 @@ class MessageStore(StoreReads):
         """Why messages are refused at the moment; `None` when they are not."""
         if self._closed:
             return StoreUnavailable("the store has stopped")
-        return self._flusher.failure or self._cleaner.refusal or self._dispatch.failure
+        return self._durability.failure or self._cleaner.refusal or self._dispatch.failure
 
     @property
     def undispatched(self) -> bool:
@@ -267,6 +287,23 @@ class MessageStore(StoreReads):
         It gets True, or False when that took longer than `sync_flush_timeout_ms`.
         """
         self._flusher.when_confirmed(end_offset, callback)
+
+    async def flush_log(self) -> bool:
+        """Bring everything appended so far to disk; False when that fails. It takes as long as the disk."""
+        told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._flusher.when_flushed(lambda done: None if told.done() else told.set_result(done))
+        return await told
+
+    def distrust(self, what: str, problem: OSError) -> None:
+        """A file that is made from the log could not be synced: the next start checks, and writes it anew."""
+        self._durability.distrust(what, problem)
+
+    @property
+    def trouble(self) -> str:
+        """Why what is stored may not be on disk, and what to do; empty normally."""
+        if self._durability.failure is not None:
+            return str(self._durability.failure)
+        return "" if self._durability.trusted else "queues or index could not be flushed; restart the broker"
 
     def counters(self) -> dict[str, str]:
         """What was ever taken out of the log because it was damaged, for operators."""

@@ -60,6 +60,10 @@ class LevelDelivery(BrokerPart):
             LevelSchedule(delay, self._offsets.saved(queue_id + 1), *self._bounds(queue_id))
             for queue_id, delay in enumerate(self._delays)
         ]
+        for number, level in enumerate(self._levels, 1):
+            if level.position < self._offsets.saved(number):
+                # What lay there a crash took; what is stored from now on must not be passed over.
+                self._offsets.correct(number, level.position)
         self._ring()
 
     async def stop(self) -> None:

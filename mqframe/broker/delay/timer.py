@@ -21,7 +21,7 @@ from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.hooks.interfaces import OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 from mqframe.store.timer.timer_store import TimerStore
 
 log = get_logger("broker")
@@ -40,7 +40,7 @@ class TimerService(BrokerPart):
     """
 
     def __init__(
-        self, store: StoreReads, redelivery: Redelivery, metrics: TimerMetrics, clock: LoopClock
+        self, store: MessageStore, redelivery: Redelivery, metrics: TimerMetrics, clock: LoopClock
     ) -> None:
         self._store = store
         self._redelivery = redelivery
@@ -54,6 +54,7 @@ class TimerService(BrokerPart):
         self._flush_alarm = DueTask(clock, self._flush, "timer flush")
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="mqframe-timer")
         self._saved = b""
+        self._failed = False
         self._refused = False
         self._caught_up = False
 
@@ -62,7 +63,7 @@ class TimerService(BrokerPart):
         return [Periodic(_CLEAN_SECONDS, self._clean, "timer clean-up")]
 
     async def start(self) -> None:
-        """Open and recover the timer's files. Raises `StoreError`."""
+        """Open and recover the timer's files. Raises `StoreError`, and OSError when they cannot be synced."""
         settings = self._settings
         self._timer = timer = TimerStore(
             settings.directory,
@@ -73,8 +74,13 @@ class TimerService(BrokerPart):
         )
         parts = TimerParts(timer, self._store, self._metrics, self._redelivery, self._clock)
         self._intake = TimerEnqueue(parts)
+        before = timer.queue_offset
         self._intake.correct()
         self._saved = timer.checkpoint.encode()
+        if timer.queue_offset < before:
+            # A crash took what was noted as taken in; what is stored in its place must not be passed over.
+            timer.mark(self._store.max_offset)
+            timer.sync(timer.begin_sync(None, self._clock.now_ms()))
         slot = timer.next_slot(timer.move_write_time(self._clock.now_ms()))
         self._caught_up = slot is None and not self._intake.behind
         self._alarm.ring_in(0)
@@ -87,8 +93,8 @@ class TimerService(BrokerPart):
         if timer is None:
             return
         timer.mark(self._store.max_offset)
-        # The store flushes everything before its stop counts as an orderly one.
-        await self._sync(timer, timer.begin_sync(None, self._clock.now_ms()))
+        if await self._store.flush_log():
+            await self._sync(timer, timer.begin_sync(None, self._clock.now_ms()))
         self._disk.shutdown()
         timer.close()
 
@@ -180,7 +186,7 @@ class TimerService(BrokerPart):
 
     async def _flush(self) -> int | None:
         timer = self._timer
-        if timer is None:
+        if timer is None or self._failed:
             return None
         encoded = timer.begin_sync(self._store.flushed_offset, self._clock.now_ms())
         if encoded != self._saved:
@@ -188,10 +194,13 @@ class TimerService(BrokerPart):
         return None if timer.is_settled else self._settings.timer_flush_interval_ms
 
     async def _sync(self, timer: TimerStore, encoded: bytes) -> None:
+        if self._failed:
+            return  # a second sync would succeed without what the first one lost
         try:
             await asyncio.get_running_loop().run_in_executor(self._disk, timer.sync, encoded)
         except OSError as problem:
-            log.error("the timer's files were not flushed", problem=str(problem))
+            self._failed = True
+            self._store.distrust(problem.filename or "timer", problem)
         else:
             self._saved = encoded
 

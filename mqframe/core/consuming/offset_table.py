@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 from mqframe.core.clock import Clock
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
@@ -11,6 +11,20 @@ from mqframe.core.wire.bodies import DataVersion
 
 SEPARATOR: Final = "@"
 """Stands between topic and group in the keys of the saved table; no name may hold it."""
+
+
+_FOREIGN_PREFIX: Final = "%LMQ%"
+"""Begins the names of light queues, which other brokers keep and this one does not know."""
+
+
+class Correction(NamedTuple):
+    """The stored offset of one queue was `stored`; the queue has none such, so it is `corrected` now."""
+
+    group: str
+    topic: str
+    queue_id: int
+    stored: int
+    corrected: int
 
 
 class OffsetTable:
@@ -106,6 +120,32 @@ class OffsetTable:
             if found and topic and group and SEPARATOR not in group:
                 self._committed[topic, group] = dict(queues)
         self.version = table.data_version or self.version
+
+    def keep_within(
+        self, first: Callable[[str, int], int], end: Callable[[str, int], int]
+    ) -> list[Correction]:
+        """Correct what was saved to offsets that exist; returns those that were behind their queue's end.
+
+        `first`, `end`: by topic and queue id, the queue's first offset and the one behind its last. Behind
+        the end were messages that a power cut took; what is stored from now on gets their offsets, and the
+        group is not to pass it over.
+        """
+        behind: list[Correction] = []
+        for (topic, group), queues in self._committed.items():
+            if topic.startswith(_FOREIGN_PREFIX):
+                continue
+            for queue_id, offset in queues.items():
+                stop = end(topic, queue_id)
+                if offset > stop:
+                    behind.append(Correction(group, topic, queue_id, offset, stop))
+                    queues[queue_id] = stop
+                    self.changes += 1
+                elif 0 <= offset < stop:  # a negative one says that there is none
+                    start = first(topic, queue_id)
+                    if offset < start:
+                        queues[queue_id] = start
+                        self.changes += 1
+        return behind
 
     def dump(self) -> ConsumerOffsetTable:
         """Everything that is saved, under a new version when it changed since the last time."""

@@ -116,6 +116,11 @@ class DelayOffsets:
         """The offset from which `level` (1 is the first) is delivered after a restart."""
         return self._saved.get(level, 0)
 
+    def correct(self, level: int, position: int) -> None:
+        """The queue of `level` has no offset that was saved: it goes on at `position`."""
+        self._saved[level] = position
+        self.changes += 1
+
     def delivered(self, level: int, offset: int, log_end: int) -> None:
         """Everything of `level` before queue `offset` is delivered; it lies before `log_end` in the log."""
         self._marks.append((log_end, level, offset))

@@ -43,5 +43,5 @@ class Checkpoint:
         return _TIMES.pack(log, queues, self.index, self.master_flushed, self.confirmed)
 
     def save(self, encoded: bytes | None = None) -> None:
-        """Write and sync the file. May run in a thread when `encoded` was taken by the owner."""
+        """Write and sync the file; for a thread when `encoded` was taken by the owner. Raises OSError."""
         save_page(self._path, self.encode() if encoded is None else encoded)

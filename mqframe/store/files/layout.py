@@ -21,6 +21,7 @@ class Layout:
         self.lock = root / "lock"
         self.queue_ends = root / "queue-ends"
         self.dispatched = root / "dispatched"
+        self.sync_failed = root / "sync-failed"
         self.timer_wheel = root / "timerwheel"
         self.timer_log = root / "timerlog"
         self.timer_checkpoint = root / "config" / "timercheck"

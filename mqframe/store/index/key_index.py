@@ -206,10 +206,11 @@ class KeyIndex:
         """Delete files that end before `log_start` (never the last file); how many went."""
         dropped = 0
         while len(self.files) > 1 and self.files[0].end_offset < log_start:
+            self.files[0].path.unlink(missing_ok=True)  # first, so that it is tried again when it fails
             gone = self.files.pop(0)
             if gone in self.filled:
                 self.filled.remove(gone)
-            gone.remove()
+            gone.close()
             dropped += 1
         return dropped
 

@@ -11,7 +11,8 @@ from mqframe.core.errors import StoreError
 from mqframe.core.storage.log_scan import is_blank, scan
 from mqframe.log import get_logger
 from mqframe.store.files.layout import file_name, sized_files
-from mqframe.store.files.log_file import Allocate, sync_directory
+from mqframe.store.files.log_file import Allocate
+from mqframe.store.files.syncing import sync_directory
 
 log: Final = get_logger("store")
 _RESTORED_MAX: Final = 4096

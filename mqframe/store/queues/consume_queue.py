@@ -258,7 +258,8 @@ class ConsumeQueue:
                 break
             if behind(last) == 0 and self.first_from(log_start, self.bases[0] // ENTRY_BYTES) < behind_file:
                 break  # the last is a filler, and others before it are still wanted
-            self._remove_file(self.bases.pop(0))
+            self._remove_file(self.bases[0])  # stays in the list when it fails
+            del self.bases[0]
             dropped += 1
         return dropped
 

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from mqframe.store.files.descriptors import write_all
-from mqframe.store.files.log_file import sync_directory
+from mqframe.store.files.syncing import sync_directory
 
 _COPIED_AT_ONCE: Final = 1 << 20
 

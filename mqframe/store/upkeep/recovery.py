@@ -65,13 +65,15 @@ class Recovery:
         self._setting_aside = SettingAside(self._log, self._queues, quarantine, now_ms)
         self._lost: list[tuple[Stretch, list[LostEntries], int]] = []
         self._mark = DispatchMark(layout)
+        # Before the owner's mark is made anew: it counts for the former one only.
+        self._marked = self._mark.trusted()
         self._redispatch = Redispatch(self._queues, self._index, parse_levels(settings.delay_levels))
 
     def run(self, killed: bool) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError."""
         noted = self._noted()
         ends = self._orderly_ends(noted) if not killed and self._care is Care.USUAL else None
-        marked = self._mark.trusted() if killed and self._care is Care.USUAL else None
+        marked = self._marked if killed and self._care is Care.USUAL else None
         # Whatever happens from now on, it is stale.
         self._mark.clear()
         self._load(killed, ends, noted)
@@ -91,7 +93,7 @@ class Recovery:
         commits: deque[int] = deque(maxlen=COMMITS_MAX)
         if again:
             # Killed before its end, the work is to be done once more.
-            self._checkpoint.log = self._checkpoint.queues = 0
+            self._checkpoint.queues = 0
             self._checkpoint.save()
         check = self._check(start, ends.log_end if ends is not None else None, commits)
         end = check.end
