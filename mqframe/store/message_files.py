@@ -32,10 +32,25 @@ class MessageFiles(NamedTuple):
 
 
 def open_files(
-    layout: Layout, settings: StoreSettings, disk: Disk, threads: Threads, now_ms: Callable[[], int]
+    layout: Layout,
+    settings: StoreSettings,
+    disk: Disk,
+    threads: Threads,
+    now_ms: Callable[[], int],
+    *,
+    accept_loss: bool = False,
 ) -> MessageFiles:
-    """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`."""
-    log = CommitLog(layout.commit_log, settings.commit_log_file_bytes, disk.allocate, threads.pool)
+    """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`.
+
+    `accept_loss`: whether missing files of the log are made anew.
+    """
+    log = CommitLog(
+        layout.commit_log,
+        settings.commit_log_file_bytes,
+        disk.allocate,
+        threads.pool,
+        accept_loss=accept_loss,
+    )
     queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max)
     index = None
     if settings.index_enabled:

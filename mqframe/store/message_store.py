@@ -48,9 +48,10 @@ class MessageStore(StoreReads):
         ownership: Ownership,
         disk: Disk,
         on_arrival: OnArrival | None,
+        accept_loss: bool,
     ) -> None:
         layout, threads = Layout(settings.directory), Threads()
-        files = open_files(layout, settings, disk, threads, clock.now_ms)
+        files = open_files(layout, settings, disk, threads, clock.now_ms, accept_loss=accept_loss)
         commit_log = files.log
         confirmed = flushed_as_configured(
             settings.flush == "SYNC_FLUSH", lambda: commit_log.end, lambda: commit_log.flushed
@@ -59,7 +60,10 @@ class MessageStore(StoreReads):
         self._ownership = ownership
         self._layout = layout
         self._files = files
-        self.recovered = Recovery(layout, settings, files).run(ownership.was_killed)
+        recovery = Recovery(layout, settings, files, clock.now_ms, accept_loss=accept_loss)
+        self.recovered = recovery.run(ownership.was_killed)
+        if not files.checkpoint.is_known:
+            files.checkpoint.save()  # so that a missing one tells of a loss
         self._appender = Appender(self._log, self._queues, settings, clock.now_ms)
         self._appender.store_time = self.recovered.store_time
         waiting, describe = self._appender.waiting, self._appender.describe
@@ -85,15 +89,17 @@ class MessageStore(StoreReads):
         on_arrival: OnArrival | None = None,
         allocate: Allocate = allocate_really,
         usage: DiskUsage = disk_usage,
+        accept_loss: bool = False,
     ) -> MessageStore:
         """Lock the directory, recover what is in it.
 
-        Raises `StoreError` when another broker holds it, when files have another size than configured, or
+        `accept_loss`: go on where it cannot be told whether messages were lost; what remains of them is kept in
+        the quarantine. Raises `UndecidedDamage` there otherwise. Raises `StoreError` when another broker holds it, when files have another size than configured, or
         when the disk is full or not readable; the message names the path and what to do.
         """
         ownership = Ownership(Layout(settings.directory))
         try:
-            return cls(settings, clock, ownership, Disk(allocate, usage), on_arrival)
+            return cls(settings, clock, ownership, Disk(allocate, usage), on_arrival, accept_loss)
         except OSError as problem:
             ownership.release()
             raise StoreError(f"the store in {settings.directory} cannot be opened: {problem}") from problem

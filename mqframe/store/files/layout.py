@@ -23,6 +23,7 @@ class Layout:
         self.timer_wheel = root / "timerwheel"
         self.timer_log = root / "timerlog"
         self.timer_checkpoint = root / "config" / "timercheck"
+        self.quarantine = root / "quarantine"
         self.cursors = root / "config" / "dispatchers.json"
 
 

@@ -93,6 +93,20 @@ class LogFile:
             return None  # a file system that cannot tell
         return buffer if got == size else None
 
+    def data_from(self, at: int) -> list[tuple[int, int]]:
+        """(start, end) of the parts from byte `at` on that may hold anything but zeros, in order."""
+        found = []
+        while at < self.size:
+            try:
+                start = os.lseek(self.descriptor, at, os.SEEK_DATA)
+            except OSError as problem:
+                if problem.errno != errno.ENXIO:
+                    raise
+                break
+            at = min(os.lseek(self.descriptor, start, os.SEEK_HOLE), self.size)
+            found.append((start, at))
+        return found
+
     def modified_ms(self) -> int:
         """When the file was last changed, ms."""
         return int(os.fstat(self.descriptor).st_mtime * 1000)

@@ -9,21 +9,28 @@ from typing import Final
 
 from mqframe.core.errors import MessageError, StoreUnavailable
 from mqframe.core.storage.record import BLANK_BYTES, MAGIC_BLANK
-from mqframe.log import get_logger
-from mqframe.store.files.layout import numbered_files
 from mqframe.store.files.log_file import Allocate, LogFile
+from mqframe.store.log.log_directory import sound_files
 
-log: Final = get_logger("store")
 _BLANK: Final = struct.Struct(">ii")
 
 
 class CommitLog:
     """The commit log of one store: files of `file_bytes` in `directory`.
 
-    `end`: offset at which the next record is written, bytes.
+    `end`: offset at which the next record is written, bytes. `accept_loss`: see `sound_files`, whose errors are
+    raised.
     """
 
-    def __init__(self, directory: Path, file_bytes: int, allocate: Allocate, threads: Executor) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        file_bytes: int,
+        allocate: Allocate,
+        threads: Executor,
+        *,
+        accept_loss: bool = False,
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.file_bytes = file_bytes
@@ -31,26 +38,13 @@ class CommitLog:
         self._threads = threads
         for leftover in directory.glob("*.allocating"):
             leftover.unlink()
-        self.files = [LogFile(path, file_bytes) for _, path in numbered_files(directory, file_bytes)]
-        self._check_contiguous()
+        paths = sound_files(directory, file_bytes, allocate, accept_loss=accept_loss)
+        self.files = [LogFile(path, file_bytes) for path in paths]
         self.end = self.files[0].base if self.files else 0
         self.flushed = self.end
         self.keep_ahead = False
         """Whether a thread makes each next file before it is needed."""
         self._ahead: Future[LogFile] | None = None
-
-    def _check_contiguous(self) -> None:
-        # A hole ends the log at the last file before it: what lies behind cannot be reached in order.
-        for number in range(1, len(self.files)):
-            if self.files[number].base != self.files[number - 1].base + self.file_bytes:
-                for stray in self.files[number:]:
-                    log.error(
-                        "commit-log file does not follow the one before it; set aside", file=str(stray.path)
-                    )
-                    stray.path.rename(stray.path.with_suffix(".stray"))
-                    stray.close()
-                del self.files[number:]
-                return
 
     @property
     def start(self) -> int:

@@ -18,6 +18,7 @@ FILLER_SIZE: Final = 0x7FFFFFFF
 """The record size that a filler names."""
 FILLER: Final = ENTRY.pack(0, FILLER_SIZE, 0)
 """Stands where a queue has no record: before its first one, or in a gap."""
+_ENTRIES_AT_ONCE: Final = 200
 
 
 class ConsumeQueue:
@@ -121,7 +122,7 @@ class ConsumeQueue:
             write_all(descriptor, FILLER * ((at - first) // ENTRY_BYTES), first - base)
         if not self.bases or self.bases[-1] != base:
             self.bases.append(base)
-        if not self._floor and len(self.bases) == 1:
+        if not (self._floor or self.end) and len(self.bases) == 1:
             self._floor = offset
 
     def read(self, offset: int, count: int) -> bytes:
@@ -173,10 +174,37 @@ class ConsumeQueue:
         """First queue offset from `low` on whose record lies at `log_offset` or behind; `end`: none does."""
 
         def is_reached(offset: int) -> bool:
-            entry = self.entry(offset)
-            return entry is not None and entry[0] >= log_offset and entry[1] != FILLER_SIZE
+            # A filler stands for the record behind it: there may be some between records.
+            listed = self._listed_from(offset)
+            return listed is None or listed[1] >= log_offset
 
-        return bisect_left(range(self.end), True, low, self.end, key=is_reached)
+        found = self._listed_from(bisect_left(range(self.end), True, low, self.end, key=is_reached))
+        return self.end if found is None else found[0]
+
+    def _listed_from(self, offset: int) -> tuple[int, int] | None:
+        """Queue offset and log offset of the first record that is listed at `offset` or behind."""
+        while raw := self.read(offset, _ENTRIES_AT_ONCE):
+            for physical, size, _ in ENTRY.iter_unpack(raw):
+                if size != FILLER_SIZE:
+                    return (offset, physical) if size > 0 else None
+                offset += 1
+        return None
+
+    def listed_within(self, start: int, end: int) -> tuple[int, int]:
+        """The queue offsets, from the first to behind the last, whose records lie in [start, end) of the log."""
+        first = self.first_from(start, self.bases[0] // ENTRY_BYTES if self.bases else 0)
+        return first, max(first, self.first_from(end, first))
+
+    def blot(self, start: int, end: int) -> list[str]:
+        """Put fillers in the place of the entries from queue offset `start` to before `end`. Raises OSError.
+
+        Returns the files that have to be synced.
+        """
+        self._write_across(start, FILLER * (end - start))
+        first, behind_last = start * ENTRY_BYTES, end * ENTRY_BYTES
+        return [
+            self.path(base) for base in self.bases if base < behind_last and base + self._file_bytes > first
+        ]
 
     def drop_files_before(self, log_start: int) -> int:
         """Delete files whose last entry lies before `log_start` (never the last file); how many went."""

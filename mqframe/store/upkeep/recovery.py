@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import msgspec
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
+from mqframe.core.storage.damage import Stretch, bridge, last_data
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
-from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record, scan
+from mqframe.core.storage.log_scan import LogRecord, read_record
 from mqframe.core.storage.recovery import start_after_crash
 from mqframe.log import get_logger
 from mqframe.store.files.layout import Layout
 from mqframe.store.message_files import MessageFiles
-from mqframe.store.queues.consume_queue import ENTRY
+from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
 from mqframe.store.queues.queue_table import QueueEnds
 from mqframe.store.settings import StoreSettings
+from mqframe.store.upkeep.log_check import LogCheck
+from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, Report
+from mqframe.store.upkeep.queue_flusher import sync_paths
 
 log: Final = get_logger("store")
 COMMITS_MAX: Final = 1 << 15
+_QUEUES_TOLD: Final = 20
 _ends_decoder: Final = msgspec.msgpack.Decoder(QueueEnds)
 
 
@@ -28,26 +34,44 @@ class Recovered(NamedTuple):
     """`store_time`: of the newest record, ms; `records`: how many were checked.
 
     `last_commits`: log offsets of the committed transactional messages that the log ends with, at most
-    `COMMITS_MAX`: a crash may have come before what has to follow them.
+    `COMMITS_MAX`: a crash may have come before what has to follow them. `set_aside`: what this start took out
+    of the log.
     """
 
     store_time: int
     records: int
     last_commits: tuple[int, ...] = ()
+    set_aside: tuple[Report, ...] = ()
 
 
 class Recovery:
-    """Brings the parts of one store into agreement. Nothing in it raises for damaged records."""
+    """Brings the parts of one store into agreement.
 
-    def __init__(self, layout: Layout, settings: StoreSettings, files: MessageFiles) -> None:
+    `now_ms`: for reports. Damaged records are set aside. Raises `UndecidedDamage`, with nothing changed, where
+    it cannot be told whether something was lost, unless `accept_loss`.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        settings: StoreSettings,
+        files: MessageFiles,
+        now_ms: Callable[[], int],
+        *,
+        accept_loss: bool = False,
+    ) -> None:
         self._layout = layout
+        self._now_ms = now_ms
+        self._accept_loss = accept_loss
+        self._quarantine = Quarantine(layout.quarantine)
+        self._gaps: dict[Stretch, list[LostEntries]] = {}
         self._levels = parse_levels(settings.delay_levels)
         self._crc = settings.check_crc_on_recovery
         self._log, self._queues, self._index, self._checkpoint = files
 
     def run(self, killed: bool) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError."""
-        ends = self._orderly_ends() if not killed else None
+        ends = self._orderly_ends() if not (killed or self._accept_loss) else None
         # Whatever happens from now on, what the last stop noted is stale.
         self._layout.queue_ends.unlink(missing_ok=True)
         if ends is None:
@@ -63,14 +87,15 @@ class Recovery:
             return Recovered(0, 0)
         start = self._before_lost_keys(ends.log_end if ends is not None else self._start(killed), killed)
         commits: deque[int] = deque(maxlen=COMMITS_MAX)
-        newest, records, end = self._check(start, commits)
-        self._queues.cut_after(end)
+        check = self._check(start, ends is not None, commits)
+        newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
+        set_aside = tuple(self._set_aside(stretch, check.newest) for stretch in check.stretches)
+        self._queues.cut_after(check.end)
         if self._index is not None:
             self._index.write()
-            self._index.rewind(end)
-        self._cut_log(end, killed)
-        newest = max(newest, self._checkpoint.log, self._checkpoint.queues)
-        return Recovered(newest, records, tuple(commits))
+            self._index.rewind(check.end)
+        self._cut_log(check.end, killed)
+        return Recovered(newest, check.records, tuple(commits), set_aside)
 
     def _orderly_ends(self) -> QueueEnds | None:
         try:
@@ -87,7 +112,9 @@ class Recovery:
 
     def _start(self, killed: bool) -> int:
         files = self._log.files
-        if killed:
+        if self._accept_loss:
+            start = files[0].base
+        elif killed:
             firsts = [read_record(file.view, 0, file.base, crc=self._crc) for file in files]
             number = start_after_crash(
                 [record.store_timestamp if record else None for record in firsts],
@@ -113,40 +140,40 @@ class Recovery:
         file = self._log.file_at(self._index.covered)
         return min(start, file.base if file is not None else self._log.start)
 
-    def _check(self, start: int, commits: deque[int]) -> tuple[int, int, int]:
-        newest = records = 0
-        position = start
+    def _check(self, start: int, known: bool, commits: deque[int]) -> LogCheck:
+        check = LogCheck(
+            self._log,
+            self._checkpoint,
+            check_crc=self._crc,
+            end_is_known=known,
+            accept_loss=self._accept_loss,
+        )
         last: LogRecord | None = None
-        for file in self._log.files:
-            if position >= file.base + self._log.file_bytes or position < file.base:
-                continue
-            for record in scan(file.view, file.base, position - file.base, crc=self._crc):
-                self._dispatch(record)
-                position = record.end
-                newest = max(newest, record.store_timestamp)
-                records += 1
-                if last is not None:
-                    _note(last, commits)
-                last = record
-            if position - file.base < self._log.file_bytes and not is_blank(file.view, position - file.base):
-                break
-            position = file.base + self._log.file_bytes
-        if last is not None and last.end == position and last.properties.endswith("\0"):
+        for record in check.walk(start):
+            self._dispatch(record, check.stretches)
+            if last is not None:
+                _note(last, commits)
+            last = record
+        if last is not None and last.end == check.end and last.properties.endswith("\0"):
             # No text ends so: the write of the last record was cut off in its properties, which have no CRC.
-            position = last.physical_offset
+            check.end = last.physical_offset
         elif last is not None:
             _note(last, commits)
-        return newest, records, self._before_empty_files(position)
+        check.end = self._before_empty_files(check.end)
+        return check
 
     def _before_empty_files(self, end: int) -> int:
         # A file that was made ahead is not needed when the one before it ended exactly.
         last = self._log.files[-1]
         return min(end, last.base + self._log.file_bytes)
 
-    def _dispatch(self, record: LogRecord) -> None:
+    def _dispatch(self, record: LogRecord, stretches: list[Stretch]) -> None:
         if record.has_queue_entry:
             queue = self._queues.queue(record.topic, record.queue_id)
             if record.end > queue.covered:
+                if stretches and 0 < queue.end < record.queue_offset:
+                    lost = LostEntries(record.topic, record.queue_id, queue.end, record.queue_offset)
+                    self._gaps.setdefault(stretches[-1], []).append(lost)
                 code = queue_code(record.topic, record.properties, record.store_timestamp, self._levels)
                 queue.write(
                     record.queue_offset, ENTRY.pack(record.physical_offset, record.size, code), record.end
@@ -157,6 +184,46 @@ class Recovery:
             if keys:
                 self._index.add(record.topic, [(record.physical_offset, keys)], record.store_timestamp)
 
+    def _set_aside(self, stretch: Stretch, newest: int) -> Report:
+        """Copy `stretch` to the quarantine, and lead queues and readers of the log past it.
+
+        In this order, each step on disk before the next: whatever a crash leaves is found once more.
+        """
+        file = self._log.file_at(stretch.start)
+        assert file is not None
+        at, end = stretch.start - file.base, stretch.end - file.base
+        copy = self._quarantine.copy(file.view[at:end], stretch.start)
+        lost = self._listed_in(stretch)
+        report = Report(
+            stretch.start, stretch.end, stretch.unfinished, copy, self._now_ms(), newest,
+            [*lost.values(), *self._gaps.get(stretch, ())],
+        )  # fmt: skip
+        path = self._quarantine.report(report)
+        for queue, entries in lost.items():
+            sync_paths(queue.blot(entries.start, entries.end))
+        for place, data in bridge(file.view, file.base, at, end, newest):
+            file.write(place, data)
+        file.sync()
+        log.error(
+            "a part of the log holds no good record; set aside, and passed over",
+            start=stretch.start,
+            end=stretch.end,
+            unfinished=stretch.unfinished,
+            records=report.records,
+            queues=[f"{each.topic}:{each.queue_id}" for each in report.queues[:_QUEUES_TOLD]],
+            report=str(path),
+        )
+        return report
+
+    def _listed_in(self, stretch: Stretch) -> dict[ConsumeQueue, LostEntries]:
+        found = {}
+        for queue in self._queues:
+            if queue.covered > stretch.start:
+                start, end = queue.listed_within(stretch.start, stretch.end)
+                if start < end:
+                    found[queue] = LostEntries(queue.topic, queue.queue_id, start, end)
+        return found
+
     def _cut_log(self, end: int, killed: bool) -> None:
         files = self._log.files
         self._log.end = self._log.flushed = end
@@ -164,9 +231,18 @@ class Recovery:
         later = bool(files) and files[-1].base >= end and len(files) > 1
         stale = file is not None and any(file.view[end - file.base : end - file.base + 8])
         if killed or later or stale:
-            if stale:
-                log.warning("the log ends at a damaged or unfinished record", offset=end)
+            self._keep_tail(end)
             self._log.cut(end)
+
+    def _keep_tail(self, end: int) -> None:
+        """Copy what a cut at `end` takes away, as far as there is anything."""
+        for file in self._log.files:
+            at = max(end - file.base, 0)
+            if at < file.size and (stop := last_data(file, at)) > at:
+                copy = self._quarantine.copy(file.view[at:stop], file.base + at)
+                log.warning(
+                    "the log ends at an unfinished record; what lay behind is kept", offset=end, copy=copy
+                )
 
 
 def _note(record: LogRecord, commits: deque[int]) -> None:

@@ -24,6 +24,7 @@ def test_the_paths_are_those_of_the_reference(tmp_path) -> None:
         "timer_wheel": "timerwheel",
         "timer_log": "timerlog",
         "timer_checkpoint": "config/timercheck",
+        "quarantine": "quarantine",
         "cursors": "config/dispatchers.json",
     }
 
