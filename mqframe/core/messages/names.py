@@ -97,8 +97,8 @@ def check_path_part(what: str, name: str) -> None:
     """Raise `MessageError` unless a folder may be named `name`; `what` says what is named so."""
     if not is_path_part(name):
         raise MessageError(
-            f"{what} {_shown(name)} cannot name a folder: it is empty, longer than {PATH_PART_BYTES_MAX} bytes,"
-            " or leads elsewhere"
+            f"{what} {_shown(name)} cannot name a folder: it is empty, leads elsewhere,"
+            f" or is longer than {PATH_PART_BYTES_MAX} bytes"
         )
 
 

@@ -93,7 +93,7 @@ def test_what_clients_write_stays_open(topic: str) -> None:
 def test_names_that_lead_elsewhere_are_no_part_of_a_path(name: str) -> None:
     assert not is_path_part(name)
     assert not is_queue_place(name, 0)
-    with pytest.raises(MessageError, match="group .* cannot name a folder"):
+    with pytest.raises(MessageError, match=r"group .* cannot name a folder"):
         check_path_part("group", name)
 
 

@@ -128,7 +128,7 @@ def test_no_queue_lies_outside_the_stores_folder(tmp_path, topic) -> None:
     table = QueueTable(tmp_path / "queues", BYTES, 8)
     outside = tmp_path / "empty"
     outside.mkdir()
-    with pytest.raises(MessageError, match="topic .* cannot name a folder"):
+    with pytest.raises(MessageError, match=r"topic .* cannot name a folder"):
         table.queue(topic, 0)
     for name in (topic, "../empty", str(outside)):
         with pytest.raises(MessageError, match="cannot name a folder"):
