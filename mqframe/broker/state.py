@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
@@ -13,6 +14,7 @@ from mqframe.broker.sending.targets import SendTargets
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.config_keeper import ConfigKeeper
 from mqframe.broker.tables.identity import Identity
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.broker.tables.shared import Conditions, Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
@@ -30,6 +32,7 @@ from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
 from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.requests.peer import Peer
+from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
@@ -76,6 +79,9 @@ class BrokerState:
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
         self.locks = QueueLocks(clock)
         self.keeper = ConfigKeeper(store_settings.directory / "config")
+        self.left_out = LeftOut(clock, self.identity)
+        # Before the tables that say how far tasks have come, so that none says so before this one is saved.
+        self.keeper.keep("leftOut.json", LeftOutTable, self.left_out.messages)
         self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
         self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
@@ -89,6 +95,7 @@ class BrokerState:
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         self.store = MessageStore.open(store_settings, clock, on_arrival=arrived)
+        self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in plugins.names("broker_service")  # else it is blocked
         self.delays = DelayRules(

@@ -13,7 +13,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList
 from mqframe.core.cluster.topic_table import parse_attributes
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MessageError, Refusal
-from mqframe.core.messages.names import check_topic
+from mqframe.core.messages.names import check_topic, is_path_part
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
     GetAllTopicConfig,
@@ -88,6 +88,8 @@ class TopicProcessor(Processor):
         name = fields.topic
         if not name.strip():
             raise Refusal(ResponseCode.INVALID_PARAMETER, "topic name is empty")
+        if not is_path_part(name):
+            raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic name {name[:40]!r} is none")
         if self._topics.is_system(name):
             raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic {name} is the system's own")
         self._topics.remove(name)

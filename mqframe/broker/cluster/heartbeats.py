@@ -11,6 +11,7 @@ from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.client_bodies import CheckClientBody, ConsumerData, ConsumerList, HeartbeatData
 from mqframe.core.cluster.client_registry import BROADCASTING, Member
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.group_config import retry_queues
 from mqframe.core.errors import ConnectionLost, Refusal, TooMuchInFlight
 from mqframe.core.messages.names import retry_topic
 from mqframe.core.requests.consumers import (
@@ -90,7 +91,7 @@ class HeartbeatProcessor(Processor):
         )
         self._topics.ensure(
             retry_topic(name),
-            group.retry_queue_nums,
+            retry_queues(group),
             order=order,
             sys_flag=_UNIT_SUBSCRIPTION if data.unit_mode else 0,
         )

@@ -17,6 +17,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.requests.admin import GetAllDelayOffset
 from mqframe.core.requests.serving import Answer, Call, serves
+from mqframe.core.storage.left_out import Place
 from mqframe.hooks.interfaces import OnArrival
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
@@ -139,8 +140,10 @@ class LevelDelivery(BrokerPart):
         records = await self._store.records_at([(physical, size) for physical, size, _ in due])
         try:
             for (physical, _, _), record in zip(due, records, strict=True):
-                message = None if record is None else self._redelivery.read(record, physical)
-                if message is not None:
+                place = Place(SCHEDULE_TOPIC, queue_id, level.position, physical)
+                if record is None:
+                    self._redelivery.gone(place, self._store.min_offset)
+                elif (message := self._redelivery.read(record, place)) is not None:
                     self._redelivery.put(message)
                 level.move(level.position + 1)
         finally:

@@ -9,7 +9,11 @@ import msgspec
 
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
+from mqframe.core.consuming.group_config import (
+    RETRY_QUEUES_MAX,
+    SubscriptionGroupConfig,
+    SubscriptionGroupTable,
+)
 from mqframe.core.errors import MessageError, Refusal
 from mqframe.core.messages.names import check_group
 from mqframe.core.retry.backoff import check_policy
@@ -72,11 +76,17 @@ class GroupTable:
         return group
 
     def put(self, group: SubscriptionGroupConfig) -> None:
-        """Create or change a group. Raises `Refusal` for an illegal name, policy or attribute change."""
+        """Create or change a group. Raises `Refusal` for an illegal name, policy or number of queues."""
         try:
             check_group(group.group_name)
         except MessageError as problem:
             raise Refusal(ResponseCode.INVALID_PARAMETER, str(problem)) from None
+        if group.retry_queue_nums > RETRY_QUEUES_MAX:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"group {group.group_name}: {group.retry_queue_nums} retry queues;"
+                f" the most is {RETRY_QUEUES_MAX}",
+            )
         check_policy(group.group_name, group.group_retry_policy)
         old = self._groups.get(group.group_name)
         attributes = dict(old.attributes if old else {})

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from mqframe.core.errors import MessageError
 from mqframe.core.messages.message import Message
-from mqframe.core.messages.names import DLQ_PREFIX, FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, check_topic, is_closed_topic
 from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX, RESERVED
 
 INT_MAX = 2**31 - 1
@@ -59,7 +59,7 @@ def check_sendable_topic(topic: str) -> None:
     if not isinstance(topic, str):
         raise MessageError(f"topic is {type(topic).__name__}, not text")
     check_topic(topic)
-    if topic in FORBIDDEN_TO_PRODUCERS:
+    if is_closed_topic(topic):
         raise MessageError(f"topic {topic} is the broker's own; producers may not send to it")
 
 

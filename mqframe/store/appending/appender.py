@@ -10,6 +10,7 @@ from zlib import crc32
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
+from mqframe.core.errors import MessageError
 from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.record import HEAD, topic_part
@@ -78,11 +79,14 @@ class Appender:
         self.waiting: deque[Appended | Placed] = deque()
 
     def put(self, incoming: Incoming) -> Stored:
-        """Append one message. Raises `MessageError` (too large) and `StoreUnavailable` (disk full);
-        nothing is stored then."""
+        """Append one message. Raises `MessageError` (too large, a topic without a path, numbers or text that
+        records do not hold) and `StoreUnavailable` (disk full); nothing is stored then."""
         topic, queue_id, body = incoming.topic, incoming.queue_id, incoming.body
         text = incoming.properties
-        properties = text.encode()
+        try:
+            properties = text.encode()
+        except UnicodeEncodeError as problem:
+            raise MessageError(f"the properties of a message to {topic} are no text: {problem}") from None
         body_size, properties_size = len(body), len(properties)
         if body_size > self._body_bytes_max or properties_size > PROPERTIES_BYTES_MAX:
             raise too_large(body_size, self._body_bytes_max, properties_size)
@@ -103,11 +107,14 @@ class Appender:
         if now < self.store_time:
             now = self.store_time
         self.store_time = now
-        fixed = head.pack(
-            size, magic, crc32(body) & 0x7FFFFFFF, queue_id, incoming.flag, queue_offset, physical, sys_flag,
-            incoming.born_timestamp, born_host, now, store_host, incoming.reconsume_times,
-            incoming.prepared_transaction_offset, body_size,
-        )  # fmt: skip
+        try:
+            fixed = head.pack(
+                size, magic, crc32(body) & 0x7FFFFFFF, queue_id, incoming.flag, queue_offset, physical,
+                sys_flag, incoming.born_timestamp, born_host, now, store_host, incoming.reconsume_times,
+                incoming.prepared_transaction_offset, body_size,
+            )  # fmt: skip
+        except struct.error as problem:
+            raise MessageError(f"a number of a message to {topic} fits no record: {problem}") from None
         file.write(
             physical - file.base,
             b"".join((fixed, body, topic_bytes, _SHORT.pack(properties_size), properties)),
@@ -141,12 +148,15 @@ class Appender:
 
         Raises `BodyError` for a malformed batch, the others as `put`; nothing is stored then.
         """
-        log = self._log
+        log, topic = self._log, head.topic
         now = max(self._now_ms(), self.store_time)
         queue = self._queues.queue(head.topic, head.queue_id)
         first, raw = queue.next_offset, bytes(batch)
         layout = BatchLayout(head, extra, now, self._levels, self._body_bytes_max)
-        laid = layout.lay(raw, log.end, first)
+        try:
+            laid = layout.lay(raw, log.end, first)
+        except struct.error as problem:
+            raise MessageError(f"a number of a batch to {topic} fits no record: {problem}") from None
         size = laid.end - log.end
         file = log.room(size)
         if laid.end != log.end + size:  # the log turned to its next file, and all offsets with it

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from mqframe.core.errors import StoreError
+from mqframe.core.messages.names import check_path_part, is_path_part, is_queue_place
 from mqframe.log import get_logger
 from mqframe.store.files.descriptors import Descriptors
 from mqframe.store.incoming import ENTRY_BYTES
@@ -54,7 +55,10 @@ class QueueTable:
         return len(self._queues)
 
     def queue(self, topic: str, queue_id: int) -> ConsumeQueue:
-        """The queue, made if there is none (its files come with its first entry)."""
+        """The queue, made if there is none (its files come with its first entry).
+
+        Raises `MessageError` for a topic or an id that no path can be made of.
+        """
         key = (topic, queue_id)
         queue = self._queues.get(key)
         if queue is None:
@@ -65,8 +69,10 @@ class QueueTable:
     def load(self, after_crash: bool) -> None:
         """Find all queues and their ends by looking at their files. Raises `StoreError` for a wrong size."""
         for topic in _directories(self._root):
+            if not is_path_part(topic.name):
+                continue  # no text, so no topic
             for name in _directories(topic.path):
-                if name.name.isdecimal():
+                if name.name.isdecimal() and is_queue_place(topic.name, int(name.name)):
                     self._load_queue(topic.name, int(name.name), name.path, after_crash)
 
     def _load_queue(self, topic: str, queue_id: int, path: str, after_crash: bool) -> None:
@@ -138,6 +144,8 @@ class QueueTable:
         """Take the queues over from what an orderly stop left."""
         for topic, rows in ends.queues.items():
             for queue_id, bases, floor, floor_for, end, covered in rows:
+                if not is_queue_place(topic, queue_id):
+                    continue
                 self.queue(topic, queue_id).restore(bases, floor, floor_for, end, covered)
 
     def ends(self, log_files: list[int], log_end: int, checkpoint: bytes) -> QueueEnds:
@@ -167,7 +175,8 @@ class QueueTable:
         )
 
     def remove_topic(self, topic: str) -> None:
-        """Delete the queues of `topic`."""
+        """Delete the queues of `topic`. Raises `MessageError` for a name that leads elsewhere."""
+        check_path_part("topic", topic)
         for key in [key for key in self._queues if key[0] == topic]:
             queue = self._queues.pop(key)
             self.dirty.discard(queue)

@@ -27,7 +27,7 @@ class Timer:
         )  # fmt: skip
         self.files.move_write_time(local.clock.now_ms())
         self.metrics = TimerMetrics(local.clock)
-        redelivery = Redelivery(local.writer)
+        redelivery = Redelivery(local.writer, local.left_out)
         self.parts = TimerParts(self.files, local.store, self.metrics, redelivery, local.clock)
 
     def sent(self, body: bytes, seconds: float, **more: Any) -> Stored:
