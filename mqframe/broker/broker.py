@@ -64,7 +64,9 @@ class Broker:
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
             events = PeerEvents(self._end_turn, self._connection_closed)
-            self._server = Server(self._handlers(), clock, net, rpc_hooks=hooks, events=events)
+            net = net or NetSettings()
+            handlers = self._handlers(net.body_bytes_max)
+            self._server = Server(handlers, clock, net, rpc_hooks=hooks, events=events)
         except BaseException:
             # Whoever mends the settings makes another broker, in this process perhaps.
             self._keeper.close()
@@ -88,9 +90,10 @@ class Broker:
         """What services are handed."""
         return self._state
 
-    def _handlers(self) -> dict[int, Handler]:
+    def _handlers(self, body_bytes_max: int) -> dict[int, Handler]:
+        owners = [each for part in self._parts for each in part.serving()]
         try:
-            return handlers_of(*(each for part in self._parts for each in part.serving()))
+            return handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
 

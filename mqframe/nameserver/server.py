@@ -31,7 +31,9 @@ class NameServer:
             forget_missing_topics=settings.delete_topic_with_broker_registration,
         )
         handlers = Handlers(self._registry, self._kv, settings, clock)
-        self._server = Server(handlers_of(handlers), clock, net, events=PeerEvents(on_close=self._on_close))
+        net = net or NetSettings()
+        table = handlers_of(handlers, body_bytes_max=net.body_bytes_max)
+        self._server = Server(table, clock, net, events=PeerEvents(on_close=self._on_close))
         self._scan: Every | None = None
         self._port = settings.port
 
