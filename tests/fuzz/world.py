@@ -65,6 +65,8 @@ class Told(logging.Handler):
         if not record.exc_info or record.exc_info[1] is None:
             return
         problem, at = record.exc_info[1], record.exc_info[2]
+        if isinstance(problem, MqframeError):
+            return  # told in words of ours: somebody thought of it
         places = []
         while at is not None:
             code = at.tb_frame.f_code

@@ -77,8 +77,12 @@ def real_place(properties: Mapping[str, str]) -> tuple[str, int] | None:
 
 
 def root_of(half: ReceivedMessage) -> int:
-    """The queue offset that names the transaction of `half`: its own, or that of the first of its copies."""
-    return _number(half.properties.get(p.PREPARED_QUEUE_OFFSET, ""), half.queue_offset)
+    """The queue offset that names the transaction of `half`: its own, or that of the first of its copies.
+
+    A copy lies behind what it is a copy of; a property that names another offset says nothing.
+    """
+    own = half.queue_offset
+    return min(_number(half.properties.get(p.PREPARED_QUEUE_OFFSET, ""), own), own)
 
 
 def times_checked(properties: Mapping[str, str]) -> int:
