@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 import re
 import shutil
 import signal
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,9 +49,15 @@ class Campaign:
     def __init__(self, folder: Path, stall_seconds: float) -> None:
         self.folder = folder
         self.stall_seconds = stall_seconds
-        self.played: list[Step] = []
+        self._played = tempfile.TemporaryFile()
+        self.count = 0
         self.findings: dict[str, Finding] = {}
         self.weights: list[int] = []
+
+    def played(self) -> list[Step]:
+        """All steps so far."""
+        self._played.seek(0)
+        return [pickle.load(self._played) for _ in range(self.count)]
 
     def run(self, seed: int, batches: int) -> None:
         """`batches` of random steps that follow from `seed`. Ends early when nothing answers any more."""
@@ -102,17 +111,18 @@ class Campaign:
             try:
                 loop.run_until_complete(whole())
             except Exception as problem:
-                self._note([f"the run ended: {type(problem).__name__}: {problem}", *world.troubles()])
-                if world.told in _handlers():
-                    _handlers().remove(world.told)
-                if "-v" in sys.argv:
-                    raise
+                where = traceback.extract_tb(problem.__traceback__)[-5:]
+                places = " < ".join(f"{Path(at.filename).name}:{at.lineno} {at.name}" for at in reversed(where))
+                self._note([f"the run ended: {type(problem).__name__}: {problem} | {places}", *world.troubles()])
             finally:
+                world.told.hear_no_more()
                 asyncio.set_event_loop(None)
                 loop.close()
 
     async def _play(self, world: World, step: Step) -> None:
-        self.played.append(step)
+        # In a file: what memory holds is looked at.
+        pickle.dump(step, self._played)
+        self.count += 1
         signal.setitimer(signal.ITIMER_VIRTUAL, HANG_SECONDS)
         try:
             await world.play(step)
@@ -141,14 +151,8 @@ class Campaign:
 
     def _note(self, troubles: list[str]) -> None:
         for trouble in troubles:
-            finding = Finding(trouble, len(self.played) - 1)
+            finding = Finding(trouble, self.count - 1)
             self.findings.setdefault(finding.kind, finding)
-
-
-def _handlers() -> list[Any]:
-    import logging
-
-    return logging.getLogger("mqframe").handlers
 
 
 def weight() -> int:

@@ -15,17 +15,19 @@ from fuzz.frames import FrameMaker
 from fuzz.line import Line
 from fuzz.sentinel import Sentinel
 from fuzz.steps import Step
+from fuzz.stored import HOST
 from simulated.clock import SimulatedClock
 from simulated.loop import SimulatedLoop
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import MqframeError
+from mqframe.log import get_logger
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.incoming import Incoming
 from mqframe.store.settings import StoreSettings
-from fuzz.stored import HOST
+
 
 BROKER_PORT, NAMESERVER_PORT = 10911, 9876
 PORTS = {"broker": BROKER_PORT, "nameserver": NAMESERVER_PORT}
@@ -60,6 +62,14 @@ class Told(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.errors: list[str] = []
+
+    def hear(self) -> None:
+        """Begin to listen."""
+        logging.getLogger("mqframe").addHandler(self)
+
+    def hear_no_more(self) -> None:
+        """End it."""
+        logging.getLogger("mqframe").removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         if not record.exc_info or record.exc_info[1] is None:
@@ -99,7 +109,8 @@ class World:
         self.broker: Broker
 
     async def start(self) -> None:
-        logging.getLogger("mqframe").addHandler(self.told)
+        self.told.hear()
+        get_logger("fuzz").error("the first line of a log, which costs an import")
         settings = NameServerSettings(port=NAMESERVER_PORT, directory=self.folder / "a" / "b" / "kv")
         self.nameserver = NameServer(settings, self.clock)
         await self.nameserver.start()
@@ -120,7 +131,6 @@ class World:
         await self.broker.stop()
         await self.nameserver.stop()
         await self.loop.settle()
-        logging.getLogger("mqframe").removeHandler(self.told)
 
     # Steps
 

@@ -151,6 +151,14 @@ class TestDelivery:
         assert not stands_for(single, [received(b"x", {"UNIQ_KEY": "T"})])
         assert not stands_for(single, [received(b"x", {"UNIQ_KEY": "S"})] * 2)
 
+    @pytest.mark.parametrize("body", [b"no batch", BATCH[:-3], b""])
+    @pytest.mark.parametrize("sys_flag", [0, 1, 0x301])
+    def test_a_half_whose_batch_cannot_be_read_stands_for_nothing(self, body: bytes, sys_flag: int) -> None:
+        # It is looked at in every start: an error there would keep the broker from starting.
+        half = received(body, {"HALF_BATCH": "3"})
+        half.sys_flag = sys_flag
+        assert not stands_for(half, [received(b"one", {}), received(b"two", {}), received(b"three", {})])
+
 
 class TestEnds:
     @pytest.mark.parametrize(
