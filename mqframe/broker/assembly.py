@@ -58,7 +58,12 @@ def make_parts(
         AssignmentProcessor(shared, state.modes, registration, Strategies(state.plugins)),
         dispatch_lag,
         RuntimeProcessor(
-            shared, [*[each.counters for each in (*services, dispatch_lag)], state.left_out.counters]
+            shared,
+            [
+                state.store.counters,
+                *(each.counters for each in (*services, dispatch_lag)),
+                state.left_out.counters,
+            ],
         ),
     ]  # fmt: skip
 

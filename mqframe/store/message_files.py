@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mqframe.core.storage.recovery import Care
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.disk import Disk
 from mqframe.store.files.layout import Layout
@@ -37,19 +38,18 @@ def open_files(
     disk: Disk,
     threads: Threads,
     now_ms: Callable[[], int],
-    *,
-    accept_loss: bool = False,
+    care: Care,
 ) -> MessageFiles:
     """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`.
 
-    `accept_loss`: whether missing files of the log are made anew.
+    `care`: with `Care.ACCEPT_LOSS` missing files of the log are made anew.
     """
     log = CommitLog(
         layout.commit_log,
         settings.commit_log_file_bytes,
         disk.allocate,
         threads.pool,
-        accept_loss=accept_loss,
+        accept_loss=care is Care.ACCEPT_LOSS,
     )
     queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max)
     index = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mqframe.core.errors import StoreError, StoreUnavailable
+from mqframe.core.storage.recovery import Care
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 from mqframe.log import get_logger
@@ -28,11 +29,20 @@ from mqframe.store.message_files import open_files
 from mqframe.store.reading.reads import StoreReads
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
+from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
 from mqframe.store.upkeep.recovery import Recovery, save_ends
 
 log: Final = get_logger("store")
 _EXPIRY_SECONDS: Final = 0.5
+
+
+class Opening(NamedTuple):
+    """How a store is opened: on which disk, how carefully, and who hears of arrivals."""
+
+    disk: Disk
+    care: Care
+    on_arrival: OnArrival | None
 
 
 class MessageStore(StoreReads):
@@ -46,12 +56,11 @@ class MessageStore(StoreReads):
         settings: StoreSettings,
         clock: LoopClock,
         ownership: Ownership,
-        disk: Disk,
-        on_arrival: OnArrival | None,
-        accept_loss: bool,
+        opening: Opening,
     ) -> None:
+        disk, care, on_arrival = opening
         layout, threads = Layout(settings.directory), Threads()
-        files = open_files(layout, settings, disk, threads, clock.now_ms, accept_loss=accept_loss)
+        files = open_files(layout, settings, disk, threads, clock.now_ms, care)
         commit_log = files.log
         confirmed = flushed_as_configured(
             settings.flush == "SYNC_FLUSH", lambda: commit_log.end, lambda: commit_log.flushed
@@ -60,8 +69,9 @@ class MessageStore(StoreReads):
         self._ownership = ownership
         self._layout = layout
         self._files = files
-        recovery = Recovery(layout, settings, files, clock.now_ms, accept_loss=accept_loss)
+        recovery = Recovery(layout, settings, files, clock.now_ms, care)
         self.recovered = recovery.run(ownership.was_killed)
+        self._set_aside = Quarantine(layout.quarantine).reports()
         if not files.checkpoint.is_known:
             files.checkpoint.save()  # so that a missing one tells of a loss
         self._appender = Appender(self._log, self._queues, settings, clock.now_ms)
@@ -89,17 +99,18 @@ class MessageStore(StoreReads):
         on_arrival: OnArrival | None = None,
         allocate: Allocate = allocate_really,
         usage: DiskUsage = disk_usage,
-        accept_loss: bool = False,
+        care: Care = Care.USUAL,
     ) -> MessageStore:
         """Lock the directory, recover what is in it.
 
-        `accept_loss`: go on where it cannot be told whether messages were lost; what remains of them is kept in
-        the quarantine. Raises `UndecidedDamage` there otherwise. Raises `StoreError` when another broker holds it, when files have another size than configured, or
-        when the disk is full or not readable; the message names the path and what to do.
+        `care`: how thoroughly, and whether to go on where messages may have been lost. Raises
+        `UndecidedDamage` there otherwise, and `StoreError` when another broker holds the directory, when
+        files have another size than configured, or when the disk is full or not readable; the message names
+        the path and what to do.
         """
         ownership = Ownership(Layout(settings.directory))
         try:
-            return cls(settings, clock, ownership, Disk(allocate, usage), on_arrival, accept_loss)
+            return cls(settings, clock, ownership, Opening(Disk(allocate, usage), care, on_arrival))
         except OSError as problem:
             ownership.release()
             raise StoreError(f"the store in {settings.directory} cannot be opened: {problem}") from problem
@@ -251,6 +262,16 @@ class MessageStore(StoreReads):
         It gets True, or False when that took longer than `sync_flush_timeout_ms`.
         """
         self._flusher.when_confirmed(end_offset, callback)
+
+    def counters(self) -> dict[str, str]:
+        """What was ever taken out of the log because it was damaged, for operators."""
+        lost = [each for report in self._set_aside for each in report.queues]
+        queues = {f"{each.topic}:{each.queue_id}" for each in lost}
+        return {
+            "setAsideStretches": str(len(self._set_aside)),
+            "setAsideMessages": str(sum(report.records for report in self._set_aside)),
+            "setAsideQueues": " ".join(sorted(queues)),
+        }
 
     def delete_topic(self, topic: str) -> None:
         """Delete the queues of `topic`; its records stay in the log until that is cleaned."""

@@ -58,10 +58,11 @@ class LogBytes(Protocol):
 
 
 def next_good(file: LogBytes, base: int, at: int, not_before: int) -> int | None:
-    """Where the log goes on behind the bad record at byte `at`: at a good record or the blank end, if anywhere.
+    """Where the log goes on behind the bad record at byte `at`: at a good record or the blank end.
 
-    `base`: log offset of the file's first byte. `not_before`: store time, ms, of the record before: older
-    ones behind it are left over from before an earlier cut (Apache RocketMQ leaves them in its files).
+    `None` where nothing of the kind follows. `base`: log offset of the file's first byte. `not_before`: store
+    time, ms, of the record before: older ones behind it are left over from before an earlier cut (Apache
+    RocketMQ leaves them in its files).
     """
     view = file.view
     claimed = at + _claimed_size(view, at)
@@ -93,7 +94,7 @@ def _claimed_size(view: memoryview, at: int) -> int:
 
 
 def damaged_end(file: LogBytes, at: int, physical_offset: int) -> int | None:
-    """The byte behind the last record of a log, at `at`, which is all there and wrong; `None` if it is torn."""
+    """The byte behind the last record of a log, at `at`, if it is all there and wrong; `None` if torn."""
     view, end = file.view, last_data(file, at)
     if end - at < RECORD_BYTES_MIN or has_empty_sector(view, at, end):
         return None

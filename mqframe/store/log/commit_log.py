@@ -18,8 +18,8 @@ _BLANK: Final = struct.Struct(">ii")
 class CommitLog:
     """The commit log of one store: files of `file_bytes` in `directory`.
 
-    `end`: offset at which the next record is written, bytes. `accept_loss`: see `sound_files`, whose errors are
-    raised.
+    `end`: offset at which the next record is written, bytes. `accept_loss`: see `sound_files`, whose errors
+    are raised.
     """
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -19,9 +20,10 @@ _RESTORED_MAX: Final = 4096
 def sound_files(directory: Path, file_bytes: int, allocate: Allocate, *, accept_loss: bool) -> list[Path]:
     """The log files in `directory`, oldest first, each of `file_bytes`, one following the other.
 
-    An empty last one is removed: it was being made. A shorter one, whose size a power loss kept from the disk,
-    gets its zeros back. With `accept_loss` missing ones between others are made, of zeros. Raises `StoreError`
-    where one is missing otherwise, and where the files are of another size than the setting says; `OSError`.
+    An empty last one is removed: it was being made. A shorter one, whose size a power loss kept from the
+    disk, gets its zeros back. With `accept_loss` missing ones between others are made, of zeros. Raises
+    `StoreError` where one is missing otherwise, and where the files are of another size than the setting
+    says; `OSError`.
     """
     files = sized_files(directory)
     if files and files[-1][2] == 0:
@@ -40,13 +42,13 @@ def sound_files(directory: Path, file_bytes: int, allocate: Allocate, *, accept_
 
 
 def _check_sizes(files: list[tuple[int, Path, int]], file_bytes: int) -> None:
-    strides = {later[0] - earlier[0] for earlier, later in zip(files, files[1:], strict=False)}
+    strides = {later[0] - earlier[0] for earlier, later in pairwise(files)}
     for base, path, size in files:
         complete = size < file_bytes and (size in strides or _is_complete(path, base))
         if size > file_bytes or complete or any(stride % file_bytes for stride in strides):
             raise StoreError(
-                f"{path} has {size} bytes, the setting says {file_bytes}: set the file size that the store was"
-                " written with (store.commit_log_file_bytes), or move the damaged file away"
+                f"{path} has {size} bytes, the setting says {file_bytes}: set the file size that the store"
+                " was written with (store.commit_log_file_bytes), or move the damaged file away"
             )
 
 
@@ -61,7 +63,7 @@ def _is_complete(path: Path, base: int) -> bool:
 
 def _missing(bases: list[int], file_bytes: int, directory: Path) -> list[int]:
     missing: list[int] = []
-    for earlier, later in zip(bases, bases[1:], strict=False):
+    for earlier, later in pairwise(bases):
         missing += range(earlier + file_bytes, later, file_bytes)[: _RESTORED_MAX + 1]
     if len(missing) > _RESTORED_MAX:
         raise StoreError(

@@ -197,7 +197,7 @@ class ConsumeQueue:
         return None
 
     def listed_within(self, start: int, end: int) -> tuple[int, int]:
-        """The queue offsets, from the first to behind the last, whose records lie in [start, end) of the log."""
+        """The queue offsets, first and behind the last, whose records lie in [start, end) of the log."""
         first = self.first_from(start, self.bases[0] // ENTRY_BYTES if self.bases else 0)
         return first, max(first, self.first_from(end, first))
 

@@ -14,8 +14,8 @@ from mqframe.store.files.log_file import LogFile
 from mqframe.store.log.commit_log import CommitLog
 
 _ADVICE: Final = (
-    " No message was touched. Put the right file back, from a copy or a replica, or go on without what is lost:"
-    " mqframe store recover {root} --accept-loss"
+    " No message was touched. Put the right file back, from a copy or a replica, or go on without what is"
+    " lost: mqframe store recover {root} --accept-loss"
 )
 
 
@@ -26,10 +26,10 @@ class UndecidedDamage(StoreError):
 class LogCheck:
     """One walk. Raises `UndecidedDamage` in it, unless `accept_loss`.
 
-    `end`: log offset at which the log ends; `newest`: store time of the newest record, ms; `records`: how many
-    were walked over; `stretches`: what holds no good record though the log goes on behind it, in order.
-    Complete when `walk` has ended. `is_complete`: whether what lies behind a place without a record need not
-    be searched, because an orderly stop has told the end.
+    `end_is_known`: an orderly stop has told where the walk ends, so nothing is searched behind zeros there.
+    When `walk` is over, `end` is the log offset at which the log ends; `newest` the store time of the newest
+    record, ms; `records` how many were walked over; `stretches` what holds no good record though the log goes
+    on behind it, in order.
     """
 
     def __init__(
@@ -113,9 +113,9 @@ class LogCheck:
         at, stop = start - file.base, end - file.base
         if not self._checkpoint.is_known and not self._accept_loss and has_empty_page(file.view, at, stop):
             raise UndecidedDamage(
-                f"the log in {self._log.directory} has zeros at offset {start} (byte {at} of {file.path.name})"
-                f" and goes on at {end}; there is no checkpoint that tells whether messages were there."
-                + self._advice()
+                f"the log in {self._log.directory} has zeros at offset {start} (byte {at} of"
+                f" {file.path.name}) and goes on at {end}; there is no checkpoint that tells whether messages"
+                " were there." + self._advice()
             )
         self.stretches.append(Stretch(start, end, has_empty_sector(file.view, at, stop)))
 

@@ -13,7 +13,7 @@ from mqframe.core.delay.levels import parse_levels
 from mqframe.core.storage.damage import Stretch, bridge, last_data
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.log_scan import LogRecord, read_record
-from mqframe.core.storage.recovery import start_after_crash
+from mqframe.core.storage.recovery import Care, start_after_crash
 from mqframe.log import get_logger
 from mqframe.store.files.layout import Layout
 from mqframe.store.message_files import MessageFiles
@@ -47,8 +47,8 @@ class Recovered(NamedTuple):
 class Recovery:
     """Brings the parts of one store into agreement.
 
-    `now_ms`: for reports. Damaged records are set aside. Raises `UndecidedDamage`, with nothing changed, where
-    it cannot be told whether something was lost, unless `accept_loss`.
+    `now_ms`: for reports. Damaged records are set aside. Raises `UndecidedDamage`, with no message touched,
+    where it cannot be told whether something was lost, unless `care` accepts that.
     """
 
     def __init__(
@@ -57,12 +57,11 @@ class Recovery:
         settings: StoreSettings,
         files: MessageFiles,
         now_ms: Callable[[], int],
-        *,
-        accept_loss: bool = False,
+        care: Care,
     ) -> None:
         self._layout = layout
         self._now_ms = now_ms
-        self._accept_loss = accept_loss
+        self._care = care
         self._quarantine = Quarantine(layout.quarantine)
         self._gaps: dict[Stretch, list[LostEntries]] = {}
         self._levels = parse_levels(settings.delay_levels)
@@ -71,7 +70,7 @@ class Recovery:
 
     def run(self, killed: bool) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError."""
-        ends = self._orderly_ends() if not (killed or self._accept_loss) else None
+        ends = self._orderly_ends() if not killed and self._care is Care.USUAL else None
         # Whatever happens from now on, what the last stop noted is stale.
         self._layout.queue_ends.unlink(missing_ok=True)
         if ends is None:
@@ -112,7 +111,7 @@ class Recovery:
 
     def _start(self, killed: bool) -> int:
         files = self._log.files
-        if self._accept_loss:
+        if self._care is not Care.USUAL:
             start = files[0].base
         elif killed:
             firsts = [read_record(file.view, 0, file.base, crc=self._crc) for file in files]
@@ -146,7 +145,7 @@ class Recovery:
             self._checkpoint,
             check_crc=self._crc,
             end_is_known=known,
-            accept_loss=self._accept_loss,
+            accept_loss=self._care is Care.ACCEPT_LOSS,
         )
         last: LogRecord | None = None
         for record in check.walk(start):
