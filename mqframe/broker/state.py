@@ -98,15 +98,8 @@ class BrokerState:
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in plugins.names("broker_service")  # else it is blocked
-        self.delays = DelayRules(
-            self.levels if delivers else (),
-            clock.now_ms,
-            TimerLimits(
-                store_settings.timer_precision_ms,
-                store_settings.timer_delay_seconds_max * 1000,
-                store_settings.timer_enabled and delivers,
-            ),
-        )
+        limits = _timer_limits(store_settings, delivers)
+        self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.reader = LogReader(self.store, settings.name)
         self.directory = store_settings.directory
@@ -116,3 +109,11 @@ class BrokerState:
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""
         return DueTask(self.clock, work, name)
+
+
+def _timer_limits(settings: StoreSettings, delivers: bool) -> TimerLimits:
+    return TimerLimits(
+        settings.timer_precision_ms,
+        settings.timer_delay_seconds_max * 1000,
+        settings.timer_enabled and delivers,
+    )
