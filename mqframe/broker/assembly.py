@@ -57,7 +57,9 @@ def make_parts(
         ClientCallbackProcessor(shared),
         AssignmentProcessor(shared, state.modes, registration, Strategies(state.plugins)),
         dispatch_lag,
-        RuntimeProcessor(shared, [each.counters for each in (*services, dispatch_lag)]),
+        RuntimeProcessor(
+            shared, [each.counters for each in (*services, dispatch_lag)] + [state.budgets.counters]
+        ),
     ]  # fmt: skip
 
 
