@@ -138,15 +138,19 @@ class OffsetTable:
 
     def dump(self) -> ConsumerOffsetTable:
         """Everything that is saved, under a new version when it changed since the last time."""
-        if self.changes:
-            self.version = self.version.next(self._clock.now_ms())
         return ConsumerOffsetTable(
-            data_version=self.version,
+            data_version=self.next_version(),
             offset_table={
                 f"{topic}{SEPARATOR}{group}": dict(queues)
                 for (topic, group), queues in self._committed.items()
             },
         )
+
+    def next_version(self) -> DataVersion:
+        """The version under which the offsets are shown: a new one when there were changes."""
+        if self.changes:
+            self.version = self.version.next(self._clock.now_ms())
+        return self.version
 
     def committed(self) -> list[tuple[str, dict[int, int]]]:
         """All stored offsets by queue id, with their keys in the saved table; they may change later."""
