@@ -74,7 +74,9 @@ def ask(address: str, case: Case) -> tuple[int, str]:
             connection.sendall(frame)
             while True:
                 answer = decoder.next_frame()
-                if answer is not None and answer.flag & FLAG_RESPONSE:
+                if answer is not None and not answer.flag & FLAG_RESPONSE:
+                    continue  # a notice
+                if answer is not None:
                     return answer.code, f"{len(answer.body)} B {(answer.remark or '')[:90]}"
                 data = connection.recv(1 << 18)
                 if not data:

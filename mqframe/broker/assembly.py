@@ -63,6 +63,7 @@ def make_parts(
                 state.store.counters,
                 *(each.counters for each in (*services, dispatch_lag)),
                 state.left_out.counters,
+                state.budgets.counters,
             ],
         ),
     ]  # fmt: skip

@@ -67,6 +67,7 @@ class Broker:
             net = net or NetSettings()
             handlers = self._handlers(net.body_bytes_max)
             self._server = Server(handlers, clock, net, rpc_hooks=hooks, events=events)
+            state.budgets.of_connections = self._server.counters
         except BaseException:
             # Whoever mends the settings makes another broker, in this process perhaps.
             self._keeper.close()

@@ -25,6 +25,8 @@ log = get_logger("net")
 TURN_BYTES_MAX: Final = 16384
 """Answers of one read that leave together. More end the turn, so that the other side works on large ones
 while the rest is served."""
+TURN_SECONDS: Final = 0.01
+"""After a turn that took so long the other connections are served first, then the rest of this one."""
 LONG_TURN_BYTES: Final = 128 * 1024
 """After a turn with so much to send the other connections are served first, then the rest of this one."""
 
@@ -134,12 +136,13 @@ class AsyncPeer(asyncio.Protocol):
     def _read_frames(self) -> None:
         """Handle all whole frames, end the turn, write the answers."""
         group, connection, buffer = self._group, self._connection, self._buffer
-        next_frame = connection.next_frame
+        next_frame, now = connection.next_frame, group.clock.monotonic
         turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
         more = True
         while more:
-            problem, more, served = None, False, 0
+            problem, more, served, long = None, False, 0, False
             buffer.gathering = True
+            end = now() + TURN_SECONDS
             try:
                 while not connection.closed and (frame := next_frame()) is not None:
                     self._last_frame = self._received
@@ -156,6 +159,9 @@ class AsyncPeer(asyncio.Protocol):
                     if buffer.gathered_bytes > turn_bytes_max:
                         more = True
                         break
+                    if now() >= end:
+                        more = long = True
+                        break
             except FrameError as error:
                 problem = error
             if group.turn_end is not None:
@@ -164,7 +170,7 @@ class AsyncPeer(asyncio.Protocol):
                 except Exception:  # one turn's error must not end the connections of others
                     log.exception("end of turn failed", peer=self.address)
             buffer.gathering = False
-            long = buffer.gathered_bytes > LONG_TURN_BYTES
+            long = long or buffer.gathered_bytes > LONG_TURN_BYTES
             if buffer.gathered_bytes:
                 buffer.flush()
             if group.busy_poll is not None and served:
