@@ -98,6 +98,11 @@ class StoreSettings:
         check=at_least(1),
         conf="flushConsumeQueueThoroughInterval",
     )
+    property_crc: bool = setting(
+        False,
+        doc="end each record with a CRC over all of it, not only over its body",
+        conf="enabledAppendPropCRC",
+    )
     body_bytes_max: int = setting(
         BODY_BYTES_MAX, doc="largest body, bytes", check=at_least(1), conf="maxMessageSize"
     )

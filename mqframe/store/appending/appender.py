@@ -11,8 +11,10 @@ from zlib import crc32
 from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.errors import MessageError
+from mqframe.core.messages.batch import decode_batch, encode_element
 from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
+from mqframe.core.storage.property_crc import ROOM, fill_in, with_room, without_crc
 from mqframe.core.storage.record import HEAD, topic_part
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.store.appending.batch_layout import HOSTS_V6, BatchLayout, fixed_part, too_large
@@ -75,6 +77,7 @@ class Appender:
         self._now_ms = now_ms
         self._levels = parse_levels(settings.delay_levels)
         self._body_bytes_max = settings.body_bytes_max
+        self._crc = settings.property_crc
         self.store_time = 0
         self.waiting: deque[Appended | Placed] = deque()
 
@@ -83,8 +86,10 @@ class Appender:
         records do not hold) and `StoreUnavailable` (disk full); nothing is stored then."""
         topic, queue_id, body = incoming.topic, incoming.queue_id, incoming.body
         text = incoming.properties
+        if "__CRC32#" in text:
+            text = without_crc(text)  # of the record that this one is a copy of
         try:
-            properties = text.encode()
+            properties = (with_room(text) if self._crc else text).encode()
         except UnicodeEncodeError as problem:
             raise MessageError(f"the properties of a message to {topic} are no text: {problem}") from None
         body_size, properties_size = len(body), len(properties)
@@ -115,10 +120,8 @@ class Appender:
             )  # fmt: skip
         except struct.error as problem:
             raise MessageError(f"a number of a message to {topic} fits no record: {problem}") from None
-        file.write(
-            physical - file.base,
-            b"".join((fixed, body, topic_bytes, _SHORT.pack(properties_size), properties)),
-        )
+        record = b"".join((fixed, body, topic_bytes, _SHORT.pack(properties_size), properties))
+        file.write(physical - file.base, fill_in(record, (0, size)) if self._crc else record)
         end = physical + size
         log.end = end
         indexed = sys_flag & SysFlag.TRANSACTION_MASK != SysFlag.TRANSACTION_ROLLBACK
@@ -152,6 +155,10 @@ class Appender:
         now = max(self._now_ms(), self.store_time)
         queue = self._queues.queue(head.topic, head.queue_id)
         first, raw = queue.next_offset, bytes(batch)
+        if b"__CRC32#" in raw:
+            raw = _without_crcs(raw)
+        if self._crc:
+            extra += ROOM
         layout = BatchLayout(head, extra, now, self._levels, self._body_bytes_max)
         try:
             laid = layout.lay(raw, log.end, first)
@@ -161,7 +168,8 @@ class Appender:
         file = log.room(size)
         if laid.end != log.end + size:  # the log turned to its next file, and all offsets with it
             laid = layout.lay(raw, log.end, first)
-        file.write(log.end - file.base, laid.records)
+        records = fill_in(laid.records, [*laid.offsets, laid.end]) if self._crc else laid.records
+        file.write(log.end - file.base, records)
         self.store_time = now
         log.end = laid.end
         queue.next_offset = first + len(laid.offsets)
@@ -169,3 +177,10 @@ class Appender:
             Appended(laid.end, queue, first, laid.entries, laid.codes, head.topic, laid.indexed, now)
         )
         return StoredBatch(laid.offsets, first, laid.end, now)
+
+
+def _without_crcs(batch: bytes) -> bytes:
+    return b"".join(
+        encode_element(bytes(body), without_crc(str(properties, "utf-8", "replace")).encode(), flag)
+        for flag, body, properties in decode_batch(batch)
+    )
