@@ -14,7 +14,7 @@ from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.record import HEAD, topic_part
 from mqframe.core.storage.stored import Stored, StoredBatch
-from mqframe.store.appending.batch_layout import HOSTS_V6, BatchLayout, fixed_part, too_large
+from mqframe.store.appending.batch_layout import HOSTS_V6, BatchLayout, BatchLimits, fixed_part, too_large
 from mqframe.store.incoming import Incoming
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
@@ -74,6 +74,9 @@ class Appender:
         self._now_ms = now_ms
         self._levels = parse_levels(settings.delay_levels)
         self._body_bytes_max = settings.body_bytes_max
+        self._limits = BatchLimits(
+            settings.body_bytes_max, settings.batch_messages_max, settings.message_keys_max
+        )
         self.store_time = 0
         self.waiting: deque[Appended | Placed] = deque()
 
@@ -145,7 +148,7 @@ class Appender:
         now = max(self._now_ms(), self.store_time)
         queue = self._queues.queue(head.topic, head.queue_id)
         first, raw = queue.next_offset, bytes(batch)
-        layout = BatchLayout(head, extra, now, self._levels, self._body_bytes_max)
+        layout = BatchLayout(head, extra, now, self._levels, self._limits)
         laid = layout.lay(raw, log.end, first)
         size = laid.end - log.end
         file = log.room(size)
