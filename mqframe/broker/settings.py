@@ -299,7 +299,7 @@ class BrokerSettings:
     )
     expression_chars_max: int = setting(
         16_384,
-        doc="longest expression of a subscription; those of one heartbeat may have four times that, characters",
+        doc="longest expression of a subscription; those of one heartbeat may have four times that, chars",
         check=at_least(256),
     )
     heartbeat_groups_max: int = setting(

@@ -43,8 +43,7 @@ def test_of_many_works_one_goes_on_in_a_turn() -> None:
                 loop.call_soon(count)
 
         async def work(name: int) -> None:
-            async for _ in in_turns(range(3), 1):
-                done.append(turn)
+            done.extend([turn async for _ in in_turns(range(3), 1)])
 
         cancelled = asyncio.ensure_future(work(99))
         works = [asyncio.ensure_future(work(name)) for name in range(10)]

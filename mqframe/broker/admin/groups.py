@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import GroupConfigList, SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
@@ -29,7 +31,11 @@ GROUP_BYTES_MAX: Final = 64 * 1024
 
 
 class GroupProcessor(Processor):
-    """Makes, changes, shows and deletes consumer groups."""
+    """Makes, changes, shows and deletes consumer groups. `save`: saves what was changed in later turns."""
+
+    def __init__(self, shared: Shared, save: Callable[[], None]) -> None:
+        super().__init__(shared)
+        self._save = save
 
     @serves(UpdateAndCreateSubscriptionGroup)
     def put_group(self, fields: UpdateAndCreateSubscriptionGroup, call: Call) -> Reply:
@@ -70,6 +76,7 @@ class GroupProcessor(Processor):
             for group in some:
                 self._check(group)
                 self._groups.put(group)
+        self._save()
         return Reply()
 
     @serves(GetAllSubscriptionGroupConfig)

@@ -36,11 +36,17 @@ ATTRIBUTES_CHARS_MAX: Final = 16_384
 
 
 class TopicProcessor(Processor):
-    """Makes, changes, shows and deletes topics. `announced`: waits until name servers know of a change."""
+    """Makes, changes, shows and deletes topics.
 
-    def __init__(self, shared: Shared, announced: Callable[[], Awaitable[None]]) -> None:
+    `announced`: waits until name servers know of a change; `save`: saves what was changed in later turns.
+    """
+
+    def __init__(
+        self, shared: Shared, announced: Callable[[], Awaitable[None]], save: Callable[[], None]
+    ) -> None:
         super().__init__(shared)
         self._announced = announced
+        self._save = save
         self._delete_queues = shared.store.delete_topic
 
     @serves(UpdateAndCreateTopic)
@@ -72,6 +78,7 @@ class TopicProcessor(Processor):
         async for some in in_turns(topics, TURN_TOPICS):
             for topic in some:
                 self._topics.put(topic)
+        self._save()
         return await self._done()
 
     def _check(self, topic: TopicConfig) -> None:

@@ -17,7 +17,7 @@ from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.property_crc import ROOM, fill_in, with_room, without_crc
 from mqframe.core.storage.record import HEAD, topic_part
 from mqframe.core.storage.stored import Stored, StoredBatch
-from mqframe.store.appending.batch_layout import HOSTS_V6, BatchLayout, fixed_part, too_large
+from mqframe.store.appending.batch_layout import HOSTS_V6, BatchLayout, BatchLimits, fixed_part, too_large
 from mqframe.store.incoming import Incoming
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
@@ -78,6 +78,9 @@ class Appender:
         self._levels = parse_levels(settings.delay_levels)
         self._body_bytes_max = settings.body_bytes_max
         self._crc = settings.property_crc
+        self._limits = BatchLimits(
+            settings.body_bytes_max, settings.batch_messages_max, settings.message_keys_max
+        )
         self.store_time = 0
         self.waiting: deque[Appended | Placed] = deque()
 
@@ -159,7 +162,7 @@ class Appender:
             raw = _without_crcs(raw)
         if self._crc:
             extra += ROOM
-        layout = BatchLayout(head, extra, now, self._levels, self._body_bytes_max)
+        layout = BatchLayout(head, extra, now, self._levels, self._limits)
         try:
             laid = layout.lay(raw, log.end, first)
         except struct.error as problem:
