@@ -66,7 +66,7 @@ class NameServer:
             log.info("broker left with its connection", cluster=key.cluster, broker=key.address)
 
     def _remove_silent(self) -> None:
-        for key, connection in self._registry.expire(self._clock.now_ms()):
+        for key, connection in self._registry.expire(self._clock.monotonic()):
             log.warning("broker is silent", cluster=key.cluster, broker=key.address)
             if isinstance(connection, Peer):
                 connection.close("the broker was silent for too long")

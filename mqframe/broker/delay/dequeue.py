@@ -28,12 +28,12 @@ class TimerDequeue:
 
     __slots__ = (
         "_at", "_clock", "_listed", "_metrics", "_positions", "_recalled", "_redelivery", "_store", "_timer",
-        "slot",
+        "_times", "slot",
     )  # fmt: skip
 
     def __init__(self, slot: Slot, parts: TimerParts) -> None:
         self.slot = slot
-        self._timer, self._store, self._metrics, self._redelivery, self._clock = parts
+        self._timer, self._store, self._metrics, self._redelivery, self._clock, self._times = parts
         self._positions = array("q")
         self._recalled: set[str] = set()
         self._listed = False
@@ -87,6 +87,13 @@ class TimerDequeue:
         topic = properties.get(p.REAL_TOPIC, "")
         if self._recalled and delete_key(topic, properties.get(p.UNIQUE_KEY, "")) in self._recalled:
             return
+        later = self._times.too_early(message)
+        if later is not None and not unit.rolls:
+            # The clock was set forward: the delay that it asked for is not over.
+            self._timer.add(later, unit.log_offset, unit.size, unit.topic_hash, recalls=False)
+            return
+        if later is not None:
+            properties = properties | {p.TIMER_OUT_MS: str(later)}
         more = delivered_properties(
             properties, enqueue_ms=unit.write_time, now=self._clock.now_ms(), rolls=unit.rolls
         )

@@ -29,8 +29,8 @@ class DelayOffsetTable(Body):
 def is_due(time: int, now: int, delay_ms: int) -> bool:
     """Whether a message whose delivery time is `time` is delivered at `now` (both ms).
 
-    A time further ahead than the level's own delay comes from a clock that was set back, or from other
-    levels: such a message does not wait again.
+    A time further ahead than the level's own delay comes from a clock that was ahead, or from other levels:
+    such a message does not wait again.
     """
     return time <= now or time > now + delay_ms
 
@@ -82,6 +82,10 @@ class LevelSchedule:
         if self.head is None or is_due(self.head, now, self.delay_ms):
             return 0
         return self.head - now
+
+    def forget_head(self) -> None:
+        """The time at `position` may mean another moment now: it is to be read again."""
+        self.head = None
 
     def take(self, times: Sequence[int], now: int) -> int:
         """How many messages from `position` on are due; `times`: when the next ones in the queue are."""

@@ -66,7 +66,8 @@ class Placed(NamedTuple):
 class Appender:
     """Writes records at the end of `log`. `waiting` holds what is appended but not dispatched, in order.
 
-    `store_time`: time of the newest record, ms; it never goes back.
+    `store_time`: time of the newest record, ms; it never goes back. While the clock is behind it, because it
+    was set back, `held` is true, and delays count from the clock.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Appender:
             settings.body_bytes_max, settings.batch_messages_max, settings.message_keys_max
         )
         self.store_time = 0
+        self.held = False
         self.waiting: deque[Appended | Placed] = deque()
 
     def put(self, incoming: Incoming) -> Stored:
@@ -114,6 +116,7 @@ class Appender:
         now = self._now_ms()
         if now < self.store_time:
             now = self.store_time
+            self.held = True
         self.store_time = now
         try:
             fixed = head.pack(
@@ -143,11 +146,18 @@ class Appender:
         indexed = [(physical, keys)] if keys else []
         if placed.queue is None:
             return Appended(placed.end, None, 0, b"", [], placed.topic, indexed, now)
-        code = queue_code(placed.topic, text, now, self._levels)
+        stored = self._unheld(now) if self.held else now
+        code = queue_code(placed.topic, text, stored, self._levels)
         entry = ENTRY.pack(physical, placed.size, code)
         return Appended(
             placed.end, placed.queue, placed.queue_offset, entry, [code], placed.topic, indexed, now
         )
+
+    def _unheld(self, stamp: int) -> int:
+        """About when a record with this stamp was stored: the stamp may be that of a clock set back since."""
+        now = self._now_ms()
+        self.held = now < self.store_time
+        return min(stamp, now)
 
     def put_batch(self, head: Incoming, batch: memoryview, extra: bytes) -> StoredBatch:
         """Append the messages of `batch` to one queue; `extra` goes behind the properties of each.
