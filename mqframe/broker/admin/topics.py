@@ -10,7 +10,7 @@ from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList
-from mqframe.core.cluster.topic_table import parse_attributes
+from mqframe.core.cluster.topic_table import QUEUES_MAX, parse_attributes
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MessageError, Refusal
 from mqframe.core.messages.names import check_topic, is_path_part
@@ -25,9 +25,6 @@ from mqframe.core.requests.admin import (
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.loose_json import dumps
-
-QUEUES_MAX = 65_535
-"""Most queues of a topic on one broker."""
 
 
 class TopicProcessor(Processor):

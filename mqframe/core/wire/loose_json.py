@@ -36,7 +36,7 @@ def loads(text: bytes | memoryview | str) -> Any:
     """
     try:
         return _strict.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
         plain = text if isinstance(text, str) else str(text, "utf-8")
