@@ -10,11 +10,11 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
-from mqframe.core.errors import PluginError
+from mqframe.core.errors import MqframeError, PluginError
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
-from mqframe.hooks.interfaces import BrokerPort
+from mqframe.hooks.interfaces import BrokerPort, BrokerService
 from mqframe.hooks.isolate import hook_name
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
@@ -101,8 +101,9 @@ class Broker:
     async def start(self) -> None:
         """Load, listen, register with the name servers.
 
-        Raises `OSError` when an address cannot be used; the broker is stopped then. A name server that is
-        away does not stop the start.
+        Raises `OSError` when an address cannot be used, `StoreError` when saved tables cannot be read, and
+        `PluginError` when a service fails; the broker is stopped then. A name server that is away does not
+        stop the start.
         """
         try:
             await self._start()
@@ -118,7 +119,7 @@ class Broker:
         for dispatcher in self._dispatchers:
             self._store.follow(dispatcher, settings.name)
         for part in self._parts:
-            await part.start()
+            await _start_part(part)
         port = await self._server.start(settings.host, settings.port)
         self._identity.settle(port)
         if settings.vip_port and settings.port > 2:
@@ -197,3 +198,14 @@ class Broker:
     def _connection_closed(self, peer: Peer) -> None:
         for part in self._own_parts:
             part.connection_closed(peer)
+
+
+async def _start_part(part: BrokerService) -> None:
+    try:
+        await part.start()
+    except (MqframeError, OSError):
+        raise
+    except Exception as problem:
+        raise PluginError(
+            f"broker service {hook_name(part)} cannot start: {type(problem).__name__}: {problem}"
+        ) from problem

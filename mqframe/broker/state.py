@@ -82,7 +82,7 @@ class BrokerState:
         self.keeper = ConfigKeeper(store_settings.directory / "config")
         self.left_out = LeftOut(clock, self.identity)
         # Before the tables that say how far tasks have come, so that none says so before this one is saved.
-        self.keeper.keep("leftOut.json", LeftOutTable, self.left_out.messages)
+        self.keeper.keep("leftOut.json", LeftOutTable, self.left_out.messages, vital=False)
         self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
         self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)

@@ -12,7 +12,7 @@ import msgspec
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.codes import PERM_INHERIT, PERM_READ, PERM_WRITE, ResponseCode
-from mqframe.core.errors import Refusal
+from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.measuring.budget import admit_all
 from mqframe.core.messages.names import (
     BENCHMARK_TOPIC,
@@ -24,11 +24,14 @@ from mqframe.core.messages.names import (
     SELF_TEST_TOPIC,
     TIMER_TOPIC,
     TRACE_TOPIC,
+    is_path_part,
     is_system_topic,
 )
 from mqframe.core.wire.bodies import DataVersion
 
 READ_WRITE = PERM_READ | PERM_WRITE
+QUEUES_MAX = 65_535
+"""Most queues of a topic on one broker."""
 
 
 class TopicTable:
@@ -79,8 +82,12 @@ class TopicTable:
         return [name for name in self._topics if self.is_system(name)]
 
     def load(self, table: TopicConfigTable) -> None:
-        """Take over what was saved; it replaces what is there under the same name."""
+        """Take over what was saved; it replaces what is there under the same name.
+
+        Raises `BodyError` for a topic that no broker has.
+        """
         for name, topic in table.topic_config_table.items():
+            _check_saved(name, topic)
             self._topics[name] = (
                 topic if topic.topic_name else msgspec.structs.replace(topic, topic_name=name)
             )
@@ -180,6 +187,15 @@ class TopicTable:
         self._changed_names.update(names)
         self.changes += 1
         self.version = self.version.next(self._clock.now_ms())
+
+
+def _check_saved(name: str, topic: TopicConfig) -> None:
+    # What was stored is damaged where it says what no request may: a table with it was never saved.
+    if not is_path_part(name) or topic.topic_name not in (None, "", name):
+        raise BodyError(f"topic {name[:40]!r} is called {str(topic.topic_name)[:40]!r}")
+    for what, count in (("read", topic.read_queue_nums), ("write", topic.write_queue_nums)):
+        if not 0 <= count <= QUEUES_MAX:
+            raise BodyError(f"topic {name}: {count} {what} queues; the most is {QUEUES_MAX}")
 
 
 def _changed_attributes(old: dict[str, str], wanted: dict[str, str]) -> dict[str, str]:
