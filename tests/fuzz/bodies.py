@@ -43,7 +43,9 @@ class BodyMaker:
         self._facts = facts
         self._kinds = {kind.__name__: inspect.type_info(kind) for kind in _subclasses(Body)}
 
-    def body(self, kind: type[Request], chance: Random, now_ms: int, odd: float) -> tuple[bytes, dict[str, str]]:
+    def body(
+        self, kind: type[Request], chance: Random, now_ms: int, odd: float
+    ) -> tuple[bytes, dict[str, str]]:
         """A body for `kind`, and header fields that it makes necessary."""
         if kind.BODY == "message body":
             return (values.some_bytes(chance) if values.flip(chance, odd) else b"body %d" % now_ms), {}
@@ -64,12 +66,16 @@ class BodyMaker:
     def _value(self, kind: Any, name: str, chance: Random, now_ms: int, odd: float, depth: int) -> Any:
         """A value of `kind`, or with a chance of `odd` one of another type."""
         if values.flip(chance, odd * 0.3):
-            return chance.choice((None, True, -1, 1.5, 2**64, "", "x", [], {}, [[]], {"a": 1}, 10**400, 1e308))
+            return chance.choice(
+                (None, True, -1, 1.5, 2**64, "", "x", [], {}, [[]], {"a": 1}, 10**400, 1e308)
+            )
         again = lambda inner, word=name: self._value(inner, word, chance, now_ms, odd, depth + 1)  # noqa: E731
         match kind:
             case inspect.StructType():
                 fields = [f for f in kind.fields if f.required or values.flip(chance, 0.8)]
-                return {f.encode_name: again(f.type, f.name) for f in fields if not values.flip(chance, odd * 0.1)}
+                return {
+                    f.encode_name: again(f.type, f.name) for f in fields if not values.flip(chance, odd * 0.1)
+                }
             case inspect.ListType():
                 many = chance.choice((0, 1, 2, 3)) if not values.flip(chance, odd * 0.1) else 300 // 5**depth
                 return [again(kind.item_type) for _ in range(many)]
@@ -112,7 +118,17 @@ class BodyMaker:
             return chance.choice(values.EXPRESSIONS)
         if name in ("expression_type", "mode", "message_model", "consume_type", "type"):
             return chance.choice(
-                ("TAG", "SQL92", "PULL", "POP", "CLUSTERING", "BROADCASTING", "CONSUME_POP", "EXPONENTIAL", "x")
+                (
+                    "TAG",
+                    "SQL92",
+                    "PULL",
+                    "POP",
+                    "CLUSTERING",
+                    "BROADCASTING",
+                    "CONSUME_POP",
+                    "EXPONENTIAL",
+                    "x",
+                )
             )
         return values.text(chance) if values.flip(chance, odd) else chance.choice(("x", "1", "broker-a"))
 
@@ -165,7 +181,9 @@ def _batch(chance: Random, odd: float) -> bytes:
     if values.flip(chance, odd * 0.5):
         at = chance.randrange(len(parts))
         broken = bytearray(parts[at])
-        struct.pack_into(">i", broken, chance.choice((0, 16)), max(-(2**31), min(2**31 - 1, values.number(chance))))
+        struct.pack_into(
+            ">i", broken, chance.choice((0, 16)), max(-(2**31), min(2**31 - 1, values.number(chance)))
+        )
         parts[at] = bytes(broken)[: chance.choice((None, 3, 21))]
     return b"".join(parts)
 
@@ -174,11 +192,17 @@ def _settings(chance: Random, odd: float) -> bytes:
     lines = []
     for _ in range(chance.randrange(4)):
         key = chance.choice(_SETTINGS)
-        value = _HARMLESS.get(key) or (values.number_text(chance) if values.flip(chance, 0.5) else values.text(chance))
+        value = _HARMLESS.get(key) or (
+            values.number_text(chance) if values.flip(chance, 0.5) else values.text(chance)
+        )
         if key in _HARMLESS or values.flip(chance, odd):
             lines.append(f"{key}={value}")
     raw = "\n".join(lines).encode("utf-8", "replace")
-    return raw if not values.flip(chance, odd * 0.2) else raw + chance.choice((b"\xff", b"=", b"\n=\n", b"a" * 9999))
+    return (
+        raw
+        if not values.flip(chance, odd * 0.2)
+        else raw + chance.choice((b"\xff", b"=", b"\n=\n", b"a" * 9999))
+    )
 
 
 def _compressed(raw: bytes, chance: Random, odd: float) -> bytes:

@@ -112,8 +112,12 @@ class Campaign:
                 loop.run_until_complete(whole())
             except Exception as problem:
                 where = traceback.extract_tb(problem.__traceback__)[-5:]
-                places = " < ".join(f"{Path(at.filename).name}:{at.lineno} {at.name}" for at in reversed(where))
-                self._note([f"the run ended: {type(problem).__name__}: {problem} | {places}", *world.troubles()])
+                places = " < ".join(
+                    f"{Path(at.filename).name}:{at.lineno} {at.name}" for at in reversed(where)
+                )
+                self._note(
+                    [f"the run ended: {type(problem).__name__}: {problem} | {places}", *world.troubles()]
+                )
             finally:
                 world.told.hear_no_more()
                 asyncio.set_event_loop(None)

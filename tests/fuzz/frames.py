@@ -110,7 +110,9 @@ def _other_types(frame: Frame, chance: Random) -> bytes:
     for name, value in (frame.ext or {}).items():
         bare: object = value
         if values.flip(chance, 0.5):
-            bare = int(value) if value.lstrip("-").isdecimal() and value.isascii() and len(value) < 25 else None
+            bare = (
+                int(value) if value.lstrip("-").isdecimal() and value.isascii() and len(value) < 25 else None
+            )
         ext[name] = bare if not values.flip(chance, 0.1) else chance.choice((True, 1.5, [], {}, 10**30))
     header = {"code": frame.code, "flag": frame.flag, "opaque": frame.opaque, "extFields": ext, "version": 1}
     raw = json.dumps(header).encode()
@@ -121,7 +123,11 @@ def _flipped(raw: bytes, chance: Random) -> bytes:
     """`raw` with some bits turned over, behind its length more often than in it."""
     bent = bytearray(raw)
     for _ in range(chance.choice((1, 1, 2, 5, 20))):
-        at = chance.randrange(len(bent)) if values.flip(chance, 0.1) else chance.randrange(8, max(9, len(bent)))
+        at = (
+            chance.randrange(len(bent))
+            if values.flip(chance, 0.1)
+            else chance.randrange(8, max(9, len(bent)))
+        )
         if at < len(bent):
             bent[at] ^= 1 << chance.randrange(8)
     return bytes(bent)

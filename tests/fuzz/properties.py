@@ -55,7 +55,9 @@ def properties_text(chance: Random, odd: float) -> str:
     text = "".join(f"{name}\x01{value}\x02" for name, value in pairs)
     if values.flip(chance, odd * 0.3):
         at = chance.randrange(len(text) + 1)
-        text = chance.choice((text[:at], text[:at] + "\x01" + text[at:], text[:at] + "\x02" + text[at:], text * 2))
+        text = chance.choice(
+            (text[:at], text[:at] + "\x01" + text[at:], text[:at] + "\x02" + text[at:], text * 2)
+        )
     if values.flip(chance, odd * 0.05):
         text += f"big\x01{'z' * chance.choice((32_000, 32_767, 40_000))}\x02"
     return text

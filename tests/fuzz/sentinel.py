@@ -7,12 +7,11 @@ from popping import Popped, popped
 from simulated.clock import SimulatedClock
 
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
-from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.cluster.route_bodies import TopicRouteData
+from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.requests import Request
-from mqframe.core.requests import admin, consumers, messages, nameserver, pop
+from mqframe.core.requests import Request, admin, consumers, messages, nameserver, pop
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.bodies import DataVersion
@@ -91,7 +90,9 @@ class Sentinel:
         assert found == self._sent, f"sentinel: {len(found)} of {len(self._sent)} messages are as they were"
 
     async def _check_routes(self) -> None:
-        table = TopicConfigTable(DataVersion(1, 0, 1), None, {name: TopicConfig(topic_name=name) for name in (TOPIC, LATER)})
+        table = TopicConfigTable(
+            DataVersion(1, 0, 1), None, {name: TopicConfig(topic_name=name) for name in (TOPIC, LATER)}
+        )
         await self._ok(
             nameserver.RegisterBroker("guard-broker", "127.0.0.1:1911", "GuardCluster", "127.0.0.1:1912", 0),
             dumps(RegisterBrokerBody(topic_config_serialize_wrapper=table)),
@@ -153,7 +154,9 @@ class Sentinel:
     async def _end(self, offset: int) -> None:
         view = await self._ok(messages.ViewMessageById(offset))
         half = next(decode_records(view.body))
-        end = messages.EndTransaction(PRODUCERS, half.queue_offset, offset, 8, half.properties.get("UNIQ_KEY", ""))
+        end = messages.EndTransaction(
+            PRODUCERS, half.queue_offset, offset, 8, half.properties.get("UNIQ_KEY", "")
+        )
         await self._ok(end)
 
     async def _pop(self, wanted: bytes) -> Popped:

@@ -28,7 +28,6 @@ from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.incoming import Incoming
 from mqframe.store.settings import StoreSettings
 
-
 BROKER_PORT, NAMESERVER_PORT = 10911, 9876
 PORTS = {"broker": BROKER_PORT, "nameserver": NAMESERVER_PORT}
 LINES = 3
@@ -83,7 +82,9 @@ class Told(logging.Handler):
             places.append(f"{Path(code.co_filename).name}:{at.tb_lineno} {code.co_name}")
             at = at.tb_next
         where = " < ".join(reversed(places[-6:]))
-        self.errors.append(f"{record.getMessage()} | {type(problem).__name__}: {str(problem)[:300]} | {where}")
+        self.errors.append(
+            f"{record.getMessage()} | {type(problem).__name__}: {str(problem)[:300]} | {where}"
+        )
 
 
 class World:
@@ -188,7 +189,11 @@ class World:
         return line
 
     def _put(self, message: dict[str, Any]) -> None:
-        fields = message | {"body": message["body"].encode("latin-1", "replace"), "born_host": HOST, "store_host": HOST}
+        fields = message | {
+            "body": message["body"].encode("latin-1", "replace"),
+            "born_host": HOST,
+            "store_host": HOST,
+        }
         try:
             self.broker.store.put(Incoming(**fields))
         except MqframeError:
@@ -231,7 +236,9 @@ class World:
         for name in inside:
             top, _, rest = name.partition("/")
             wrong = top not in TOP or (top == "config" and "/" in rest)
-            wrong = wrong or (top == "consumequeue" and name.count("/") > 2 and not QUEUE_FILE.fullmatch(name))
+            wrong = wrong or (
+                top == "consumequeue" and name.count("/") > 2 and not QUEUE_FILE.fullmatch(name)
+            )
             if wrong:
                 found.append(f"a stray in the store: {name[:200]!r}")
         return found

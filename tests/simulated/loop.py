@@ -62,7 +62,9 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
             seconds = time.thread_time() - spent_in_pools() - before
             owner = getattr(callback, "__self__", None)
             if seconds > self.stall_seconds and owner not in self._unmeasured:
-                self.stalls.append(Stall(seconds, repr(owner if isinstance(owner, asyncio.Task) else callback)))
+                self.stalls.append(
+                    Stall(seconds, repr(owner if isinstance(owner, asyncio.Task) else callback))
+                )
 
     def leave_out(self, task: asyncio.Task[Any] | None) -> None:
         """Do not measure `task`: it is the test's own."""
@@ -85,14 +87,18 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
     # The network
 
-    async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **more: Any) -> Any:  # type: ignore[override]
+    async def create_server(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **more: Any
+    ) -> Any:  # type: ignore[override]
         port = port or next(self._ports)
         if port in self.listeners:
             raise OSError(98, f"port {port} is in use")
         self.listeners[port] = protocol_factory
         return Listener(self.listeners, port)
 
-    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **more: Any) -> Any:  # type: ignore[override]
+    async def create_connection(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **more: Any
+    ) -> Any:  # type: ignore[override]
         await asyncio.sleep(0)
         return self.connect(protocol_factory, port)
 

@@ -15,7 +15,6 @@ from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer
 from mqframe.client.sending.producer import AsyncProducer
-from mqframe.client.settings import ClientSettings
 from mqframe.client.transactions.listener import TransactionListener
 from mqframe.client.transactions.producer import AsyncTransactionProducer
 from mqframe.core.consuming.consume_result import ConsumeResult
@@ -85,13 +84,27 @@ class Customers:
         return len(self._tasks)
 
     async def start(self) -> None:
-        for client in (self.producer, self.transactions, self.pushed, self.ordered, self.replier, self.popper):
+        for client in (
+            self.producer,
+            self.transactions,
+            self.pushed,
+            self.ordered,
+            self.replier,
+            self.popper,
+        ):
             await self._end(client.start())
         self._spawn(self._pop_on())
 
     async def stop(self) -> None:
         self._stopping = True
-        for client in (self.popper, self.replier, self.ordered, self.pushed, self.transactions, self.producer):
+        for client in (
+            self.popper,
+            self.replier,
+            self.ordered,
+            self.pushed,
+            self.transactions,
+            self.producer,
+        ):
             await self._end(client.stop())
         while self._tasks:
             await self._clock.advance(1.0)
@@ -116,7 +129,15 @@ class Customers:
 
     def act(self) -> None:
         """Begin one thing that a producer does."""
-        acts = (self._plain, self._plain, self._plain, self._in_order, self._in_order, self._later, self._level)
+        acts = (
+            self._plain,
+            self._plain,
+            self._plain,
+            self._in_order,
+            self._in_order,
+            self._later,
+            self._level,
+        )
         acts += (self._batch, self._transact, self._to_pop, self._to_pop, self._poison, self._ask)
         self._spawn(self._chance.choice(acts)())
 
@@ -195,7 +216,9 @@ class Customers:
 
     async def _take(self, messages: Any, context: Any) -> ConsumeResult:
         for message in messages:
-            _, kind, _ = self._ledger.arrived(message.body, ("normal", "timer", "level", "batch", "tx", "poison"))
+            _, kind, _ = self._ledger.arrived(
+                message.body, ("normal", "timer", "level", "batch", "tx", "poison")
+            )
             if kind == "poison" or self._chance.random() < 0.02:
                 return ConsumeResult.RECONSUME_LATER
         return ConsumeResult.SUCCESS

@@ -183,7 +183,9 @@ class Day:
                 words = message.body.split(b"|")
                 self._dead.add(int(words[0]))
                 if words[1] != b"poison" and message.reconsume_times < 2:
-                    self._ledger.find(f"message {words[:2]} is a dead letter after {message.reconsume_times} tries")
+                    self._ledger.find(
+                        f"message {words[:2]} is a dead letter after {message.reconsume_times} tries"
+                    )
             self._dead_next = found.next_offset
 
     async def _drain(self) -> None:

@@ -12,7 +12,7 @@ from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList
-from mqframe.core.cluster.topic_table import QUEUES_MAX, parse_attributes
+from mqframe.core.cluster.topic_table import parse_attributes
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MessageError, Refusal
 from mqframe.core.messages.names import check_topic, is_path_part
