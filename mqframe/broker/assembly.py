@@ -49,8 +49,8 @@ def make_parts(
         OffsetProcessor(shared),
         QueueLockProcessor(state.locks, registry),
         LookupProcessor(shared),
-        TopicProcessor(shared, registration.announced),
-        GroupProcessor(shared),
+        TopicProcessor(shared, registration.announced, state.keeper.save_tables),
+        GroupProcessor(shared, state.keeper.save_tables),
         StatsProcessor(shared),
         InspectionProcessor(shared),
         ResetProcessor(shared, on_reset),
@@ -58,7 +58,13 @@ def make_parts(
         AssignmentProcessor(shared, state.modes, registration, Strategies(state.plugins)),
         dispatch_lag,
         RuntimeProcessor(
-            shared, [state.store.counters, *(each.counters for each in (*services, dispatch_lag))]
+            shared,
+            [
+                state.store.counters,
+                *(each.counters for each in (*services, dispatch_lag)),
+                state.left_out.counters,
+                state.budgets.counters,
+            ],
         ),
     ]  # fmt: skip
 

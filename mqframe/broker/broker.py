@@ -10,11 +10,11 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
-from mqframe.core.errors import PluginError, StoreError
+from mqframe.core.errors import MqframeError, PluginError, StoreError
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
-from mqframe.hooks.interfaces import BrokerPort
+from mqframe.hooks.interfaces import BrokerPort, BrokerService
 from mqframe.hooks.isolate import hook_name
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
@@ -65,7 +65,10 @@ class Broker:
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
             events = PeerEvents(self._end_turn, self._connection_closed)
-            self._server = Server(self._handlers(), clock, net, rpc_hooks=hooks, events=events)
+            net = net or NetSettings()
+            handlers = self._handlers(net.body_bytes_max)
+            self._server = Server(handlers, clock, net, rpc_hooks=hooks, events=events)
+            state.budgets.of_connections = self._server.counters
         except BaseException:
             # Whoever mends the settings makes another broker, in this process perhaps.
             self._keeper.close()
@@ -89,17 +92,19 @@ class Broker:
         """What services are handed."""
         return self._state
 
-    def _handlers(self) -> dict[int, Handler]:
+    def _handlers(self, body_bytes_max: int) -> dict[int, Handler]:
+        owners = [each for part in self._parts for each in part.serving()]
         try:
-            return handlers_of(*(each for part in self._parts for each in part.serving()))
+            return handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
 
-        Raises `OSError` when an address cannot be used; the broker is stopped then. A name server that is
-        away does not stop the start.
+        Raises `OSError` when an address cannot be used, `StoreError` when saved tables cannot be read, and
+        `PluginError` when a service fails; the broker is stopped then. A name server that is away does not
+        stop the start.
         """
         try:
             await self._start()
@@ -116,7 +121,7 @@ class Broker:
         for dispatcher in self._dispatchers:
             self._store.follow(dispatcher, settings.name)
         for part in self._parts:
-            await part.start()
+            await _start_part(part)
         await self._save_corrections()
         port = await self._server.start(settings.host, settings.port)
         self._identity.settle(port)
@@ -215,3 +220,14 @@ class Broker:
     def _connection_closed(self, peer: Peer) -> None:
         for part in self._own_parts:
             part.connection_closed(peer)
+
+
+async def _start_part(part: BrokerService) -> None:
+    try:
+        await part.start()
+    except (MqframeError, OSError):
+        raise
+    except Exception as problem:
+        raise PluginError(
+            f"broker service {hook_name(part)} cannot start: {type(problem).__name__}: {problem}"
+        ) from problem

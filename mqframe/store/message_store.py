@@ -15,7 +15,7 @@ from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
 from mqframe.replication.confirmed import flushed_as_configured
 from mqframe.store.appending.appender import Appender
-from mqframe.store.appending.inline_dispatch import InlineDispatch, OnArrival
+from mqframe.store.appending.inline_dispatch import InlineDispatch, OnArrival, OnFailure
 from mqframe.store.files.disk import Disk, DiskUsage, disk_usage
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.log_file import Allocate, allocate_really
@@ -270,6 +270,10 @@ class MessageStore(StoreReads):
         if self._appender.waiting:
             self._dispatch.run(self.confirmed())
             self._followers.wake()
+
+    def watch_dispatch(self, on_failure: OnFailure) -> None:
+        """Have `on_failure` told of messages that cannot be dispatched whole."""
+        self._dispatch.on_failure = on_failure
 
     def dispatch_soon(self) -> None:
         """Have `dispatch` run in the next turn of the running loop, once however often it is asked for."""

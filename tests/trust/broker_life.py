@@ -14,8 +14,8 @@ from trust.threads import AtOnce, LoopThreads
 
 from mqframe.broker.delay import timer
 from mqframe.broker.tables import config_keeper
-from mqframe.core.requests import Request
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.requests import Request
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.core.requests.messages import EndTransaction, SendMessageV2
@@ -171,7 +171,9 @@ class BrokerLife:
 
     async def _make_topic(self, name: str = "") -> None:
         name = name or f"topic{len(self._topics)}"
-        await self._ok(UpdateAndCreateTopic(topic=name, read_queue_nums=QUEUES, write_queue_nums=QUEUES, perm=6))
+        await self._ok(
+            UpdateAndCreateTopic(topic=name, read_queue_nums=QUEUES, write_queue_nums=QUEUES, perm=6)
+        )
         self.note(TopicMade(name))
         if name != "pops":
             self._topics.append(name)

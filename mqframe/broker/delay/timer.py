@@ -9,7 +9,9 @@ from typing import Final
 
 from mqframe.broker.delay.dequeue import TimerDequeue
 from mqframe.broker.delay.enqueue import TimerEnqueue
+from mqframe.broker.delay.replacing import TimerReplacing
 from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.broker.due_task import LONGEST_WAIT_MS, DueTask
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.service import BrokerPart
@@ -50,6 +52,8 @@ class TimerService(BrokerPart):
         self._timer: TimerStore | None = None
         self._intake: TimerEnqueue | None = None
         self._slot: TimerDequeue | None = None
+        self._times: TimerTimes | None = None
+        self._set_back = True
         self._alarm = DueTask(clock, self._round, "timer")
         self._flush_alarm = DueTask(clock, self._flush, "timer flush")
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="mqframe-timer")
@@ -72,7 +76,8 @@ class TimerService(BrokerPart):
             log_file_bytes=settings.timer_log_file_bytes,
             now=self._clock.now_ms(),
         )
-        parts = TimerParts(timer, self._store, self._metrics, self._redelivery, self._clock)
+        self._times = times = TimerTimes(self._store, settings.timer_precision_ms, self._clock)
+        parts = TimerParts(timer, self._store, self._metrics, self._redelivery, self._clock, times)
         self._intake = TimerEnqueue(parts)
         before = timer.queue_offset
         self._intake.correct()
@@ -112,6 +117,8 @@ class TimerService(BrokerPart):
         return {TIMER_TOPIC: self._arrived}
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        if self._times is not None:
+            self._times.arrived(max_offset - len(codes))
         self._alarm.ring_in(_GATHER_MS)
 
     def counters(self) -> dict[str, str]:
@@ -157,22 +164,33 @@ class TimerService(BrokerPart):
 
     async def _take_and_deliver(self, timer: TimerStore, intake: TimerEnqueue) -> None:
         while True:
+            if self._slot is not None:
+                await self._slot.deliver()
+                timer.delivered(self._slot.slot)
+                self._slot = None
+            await self._follow_clock(timer, intake)
             # First what is new: it may recall what is about to be delivered.
             end = self._store.queue_max(TIMER_TOPIC, 0)
-            while timer.queue_offset < end:
+            while timer.queue_offset < end and not timer.is_turn_behind:
                 await intake.take_slice()
                 await asyncio.sleep(0)
             now_slot = timer.move_write_time(self._clock.now_ms())
-            if self._slot is None:
-                slot = timer.next_slot(now_slot)
-                if slot is None:
-                    timer.skip_to(now_slot)
-                    self._caught_up = True
-                    return
+            slot = timer.next_slot(now_slot)
+            if slot is not None:
                 self._slot = TimerDequeue(slot, intake.parts)
-            await self._slot.deliver()
-            timer.delivered(self._slot.slot)
-            self._slot = None
+                continue
+            timer.skip_to(now_slot)
+            if timer.queue_offset >= end:
+                self._caught_up = True
+                return
+
+    async def _follow_clock(self, timer: TimerStore, intake: TimerEnqueue) -> None:
+        timer.move_write_time(self._clock.now_ms())
+        times = intake.parts.times
+        self._set_back = times.was_set_back() or self._set_back
+        if self._set_back:
+            await TimerReplacing(intake.parts).run()
+            self._set_back = False
 
     def _wait(self, timer: TimerStore) -> int | None:
         if timer.is_empty:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import attrs
 
+from mqframe.core.errors import StoreError
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.hooks.interfaces.broker_service import Table
@@ -20,12 +21,16 @@ log = get_logger("broker")
 
 @attrs.define
 class _Kept:
-    """A table with its file; `saved` is what `changes` was when it was saved last."""
+    """A table with its file; `saved` is what `changes` was when it was saved last.
+
+    `vital`: whether a broker does not start without what was saved.
+    """
 
     file: ConfigFile
     kind: type[Body]
     table: Table
     saved: int
+    vital: bool
 
 
 class ConfigKeeper:
@@ -40,13 +45,19 @@ class ConfigKeeper:
         self._at_once: list[_Kept] = []
         self._in_time: list[_Kept] = []
         self._withheld = False
+        self._loads = True
         # One thread, so that an older state never replaces a newer one.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="mqframe-config")
 
-    def keep(self, name: str, kind: type[Body], table: Table, *, at_once: bool = False) -> None:
-        """Keep `table`, whose `dump` gives a `kind`, in the file called `name`."""
+    def keep(
+        self, name: str, kind: type[Body], table: Table, *, at_once: bool = False, vital: bool = True
+    ) -> None:
+        """Keep `table`, whose `dump` gives a `kind`, in the file called `name`.
+
+        `vital`: False for what is lost without harm when it cannot be read.
+        """
         # What is kept at once is written at the first start, so that the file is there for tools.
-        kept = _Kept(ConfigFile(self._directory / name), kind, table, -1 if at_once else 0)
+        kept = _Kept(ConfigFile(self._directory / name), kind, table, -1 if at_once else 0, vital)
         (self._at_once if at_once else self._in_time).append(kept)
 
     @property
@@ -55,9 +66,14 @@ class ConfigKeeper:
         return {kept.file.path.name for kept in self._at_once + self._in_time}
 
     def load(self) -> None:
-        """Take over what was saved by this broker or by another one of this kind."""
+        """Take over what was saved by this broker or by another one of this kind.
+
+        Raises `StoreError` when something was saved that cannot be read; nothing is saved from then on.
+        """
+        self._loads = False
         for kept in self._at_once + self._in_time:
             self._load(kept)
+        self._loads = True
 
     @property
     def has_unsaved_tables(self) -> bool:
@@ -103,11 +119,15 @@ class ConfigKeeper:
         self._thread.shutdown()
 
     def _load(self, kept: _Kept) -> None:
-        loaded = kept.file.load(lambda raw: decode(raw, kept.kind))
-        if loaded is not None:
-            kept.table.load(loaded)
+        try:
+            kept.file.load(lambda raw: kept.table.load(decode(raw, kept.kind)))
+        except StoreError:
+            if kept.vital:
+                raise
 
     def _write(self, file: ConfigFile, content: bytes) -> bool:
+        if not self._loads:
+            return False  # what could not be read is there to be mended, not to be written over
         try:
             file.save(content)
         except OSError as problem:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from mqframe.core.codes import SysFlag
+from mqframe.core.messages.names import is_queue_place
 from mqframe.core.storage.property_crc import agrees
 from mqframe.core.storage.record import HEAD, HEADS, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, topic_text
 
@@ -35,9 +36,10 @@ class LogRecord(NamedTuple):
 
     @property
     def has_queue_entry(self) -> bool:
-        """False for prepared and rolled-back transaction types, which no queue lists."""
+        """False for prepared and rolled-back transaction types, and where no queue can have such a name."""
         kind = self.sys_flag & SysFlag.TRANSACTION_MASK
-        return kind in (SysFlag.TRANSACTION_NONE, SysFlag.TRANSACTION_COMMIT)
+        listed = kind in (SysFlag.TRANSACTION_NONE, SysFlag.TRANSACTION_COMMIT)
+        return listed and self.queue_offset >= 0 and is_queue_place(self.topic, self.queue_id)
 
     @property
     def is_indexed(self) -> bool:

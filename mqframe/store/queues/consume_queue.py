@@ -8,6 +8,8 @@ from bisect import bisect_left
 from pathlib import Path
 from typing import Final
 
+from mqframe.core.errors import MessageError
+from mqframe.core.messages.names import QUEUE_ID_MAX, check_path_part
 from mqframe.store.files.descriptors import Descriptors, write_all
 from mqframe.store.files.layout import file_name
 from mqframe.store.incoming import ENTRY_BYTES
@@ -26,7 +28,8 @@ class ConsumeQueue:
 
     `next_offset`: queue offset that the next stored message gets; `end`: first queue offset without an entry
     (behind `next_offset` by what is not dispatched yet); `covered`: largest end of a record with an entry, in
-    log bytes.
+    log bytes. Raises `MessageError` for a topic that no folder can be named after, and for an id that records
+    do not hold.
     """
 
     __slots__ = (
@@ -50,6 +53,9 @@ class ConsumeQueue:
     def __init__(
         self, root: Path | str, topic: str, queue_id: int, file_bytes: int, descriptors: Descriptors
     ) -> None:
+        check_path_part("topic", topic)
+        if not 0 <= queue_id <= QUEUE_ID_MAX:
+            raise MessageError(f"queue id {queue_id} of topic {topic}: ids go from 0 to {QUEUE_ID_MAX}")
         self.topic = topic
         self.queue_id = queue_id
         self.key = (topic, queue_id)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
+from mqframe.core.messages.names import is_queue_place
 from mqframe.core.storage.damage import Stretch
 from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record
 from mqframe.core.storage.recovery import Care, start_after_crash
@@ -19,20 +18,20 @@ from mqframe.store.queues.queue_ends import QueueEnds, read_ends, save_note
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.agreement import Agreement, ends_of
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
+from mqframe.store.upkeep.last_commits import LastCommits
 from mqframe.store.upkeep.log_check import LogCheck
 from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, Report
 from mqframe.store.upkeep.redispatch import Redispatch
 from mqframe.store.upkeep.setting_aside import SettingAside
 
 log: Final = get_logger("store")
-COMMITS_MAX: Final = 1 << 15
 
 
 class Recovered(NamedTuple):
     """`store_time`: of the newest record, ms; `records`: how many were checked.
 
     `last_commits`: log offsets of the committed transactional messages that the log ends with, at most
-    `COMMITS_MAX`: a crash may have come before what has to follow them. `set_aside`: what this start took out
+    `last_commits.COMMITS_MAX`: a crash may have come before what has to follow them. `set_aside`: what this start took out
     of the log.
     """
 
@@ -90,7 +89,7 @@ class Recovery:
         if marked is not None and exact:
             start = max(start, marked)
         start, again = self._before_disagreement(start, noted, taken_back=killed and not exact)
-        commits: deque[int] = deque(maxlen=COMMITS_MAX)
+        commits = LastCommits()
         if again:
             # Killed before its end, the work is to be done once more.
             self._checkpoint.queues = 0
@@ -106,7 +105,8 @@ class Recovery:
             self._index.rewind(end)
         self._cut_log(end, killed)
         newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
-        return Recovered(newest, check.records, tuple(commits), set_aside)
+        last_commits = commits.offsets(self._log, self._queues, start)
+        return Recovered(newest, check.records, last_commits, set_aside)
 
     def _noted(self) -> QueueEnds | None:
         """What was noted of queues and index; `None` when it may not be of this store as it is."""
@@ -131,7 +131,7 @@ class Recovery:
     def _go_on_behind(self, noted: QueueEnds) -> None:
         for topic, rows in noted.queues.items():
             for row in rows:
-                if row[5] <= self._queues.deleted.offset(topic):
+                if row[5] <= self._queues.deleted.offset(topic) or not is_queue_place(topic, row[0]):
                     continue
                 queue = self._queues.queue(topic, row[0])
                 if queue.end < row[4]:
@@ -197,7 +197,7 @@ class Recovery:
         keys_start = agreement.index_start()
         return min(queues_start, start if keys_start is None else keys_start), queues_start < start
 
-    def _check(self, start: int, known_end: int | None, commits: deque[int]) -> LogCheck:
+    def _check(self, start: int, known_end: int | None, commits: LastCommits) -> LogCheck:
         check = LogCheck(
             self._log,
             self._checkpoint,
@@ -210,14 +210,14 @@ class Recovery:
             self._note_stretches(check)
             self._redispatch.take(record)
             if last is not None:
-                _note(last, commits)
+                commits.take(last)
             last = record
         self._note_stretches(check)
         if last is not None and last.end == check.end and last.properties.endswith("\0"):
             # No text ends so: the write of the last record was cut off in its properties, which have no CRC.
             check.end = last.physical_offset
         elif last is not None:
-            _note(last, commits)
+            commits.take(last)
         check.end = self._before_empty_files(check.end)
         return check
 
@@ -250,13 +250,6 @@ class Recovery:
         if killed or later or stale:
             self._setting_aside.keep_tail(end)
             self._log.cut(end)
-
-
-def _note(record: LogRecord, commits: deque[int]) -> None:
-    if record.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_COMMIT:
-        commits.append(record.physical_offset)
-    elif commits:
-        commits.clear()
 
 
 def save_ends(layout: Layout, files: MessageFiles, newest: int) -> None:

@@ -113,5 +113,6 @@ def test_what_the_log_no_longer_holds_is_left_out(with_store):
         dequeue = await dequeue_of(timer, 4)
         await dequeue.deliver()
         assert local.bodies("t", 1) == [b"a", b"b"]
+        assert [each.log_offset for each in local.left_out.messages.newest] == [1 << 40]
 
     with_store(scenario)

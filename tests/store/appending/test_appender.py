@@ -166,6 +166,56 @@ def test_batch_with_bytes_that_are_no_text(opened, message):
         store.put_batch(message(), encode_element(b"1", b"\xff\xfe"))
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"topic": "../../up"}, "cannot name a folder"),
+        ({"topic": "x" * 300}, "cannot name a folder"),
+        ({"queue_id": 1 << 31}, "ids go from 0"),
+        ({"queue_id": 10**12}, "ids go from 0"),
+        ({"queue_id": -1}, "ids go from 0"),
+        ({"reconsume_times": 1 << 31}, "fits no record"),
+        ({"born_timestamp": 1 << 63}, "fits no record"),
+        ({"flag": 1 << 40}, "fits no record"),
+        ({"properties": "KEYS\x01\ud800\x02"}, "are no text"),
+    ],
+)
+def test_what_no_record_or_queue_can_hold_is_refused_for_itself_alone(
+    opened, message, tmp_path, change, says
+):
+    store = opened()
+    put(store, message())
+    end = store.max_offset
+    bad = message(body=b"bad")
+    for name, value in change.items():
+        setattr(bad, name, value)
+    with pytest.raises(MessageError, match=says):
+        store.put(bad)
+    store.dispatch()
+    assert store.max_offset == end
+    assert put(store, message())[0].queue_offset == 1
+    assert sorted(path.name for path in (tmp_path / "store/consumequeue").iterdir()) == ["t"]
+    assert store.refusal() is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"), [({"topic": "a/b"}, "cannot name a folder"), ({"flag": 1 << 40}, None),
+                         ({"sys_flag": 1 << 40}, "fits no record")]
+)  # fmt: skip
+def test_a_batch_that_no_record_can_hold_is_refused(opened, message, change, says):
+    store = opened()
+    head = message()
+    for name, value in change.items():
+        setattr(head, name, value)
+    batch = encode_element(b"one", b"")
+    if says is None:
+        assert len(store.put_batch(head, batch).offsets) == 1  # each message has a flag of its own
+        return
+    with pytest.raises(MessageError, match=says):
+        store.put_batch(head, batch)
+    assert store.max_offset == 0
+
+
 FORGED = "TAGS\x01a\x02__CRC32#\x010123456789\x02"
 
 

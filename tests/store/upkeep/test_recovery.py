@@ -11,7 +11,8 @@ import pytest
 from thread_pools import at_rest
 
 from mqframe.core.errors import MessageError, StoreUnavailable
-from mqframe.core.storage.record import decode_records
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.storage.record import decode_records, encode_record
 
 
 def bodies(store, topic="t", queue_id=0):
@@ -245,3 +246,39 @@ def test_room_is_made_in_one_file(opened, message):
     stop(store)
     with pytest.raises(StoreUnavailable, match="has stopped"):
         store.make_room(1)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"topic": "../../up"},
+        {"topic": "x" * 300},
+        {"queue_id": -1},
+        {"queue_offset": -1},
+        {"topic": "SCHEDULE_TOPIC_XXXX", "properties": b"DELAY\x01" + b"9" * 5000 + b"\x02"},
+    ],
+    ids=["outside", "long", "queue id", "queue offset", "level"],
+)
+def test_odd_records_that_others_stored_stop_no_start(opened, message, tmp_path, odd):
+    store = opened()
+    fill(store, message, 3)
+    host = encode_host("127.0.0.1:1")
+    fields = {
+        "topic": "t", "queue_id": 0, "queue_offset": 0, "physical_offset": store.max_offset, "body": b"odd",
+        "properties": b"KEYS\x01odd\x02", "born_timestamp": 1, "born_host": host,
+        "store_timestamp": store.store_time_at("t", 0, 2), "store_host": host,
+    }  # fmt: skip
+    raw = encode_record(**(fields | odd))
+    end, path = store.max_offset, last_file(tmp_path / "store")
+    store.abandon()
+    with path.open("r+b") as file:
+        file.seek(end)
+        file.write(raw)
+    store = opened()
+    assert store.max_offset == end + len(raw)
+    fill(store, message, 2, 3)
+    assert bodies(store) == expected(5)
+    stop(store)
+    assert bodies(opened()) == expected(5)
+    assert not (tmp_path / "up").exists()
+    assert not (tmp_path / "store" / "up").exists()
