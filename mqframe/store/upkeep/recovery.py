@@ -30,8 +30,8 @@ log: Final = get_logger("store")
 class Recovered(NamedTuple):
     """`store_time`: of the newest record, ms; `records`: how many were checked.
 
-    `last_commits`: log offsets of the committed transactional messages that the log ends with, at most
-    `last_commits.COMMITS_MAX`: a crash may have come before what has to follow them. `set_aside`: what this start took out
+    `last_commits`: log offsets of the committed transactional messages that the log ends with, see
+    `LastCommits`: a crash may have come before what has to follow them. `set_aside`: what this start took out
     of the log.
     """
 
