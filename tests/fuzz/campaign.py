@@ -8,7 +8,6 @@ import pickle
 import re
 import shutil
 import signal
-import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from fuzz.steps import Step
 from fuzz.world import World
 from simulated.loop import SimulatedLoop
+from simulated.memory import weight
 
 T = TypeVar("T")
 BATCH_STEPS = 40
@@ -49,10 +49,16 @@ class Campaign:
     def __init__(self, folder: Path, stall_seconds: float) -> None:
         self.folder = folder
         self.stall_seconds = stall_seconds
-        self._played = tempfile.TemporaryFile()
+        self._played = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `__exit__`
         self.count = 0
         self.findings: dict[str, Finding] = {}
         self.weights: list[int] = []
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._played.close()
 
     def played(self) -> list[Step]:
         """All steps so far."""
@@ -157,12 +163,6 @@ class Campaign:
         for trouble in troubles:
             finding = Finding(trouble, self.count - 1)
             self.findings.setdefault(finding.kind, finding)
-
-
-def weight() -> int:
-    """Blocks of memory that Python holds, without what nobody uses any more."""
-    gc.collect()
-    return sys.getallocatedblocks()
 
 
 @contextmanager

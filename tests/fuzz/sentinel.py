@@ -1,4 +1,4 @@
-"""A normal producer and consumer beside the strangers: what they are promised has to hold after everything."""
+"""A normal client beside the strangers: what it is promised has to hold after everything."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ STORE: dict[str, Any] = {
 }
 BROKER: dict[str, Any] = {"transaction_timeout_ms": 3000, "transaction_check_interval_ms": 4000}
 TOP = {
-    "abort", "checkpoint", "commitlog", "config", "consumequeue", "index", "lock", "queue-ends", "timerlog",
-    "timerwheel",
+    "abort", "checkpoint", "commitlog", "config", "consumequeue", "dispatched", "index", "lock", "queue-ends",
+    "timerlog", "timerwheel",
 }  # fmt: skip
 """What a store may have at its top."""
 QUEUE_FILE = re.compile(r"consumequeue/[^/]+/-?\d+/\d{20}")

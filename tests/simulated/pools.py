@@ -1,4 +1,4 @@
-"""Thread pools that do their work at once, in the caller's thread: the order of things follows from the calls."""
+"""Thread pools that do their work at once, so that the order of things follows from the calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who uses the broker during a day: producers, and consumers of every kind, all with the clients of mqframe."""
+"""Who uses the broker during a day: producers and consumers of every kind, all real clients."""
 
 from __future__ import annotations
 
@@ -141,8 +141,9 @@ class Customers:
         acts += (self._batch, self._transact, self._to_pop, self._to_pop, self._poison, self._ask)
         self._spawn(self._chance.choice(acts)())
 
-    async def _send(self, topic: str, kind: str, due_ms: int = 0, more: str = "", **options: Any) -> bool:
-        number, body = self._ledger.new(kind, more, due_ms)
+    async def _send(self, topic: str, kind: str, *, more: str = "", **options: Any) -> bool:
+        due_ms, seconds = options.pop("due", (0, float("inf")))
+        number, body = self._ledger.new(kind, more, due_ms, seconds)
         return await self._sent([number], self.producer.send(Message(topic, body), **options))
 
     async def _sent(self, numbers: list[int], sending: Awaitable[Any]) -> bool:
@@ -172,12 +173,13 @@ class Customers:
     async def _later(self) -> None:
         seconds = self._chance.choice((1.0, 5.0, 60.0, self._chance.uniform(1, DELAY_SECONDS_MAX)))
         due = self._clock.now_ms() + round(seconds * 1000)
-        await self._send("later", "timer", due, deliver_at=due)
+        await self._send("later", "timer", due=(due, seconds), deliver_at=due)
 
     async def _level(self) -> None:
         level = self._chance.choice(LEVELS)
-        delays = self._servers.broker.service_port.levels
-        await self._send("later", "level", self._clock.now_ms() + delays[level - 1], delay_level=level)
+        delay_ms = self._servers.broker.service_port.levels[level - 1]
+        due = self._clock.now_ms() + delay_ms
+        await self._send("later", "level", due=(due, delay_ms / 1000), delay_level=level)
 
     async def _batch(self) -> None:
         made = [self._ledger.new("batch") for _ in range(self._chance.randrange(2, 9))]

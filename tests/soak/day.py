@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import sys
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 from simulated.clock import SimulatedClock
 from simulated.loop import SimulatedLoop
+from simulated.memory import weight
 from soak.customers import TOPICS, Customers
 from soak.ledger import Ledger
 from soak.servers import BROKER, Servers
@@ -103,8 +102,7 @@ class Day:
             await self._step()
             if self._clock.monotonic() >= hour * 3600:
                 hour += 1
-                gc.collect()
-                self._weights.append(sys.getallocatedblocks())
+                self._weights.append(weight())
         await self._drain()
         await self._client.close()
         await self._customers.stop()

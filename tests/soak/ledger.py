@@ -11,6 +11,8 @@ from soak.timeline import Timeline
 
 LATE_SECONDS_MAX = 150.0
 """A minute of a broker that is away, its clients' way back, and the slots of the timer."""
+EARLY_SECONDS_MAX = 0.05
+"""What rounding to milliseconds may take from a delay."""
 SHOWN = 5
 
 
@@ -24,11 +26,16 @@ class State(IntEnum):
 
 
 class Open(NamedTuple):
-    """A message that is promised and has not come. `due_ms`: wall time before which it may not come."""
+    """A message that is promised and has not come.
+
+    `due_ms`: wall time before which it may not come, unless `wait_seconds` have passed since `sent_at`
+    (monotonic): a delay is over when it is over, whatever the clock shows.
+    """
 
     kind: str
     due_ms: int
     sent_at: float
+    wait_seconds: float
 
 
 class Ledger:
@@ -46,11 +53,13 @@ class Ledger:
         self.came: Counter[str] = Counter()
         self.again: Counter[str] = Counter()
 
-    def new(self, kind: str, more: str = "", due_ms: int = 0) -> tuple[int, bytes]:
+    def new(
+        self, kind: str, more: str = "", due_ms: int = 0, wait_seconds: float = float("inf")
+    ) -> tuple[int, bytes]:
         """The next message: its number and its body. It may be stored from now on, or not."""
         number = len(self._states)
         self._states.append(State.UNSURE)
-        self.waiting[number] = Open(kind, due_ms, self._clock.monotonic())
+        self.waiting[number] = Open(kind, due_ms, self._clock.monotonic(), wait_seconds)
         self.sent[kind] += 1
         return number, body_of(number, kind, more)
 
@@ -95,7 +104,8 @@ class Ledger:
 
     def _check_time(self, number: int, told: Open) -> None:
         now = self._clock.monotonic()
-        if told.due_ms and not self._timeline.came(told.due_ms, told.sent_at, now):
+        over = now - told.sent_at >= told.wait_seconds - EARLY_SECONDS_MAX
+        if told.due_ms and not over and not self._timeline.came(told.due_ms, told.sent_at, now):
             self.find(f"message {number} ({told.kind}) came {told.due_ms - self._clock.now_ms()} ms early")
         since = max(told.sent_at, self._timeline.over_since(told.due_ms, now) if told.due_ms else 0.0)
         if now - since > LATE_SECONDS_MAX:

@@ -1,4 +1,4 @@
-"""The broker and the name server of a day: small files, clean-up by age, stops, kills and jumps of the clock."""
+"""The servers of a day: small files, clean-up by age, stops, kills and jumps of the clock."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Timeline:
         )
 
     def over_since(self, due_ms: int, now: float) -> float:
-        """Since when the clock has shown `due_ms` or more without a break until `now`; `now` when it does not."""
+        """Since when the clock shows `due_ms` or more, without a break; `now` when it does not."""
         since = now
         for start, end, ahead in reversed(list(self._intervals(now))):
             due = (due_ms - ahead) / 1000
