@@ -120,7 +120,8 @@ class AckProcessor(BrokerService):
         topic, group, queue_id, offset = fields.topic, fields.consumer_group, fields.queue_id, fields.offset
         now = self._clock.now_ms()
         if handle.ordered:
-            until = now + fields.invisible_time
+            # By the clock as it was when the queue was popped, which the handle goes by.
+            until = self._order.now_of((topic, group, queue_id)) + fields.invisible_time
             if not self._order.change_invisible_time(
                 (topic, group, queue_id), offset, handle.pop_time, until
             ):
@@ -130,7 +131,11 @@ class AckProcessor(BrokerService):
         while Key(topic, group, queue_id, offset, now) in self._check_points.table:
             now += 1  # popped, or hidden anew, within this millisecond; handles must differ
         anew = CheckPoint(
-            Key(topic, group, queue_id, offset, now), fields.invisible_time, (offset,), handle.revive_queue
+            Key(topic, group, queue_id, offset, now),
+            fields.invisible_time,
+            (offset,),
+            handle.revive_queue,
+            ahead_ms=self._check_points.steady.ahead_ms(),
         )
         durable: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         key = Key(topic, group, queue_id, handle.start_offset, handle.pop_time)

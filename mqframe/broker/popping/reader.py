@@ -253,7 +253,14 @@ class PopReader:
             if found.next_offset > start:
                 revive_queue = batch.revive_queue
                 self._check_points.add(
-                    CheckPoint(key, fields.invisible_time, tuple(offsets), revive_queue, found.next_offset)
+                    CheckPoint(
+                        key,
+                        fields.invisible_time,
+                        tuple(offsets),
+                        revive_queue,
+                        found.next_offset,
+                        ahead_ms=self._check_points.steady.ahead_ms(),
+                    )
                 )
         self._offsets.pulled(group, topic, queue_id, found.next_offset)
         if not offsets:

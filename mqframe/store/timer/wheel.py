@@ -80,7 +80,7 @@ class TimerWheel:
             number += whole
 
     def clear_between(self, start: int, end: int) -> None:
-        """Empty the slots with times in [`start`, `end`), ms, however many turns these are. Raises OSError."""
+        """Empty the slots with times in [`start`, `end`), ms, over any number of turns. Raises OSError."""
         low, high = start // self._precision, -(-end // self._precision)
         for at, raw in self._data(0, _FILE_BYTES):
             for index, (held, *_) in enumerate(SLOT.iter_unpack(raw)):
