@@ -69,6 +69,7 @@ class MessageStore(StoreReads):
         self._flusher = LogFlusher(self._log, settings, clock, threads, self)
         self._queue_flusher = QueueFlusher(files, settings, clock, threads, self._dispatch)
         self._cleaner = Cleaner(settings, clock, files, threads, disk.usage)
+        self._cleaner.begin(self.recovered.store_time)
         self._followers = Followers(layout.cursors, self._log, confirmed)
         self._clock = clock
         self._timers: list[Every] = []

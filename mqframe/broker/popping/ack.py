@@ -131,12 +131,8 @@ class AckProcessor(BrokerService):
         while Key(topic, group, queue_id, offset, now) in self._check_points.table:
             now += 1  # popped, or hidden anew, within this millisecond; handles must differ
         anew = CheckPoint(
-            Key(topic, group, queue_id, offset, now),
-            fields.invisible_time,
-            (offset,),
-            handle.revive_queue,
-            ahead_ms=self._check_points.steady.ahead_ms(),
-        )
+            Key(topic, group, queue_id, offset, now), fields.invisible_time, (offset,), handle.revive_queue
+        ).by_steady(self._check_points.steady.ahead_ms())
         durable: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         key = Key(topic, group, queue_id, handle.start_offset, handle.pop_time)
         if not self._check_points.change_invisible_time(

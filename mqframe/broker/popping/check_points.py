@@ -156,7 +156,7 @@ class CheckPointService(BrokerPart):
         # What the timer keeps cannot be looked at: such acknowledgements are all taken, as the reference
         # takes all, and sorted out when the check point appears.
         ahead = self.steady.ahead_ms()
-        point = CheckPoint(key, invisible_ms, tuple(offsets), revive_queue, ahead_ms=ahead)
+        point = CheckPoint(key, invisible_ms, tuple(offsets), revive_queue).by_steady(ahead)
         if not self._is_handed_over(key.pop_time + invisible_ms) or not offsets:
             return 0
         for offset in offsets:
@@ -180,7 +180,8 @@ class CheckPointService(BrokerPart):
         # Perhaps the timer keeps it (`hand_over`): what its handle says is enough to make it again.
         if point is None and self._is_handed_over(visible_at):
             ahead = self.steady.ahead_ms()
-            point = CheckPoint(key, visible_at - key.pop_time, (offset,), anew.revive_queue, ahead_ms=ahead)
+            point = CheckPoint(key, visible_at - key.pop_time, (offset,), anew.revive_queue)
+            point.by_steady(ahead)
         if point is None or not point.is_open(offset, self.steady.now_ms()):
             return False
         # In the table before it is durable, so that the message is never without a check point; the old one

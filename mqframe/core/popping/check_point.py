@@ -82,10 +82,7 @@ class CheckPoint:
         offsets: tuple[int, ...],
         revive_queue: int,
         next_offset: int = -1,
-        *,
-        ahead_ms: int = 0,
     ) -> None:
-        """`ahead_ms`: how far the wall clock, which says the pop time in `key`, was from the steady one."""
         self.key = key
         self.invisible_ms = invisible_ms
         self.offsets = offsets
@@ -97,9 +94,15 @@ class CheckPoint:
         self.revive_offset = -1
         self.reviving = False
         self.timed = False
-        self.popped_at = key.pop_time - ahead_ms
-        self.visible_at = self.revive_at = self.popped_at + invisible_ms
+        self.popped_at = key.pop_time
+        self.visible_at = self.revive_at = key.pop_time + invisible_ms
         self.failures = 0
+
+    def by_steady(self, ahead_ms: int) -> CheckPoint:
+        """Itself, by the steady clock; the wall clock, which its key goes by, is `ahead_ms` ahead of that."""
+        self.popped_at = self.key.pop_time - ahead_ms
+        self.visible_at = self.revive_at = self.popped_at + self.invisible_ms
+        return self
 
     @property
     def all_bits(self) -> int:
@@ -223,7 +226,7 @@ class CheckPoint:
         offsets = tuple(key.start_offset + distance for distance in distances)
         if now_ms is not None:
             ahead_ms = max(ahead_ms, key.pop_time - now_ms)
-        point = cls(key, body.invisible_time, offsets, revive_queue, ahead_ms=ahead_ms)
+        point = cls(key, body.invisible_time, offsets, revive_queue).by_steady(ahead_ms)
         point.done = point.written = (body.bits % _INT) & point.all_bits
         point.confirm(revive_offset)
         point.timed = True
