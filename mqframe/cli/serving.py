@@ -6,10 +6,13 @@ import asyncio
 import gc
 import signal
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from mqframe.core.errors import SettingError
+from mqframe.core.os_errors import lacks_descriptors, told
+from mqframe.log import get_logger
 
+log = get_logger("server")
 YOUNG_OBJECTS_MAX: Final = 50_000
 """Allocations between two looks at young objects. A broker makes many that live for one request."""
 
@@ -41,6 +44,7 @@ def serve(services: Mapping[str, Callable[[], Service]]) -> None:
 async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_tell)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
     started: dict[str, Service] = {}
@@ -50,7 +54,7 @@ async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
             try:
                 await service.start()
             except OSError as problem:
-                raise SettingError(f"{name} cannot start: {problem}") from problem
+                raise SettingError(f"{name} cannot start: {told(problem)}") from problem
             started[name] = service
         print("ready", *(f"{name}={each.address}" for name, each in started.items()), flush=True)
         _tune_garbage_collector()
@@ -60,6 +64,15 @@ async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
             loop.remove_signal_handler(number)
         for service in reversed(started.values()):
             await service.stop()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What the loop could not do: that nothing can be opened any more is told in words."""
+    problem = context.get("exception")
+    if isinstance(problem, OSError) and lacks_descriptors(problem):
+        log.error("no connection is accepted at the moment", problem=told(problem))
+    else:
+        loop.default_exception_handler(context)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 
+from mqframe.core.os_errors import told
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.hooks.interfaces.broker_service import Table
@@ -93,6 +94,6 @@ class ConfigKeeper:
         try:
             file.save(content)
         except OSError as problem:
-            log.error("configuration was not saved", file=str(file.path), problem=str(problem))
+            log.error("configuration was not saved", file=str(file.path), problem=told(problem))
             return False
         return True

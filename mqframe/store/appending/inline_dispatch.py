@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mqframe.core.errors import StoreUnavailable
+from mqframe.core.os_errors import told
 from mqframe.log import get_logger
 from mqframe.store.appending.appender import Appended, Placed
 from mqframe.store.index.key_index import KeyIndex
@@ -58,10 +59,10 @@ class InlineDispatch:
             if self.failure is None:
                 log.error(
                     "queues or index cannot be written; writes are refused until they can",
-                    problem=str(problem),
+                    problem=told(problem),
                 )
             self.failure = StoreUnavailable(
-                f"queue or index files cannot be written: {problem.strerror}; free some disk space",
+                f"queue or index files cannot be written: {told(problem)}",
             )
             return
         self.failure = None

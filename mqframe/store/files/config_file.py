@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from mqframe.core.errors import MqframeError
 from mqframe.log import get_logger
 from mqframe.store.files.log_file import sync_directory
+from mqframe.store.files.modes import file_mode, make_folder
 
 T = TypeVar("T")
 log: Final = get_logger("store")
@@ -46,9 +47,9 @@ class ConfigFile:
 
         May run in a thread. Raises OSError; the former file is in place then.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         fresh = self.path.with_name(self.path.name + ".tmp")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)

@@ -6,6 +6,8 @@ import os
 from collections import OrderedDict
 from typing import Final
 
+from mqframe.store.files.modes import file_mode, make_folder
+
 _PAGE_BYTES: Final = 4096
 
 
@@ -49,10 +51,10 @@ def _open(path: str, size: int | None) -> int:
         return os.open(path, os.O_RDWR | os.O_CLOEXEC)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, flags, 0o644)
+        descriptor = os.open(path, flags, file_mode())
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor = os.open(path, flags, 0o644)
+        make_folder(os.path.dirname(path))
+        descriptor = os.open(path, flags, file_mode())
     if os.fstat(descriptor).st_size != size:
         os.ftruncate(descriptor, size)
     return descriptor

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.layout import file_name
+from mqframe.store.files.modes import file_mode
 
 Allocate = Callable[[int, int], None]
 """Allocates that many bytes of disk for the file behind a descriptor. Raises OSError on a full disk."""
@@ -43,7 +44,7 @@ class LogFile:
         path = directory / file_name(base)
         # Allocated under another name: a crash half-way must not leave a log file of the wrong size.
         unready = path.with_suffix(".allocating")
-        descriptor = os.open(unready, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(unready, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
         try:
             allocate(descriptor, size)
         except OSError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
 
 from mqframe.core.errors import StoreError
 from mqframe.store.files.layout import Layout
+from mqframe.store.files.modes import file_mode, make_folder, write_file
 
 
 class Ownership:
@@ -19,12 +21,14 @@ class Ownership:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        layout.root.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        make_folder(layout.root)
+        self._descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_mode())
         try:
             _lock_first_byte(self._descriptor)
-        except OSError:
+        except OSError as problem:
             os.close(self._descriptor)
+            if problem.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
             raise StoreError(
                 f"{layout.root} is in use by another broker (it holds {layout.lock}): stop that one, or give"
                 " this one a directory of its own"
@@ -34,7 +38,7 @@ class Ownership:
 
     def mark(self) -> None:
         """From now on an end without `unmark` is an unclean one."""
-        self._layout.abort.write_text(str(os.getpid()))
+        write_file(self._layout.abort, b"%d" % os.getpid())
 
     def unmark(self) -> None:
         """Everything is on disk."""

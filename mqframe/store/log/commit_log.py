@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from mqframe.core.errors import MessageError, StoreUnavailable
+from mqframe.core.os_errors import told
 from mqframe.core.storage.record import BLANK_BYTES, MAGIC_BLANK
 from mqframe.log import get_logger
 from mqframe.store.files.layout import numbered_files
 from mqframe.store.files.log_file import Allocate, LogFile
+from mqframe.store.files.modes import make_folder
 
 log: Final = get_logger("store")
 _BLANK: Final = struct.Struct(">ii")
@@ -24,7 +26,7 @@ class CommitLog:
     """
 
     def __init__(self, directory: Path, file_bytes: int, allocate: Allocate, threads: Executor) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_folder(directory)
         self.directory = directory
         self.file_bytes = file_bytes
         self._allocate = allocate
@@ -112,8 +114,8 @@ class CommitLog:
             return LogFile.create(self.directory, base, self.file_bytes, self._allocate)
         except OSError as problem:
             raise StoreUnavailable(
-                f"no room for a commit-log file of {self.file_bytes} bytes in {self.directory}:"
-                f" {problem.strerror}; free some disk space",
+                f"no commit-log file of {self.file_bytes} bytes can be made in {self.directory}:"
+                f" {told(problem)}",
             ) from problem
 
     def allocate_ahead(self) -> None:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
 from mqframe.core.errors import StoreUnavailable
+from mqframe.core.os_errors import told
 from mqframe.log import get_logger
 from mqframe.store.files.threads import Threads
 from mqframe.store.log.commit_log import CommitLog
@@ -93,7 +94,7 @@ class LogFlusher:
             # that was not on disk before is ever confirmed; the next start finds out what is there.
             log.error("the commit log could not be flushed; no more is taken", problem=str(problem))
             self.failure = StoreUnavailable(
-                f"the commit log could not be flushed: {problem.strerror}; check the disk and restart",
+                f"the commit log could not be flushed: {told(problem)}; then restart",
             )
             self.give_up()
         elif end > self._log.flushed:

@@ -14,6 +14,7 @@ from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record, scan
 from mqframe.core.storage.recovery import start_after_crash
 from mqframe.log import get_logger
 from mqframe.store.files.layout import Layout
+from mqframe.store.files.modes import write_file
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import ENTRY
 from mqframe.store.queues.queue_table import QueueEnds
@@ -185,4 +186,4 @@ def save_ends(layout: Layout, files: MessageFiles, newest: int) -> None:
     files.checkpoint.save()
     log_files = [file.base for file in files.log.files]
     ends = files.queues.ends(log_files, files.log.end, files.checkpoint.encode())
-    layout.queue_ends.write_bytes(msgspec.msgpack.encode(ends))
+    write_file(layout.queue_ends, msgspec.msgpack.encode(ends))
