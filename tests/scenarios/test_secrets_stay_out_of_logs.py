@@ -39,13 +39,13 @@ class Undecided:
 
 async def consume_badly(cluster):
     got = asyncio.Event()
+    consumer = AsyncPushConsumer("failing", nameserver=cluster.nameserver, consume_from="first")
 
+    @consumer.on("t")
     async def listen(messages, context):
         got.set()
         return ConsumeResult.LATER
 
-    consumer = AsyncPushConsumer("failing", listen, nameserver=cluster.nameserver)
-    consumer.subscribe("t", TAG)
     async with consumer:
         await asyncio.wait_for(got.wait(), 20)
         await asyncio.sleep(0.1)
@@ -69,8 +69,8 @@ async def send_badly(cluster):
             address,
             PullMessage(
                 consumer_group="g", topic="t", queue_id=0, queue_offset=0, max_msg_nums=1, sys_flag=4,
-                commit_offset=0, suspend_timeout_millis=0, subscription=f"colour = '{VALUE}' >", sub_version=0,
-                expression_type="SQL92",
+                commit_offset=0, suspend_timeout_millis=0, subscription=f"colour = '{VALUE}' >",
+                sub_version=0, expression_type="SQL92",
             ),
         )  # fmt: skip
     finally:
@@ -93,8 +93,10 @@ def test_nothing_that_was_sent_is_logged(caplog: pytest.LogCaptureFixture) -> No
             async with transactions:
                 await transactions.send_in_transaction(message())
             await consume_badly(cluster)
-            async with AsyncSimpleConsumer("popping", {"t": "*"}, nameserver=cluster.nameserver) as simple:
-                await simple.receive(8)
+            simple = AsyncSimpleConsumer("popping", nameserver=cluster.nameserver, consume_from="first")
+            simple.subscribe("t")
+            async with simple:
+                assert await simple.receive(8)
             await cluster.kill_broker()
             await cluster.start_broker()
 
