@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqframe.core.config.settings import at_least, setting, settings, within
-from mqframe.store.files.modes import bad_mode
+from mqframe.core.storage.file_modes import bad_mode
 
 
 @settings("nameserver")

@@ -10,7 +10,7 @@ from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import BODY_BYTES_MAX
 from mqframe.core.storage.cleaning import DiskLimits, parse_hours
-from mqframe.store.files.modes import bad_mode
+from mqframe.core.storage.file_modes import bad_mode
 
 
 def _hours(value: str) -> str | None:

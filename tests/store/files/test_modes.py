@@ -10,7 +10,7 @@ import pytest
 
 from mqframe import AsyncProducer, Message
 from mqframe.store.files import modes
-from mqframe.store.files.modes import file_mode, folder_mode, make_folder, parse_mode, umask, use_mode
+from mqframe.store.files.modes import file_mode, folder_mode, make_folder, umask, use_mode
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -30,12 +30,6 @@ def _as_before():
 def test_who_may_read_a_file_may_enter_its_folder(text, file, folder, mask):
     use_mode(text)
     assert (file_mode(), folder_mode(), umask()) == (file, folder, mask)
-
-
-@pytest.mark.parametrize("text", ["", "x", "9", "400", "755", "1600", "-600"])
-def test_what_are_no_permissions_of_files(text):
-    with pytest.raises(ValueError, match=r"invalid literal|permissions of files"):
-        parse_mode(text)
 
 
 def test_all_folders_on_the_way_are_made_for_their_owner_only(tmp_path):
