@@ -42,6 +42,10 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     flag: int = 0
     wait_store_ok: bool = True
 
+    def __repr__(self) -> str:
+        # It gets into logs by way of others' errors: what an application sends does not.
+        return f"<Message {self.topic} {len(self.body)} bytes>"
+
 
 class SendStatus(Enum):
     """How far a stored message had got when the broker answered. All four mean that it is stored."""
