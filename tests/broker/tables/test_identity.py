@@ -41,10 +41,3 @@ def test_an_ipv6_address_is_written_in_brackets(host):
 def test_a_host_without_an_address_is_an_error_of_the_setting():
     with pytest.raises(SettingError, match=r"broker\.advertise: 'no host' has no address"):
         Identity(BrokerSettings(advertise="no host"))
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "..", "x" * 201, "grün"])
-@pytest.mark.parametrize("which", ["name", "cluster"])
-def test_a_name_that_its_own_topics_could_not_have_is_a_bad_setting(which, name):
-    with pytest.raises(SettingError, match=rf"broker\.{which} = .*: must be 1 to 200 ASCII characters"):
-        BrokerSettings(**{which: name})
