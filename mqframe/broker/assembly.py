@@ -52,8 +52,8 @@ def make_parts(
         OffsetProcessor(shared),
         QueueLockProcessor(state.locks, registry),
         LookupProcessor(shared),
-        TopicProcessor(shared, registration.announced),
-        GroupProcessor(shared),
+        TopicProcessor(shared, registration.announced, state.keeper.save_tables),
+        GroupProcessor(shared, state.keeper.save_tables),
         StatsProcessor(shared),
         InspectionProcessor(shared),
         ResetProcessor(shared, on_reset),
@@ -62,7 +62,13 @@ def make_parts(
         dispatch_lag,
         RuntimeProcessor(
             shared,
-            [*[each.counters for each in (*services, dispatch_lag)], state.left_out.counters, counters],
+            [
+                state.store.counters,
+                *(each.counters for each in (*services, dispatch_lag)),
+                state.left_out.counters,
+                state.budgets.counters,
+                counters,
+            ],
         ),
     ]  # fmt: skip
 

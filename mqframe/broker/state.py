@@ -12,6 +12,7 @@ from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.sending.targets import SendTargets
 from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.left_out import LeftOut
@@ -86,6 +87,8 @@ class BrokerState:
         self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
         self.registry = Registry(self.topics, self.groups, self.offsets, self.clients)
+        self.budgets = Budgets(self.live)
+        self.budgets.limit(self.registry)
         self.conditions = Conditions(self.identity, self.live, clock, self.statistics)
         self.targets = SendTargets(self.topics, self.live, self.statistics)
         self.admission = ReadAdmission(self.topics, self.groups, self.live)
@@ -93,6 +96,7 @@ class BrokerState:
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)
         self.modes = RequestModes()
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
+        self.budgets.limit_more(self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         self.store = MessageStore.open(store_settings, clock, on_arrival=arrived)
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mqframe.core.storage.recovery import Care
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.disk import Disk
+from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.log.commit_log import CommitLog
+from mqframe.store.queues.deleted_topics import DeletedTopics
 from mqframe.store.queues.queue_table import QueueTable
 from mqframe.store.settings import StoreSettings
 
@@ -32,11 +35,28 @@ class MessageFiles(NamedTuple):
 
 
 def open_files(
-    layout: Layout, settings: StoreSettings, disk: Disk, threads: Threads, now_ms: Callable[[], int]
+    layout: Layout,
+    settings: StoreSettings,
+    disk: Disk,
+    threads: Threads,
+    now_ms: Callable[[], int],
+    care: Care,
 ) -> MessageFiles:
-    """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`."""
-    log = CommitLog(layout.commit_log, settings.commit_log_file_bytes, disk.allocate, threads.pool)
-    queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max)
+    """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`.
+
+    `care`: with `Care.ACCEPT_LOSS` missing files of the log are made anew.
+    """
+    durability = Durability(layout.sync_failed, disk.sync)
+    log = CommitLog(
+        layout.commit_log,
+        settings.commit_log_file_bytes,
+        disk.allocate,
+        threads.pool,
+        durability,
+        accept_loss=care is Care.ACCEPT_LOSS,
+    )
+    deleted = DeletedTopics(layout.deleted_topics)
+    queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max, deleted)
     index = None
     if settings.index_enabled:
         index = KeyIndex(layout.index, settings.index_slots, settings.index_entries, disk.allocate, now_ms)

@@ -28,12 +28,12 @@ class TimerDequeue:
 
     __slots__ = (
         "_at", "_clock", "_listed", "_metrics", "_positions", "_recalled", "_redelivery", "_store", "_timer",
-        "slot",
+        "_times", "slot",
     )  # fmt: skip
 
     def __init__(self, slot: Slot, parts: TimerParts) -> None:
         self.slot = slot
-        self._timer, self._store, self._metrics, self._redelivery, self._clock = parts
+        self._timer, self._store, self._metrics, self._redelivery, self._clock, self._times = parts
         self._positions = array("q")
         self._recalled: set[str] = set()
         self._listed = False
@@ -50,7 +50,7 @@ class TimerDequeue:
             units = self._timer.units(positions[self._at : end])
             records = await self._store.records_at([(unit.log_offset, unit.size) for unit in units])
             for unit, record in zip(units, records, strict=True):
-                place = _place(unit)
+                place = place_of_unit(unit)
                 if record is None:
                     self._redelivery.gone(place, self._store.min_offset)
                 else:
@@ -73,20 +73,27 @@ class TimerDequeue:
             for unit, record in zip(
                 units, await self._store.records_at([(u.log_offset, u.size) for u in units]), strict=True
             ):
-                message = None if record is None else self._redelivery.read(record, _place(unit))
+                message = None if record is None else self._redelivery.read(record, place_of_unit(unit))
                 key = None if message is None else message.properties.get(p.TIMER_DELETE_KEY)
                 if key is not None:
                     self._recalled.add(key)
             await asyncio.sleep(0)
 
     def _redeliver(self, unit: Unit, record: bytes | bytearray | memoryview) -> None:
-        message = self._redelivery.read(record, _place(unit))
+        message = self._redelivery.read(record, place_of_unit(unit))
         if message is None:
             return
         properties = message.properties
         topic = properties.get(p.REAL_TOPIC, "")
         if self._recalled and delete_key(topic, properties.get(p.UNIQUE_KEY, "")) in self._recalled:
             return
+        later = self._times.too_early(message)
+        if later is not None and not unit.rolls:
+            # The clock was set forward: the delay that it asked for is not over.
+            self._timer.add(later, unit.log_offset, unit.size, unit.topic_hash, recalls=False)
+            return
+        if later is not None:
+            properties = properties | {p.TIMER_OUT_MS: str(later)}
         more = delivered_properties(
             properties, enqueue_ms=unit.write_time, now=self._clock.now_ms(), rolls=unit.rolls
         )
@@ -95,5 +102,6 @@ class TimerDequeue:
             self._metrics.add(topic, -1)
 
 
-def _place(unit: Unit) -> Place:
+def place_of_unit(unit: Unit) -> Place:
+    """Where the message of `unit` lies."""
     return Place(TIMER_TOPIC, 0, -1, unit.log_offset)  # the wheel does not know the queue offset

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from mqframe.broker.delay.timer_parts import TimerParts
-from mqframe.core.delay.timer_rules import NEVER_ENQUEUED, delivered_properties, whole_number
+from mqframe.core.delay.timer_rules import NEVER_ENQUEUED, delivered_properties
 from mqframe.core.errors import MessageError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.java_hash import java_hash
@@ -22,11 +22,11 @@ _SLICE_MESSAGES: Final = 64
 class TimerEnqueue:
     """Follows the timer topic. What is due already does not go into the wheel, but where it belongs."""
 
-    __slots__ = ("_clock", "_metrics", "_redelivery", "_store", "_timer", "parts")
+    __slots__ = ("_clock", "_metrics", "_redelivery", "_store", "_timer", "_times", "parts")
 
     def __init__(self, parts: TimerParts) -> None:
         self.parts = parts
-        self._timer, self._store, self._metrics, self._redelivery, self._clock = parts
+        self._timer, self._store, self._metrics, self._redelivery, self._clock, self._times = parts
 
     @property
     def behind(self) -> int:
@@ -62,7 +62,7 @@ class TimerEnqueue:
         if message is None:
             return
         properties = message.properties
-        deliver_ms = whole_number(properties.get(p.TIMER_OUT_MS, ""))
+        deliver_ms = self._times.due(message)
         topic = properties.get(p.REAL_TOPIC)
         if deliver_ms is None or topic is None:
             raise MessageError("it does not say when and where it is to be delivered")

@@ -46,12 +46,13 @@ Revived = Callable[[CheckPoint, list[int]], object]
 class ReviveService:
     """Brings messages back, one check point after the other.
 
-    `save_topics`: saves new topics before messages go there; otherwise a broker that is killed would not know
-    afterwards where to look. A message that cannot be brought back is noted in `left_out`.
+    `save_topics`: saves new topics before messages go there, and says whether they are; otherwise a broker
+    that is killed would not know afterwards where to look. A message that cannot be brought back is noted in
+    `left_out`.
     """
 
     def __init__(
-        self, shared: Shared, writer: InternalWriter, save_topics: Callable[[], None], left_out: LeftOut
+        self, shared: Shared, writer: InternalWriter, save_topics: Callable[[], bool], left_out: LeftOut
     ) -> None:
         self._store, registry, conditions = shared
         self._left_out = left_out
@@ -164,11 +165,13 @@ class ReviveService:
 
     def _dead_letters(self, topic: str, group: str) -> str:
         self._statistics.add(DEAD, normal_topic(topic, group), group)
-        changes = self._topics.changes
         dead_letters = ensure_dead_letter_topic(self._topics, group)
-        if changes != self._topics.changes:
-            self._save_topics()
+        self._need_saved(str(dead_letters.topic_name))
         return str(dead_letters.topic_name)
+
+    def _need_saved(self, topic: str) -> None:
+        if not self._save_topics():
+            raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, f"topic {topic} cannot be saved")
 
     def _store_again(self, topic: str, message: ReceivedMessage, more: dict[str, str]) -> int:
         """Store one message in queue 0 of `topic`; returns the log offset behind it.
@@ -198,7 +201,7 @@ class ReviveService:
             topic = pop_retry_topic(topic, group, v2=self._live.current.pop_retry_topic_v2)
         if topic not in self._topics:
             self._topics.ensure(topic, 1)
-            self._save_topics()
             if self._offsets.query(group, topic, 0) is None:
                 self._offsets.commit(group, topic, 0, 0)
+        self._need_saved(topic)
         return topic

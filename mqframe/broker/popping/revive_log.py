@@ -76,8 +76,13 @@ class ReviveLog:
         """Read everything that may still be needed. What is due already is in the table at once."""
         for queue_id in range(QUEUES):
             last = self._offsets.query(REVIVE_GROUP, self.topic, queue_id)
+            end = self._store.queue_max(self.topic, queue_id)
+            if last is not None and last >= end:
+                # It names a record that a crash took; the next one that is stored there is not done with.
+                last = end - 1
+                self._offsets.commit(REVIVE_GROUP, self.topic, queue_id, last)
             self._read_to[queue_id] = 0 if last is None else max(last + 1, 0)
-            self._read(queue_id, self._store.queue_max(self.topic, queue_id), grace_ms=0)
+            self._read(queue_id, end, grace_ms=0)
         if len(self.table):
             log.info("messages that were popped before are still in flight", check_points=len(self.table))
 

@@ -99,6 +99,7 @@ class SendTargets:
             auto_create=self._live.current.auto_create_topics,
         )
         if topic is None and retry:
+            self._topics.admit(1)
             topic = self._topics.ensure(name, 1, sys_flag=sys_flag)
         if topic is None:
             raise Refusal(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,6 +44,7 @@ class ConfigKeeper:
         self._directory = directory
         self._at_once: list[_Kept] = []
         self._in_time: list[_Kept] = []
+        self._withheld = False
         self._loads = True
         # One thread, so that an older state never replaces a newer one.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="mqframe-config")
@@ -78,23 +80,39 @@ class ConfigKeeper:
         """Whether a table that is kept at once changed since it was saved."""
         return any(kept.saved != kept.table.changes for kept in self._at_once)
 
-    def save_tables(self) -> None:
-        """Save the tables kept at once that changed."""
+    def save_tables(self) -> bool:
+        """Save the tables kept at once that changed; whether all are on disk now."""
         for kept in self._at_once:
             changes = kept.table.changes
             if kept.saved != changes and self._write(kept.file, dumps(kept.table.dump())):
                 kept.saved = changes
+        return not self.has_unsaved_tables
 
-    async def save_rest(self) -> None:
-        """Save the other tables that changed; the disk is waited for in a thread."""
+    async def save_rest(self, log_flushed: Callable[[], Awaitable[bool]]) -> bool:
+        """Save the other tables that changed; the disk is waited for in a thread. Whether all are saved.
+
+        `log_flushed`: brings to disk what the log holds when it is called, and says whether it is there.
+        Progress is saved only behind it: a table that speaks of records which a power cut took would let the
+        records that follow them in their place be passed over.
+        """
         loop = asyncio.get_running_loop()
-        for kept in self._in_time:
-            changes = kept.table.changes
-            if kept.saved == changes:
-                continue
-            content = dumps(kept.table.dump())
+        # Bodies of tables share what they hold, so they are written out before anything is waited for.
+        changed = [
+            (kept, kept.table.changes, dumps(kept.table.dump()))
+            for kept in self._in_time
+            if kept.saved != kept.table.changes
+        ]
+        if not changed:
+            return True
+        if not await log_flushed():
+            if not self._withheld:
+                log.error("progress is not saved any more: the log that it speaks of is not on disk")
+            self._withheld = True
+            return False
+        for kept, changes, content in changed:
             if await loop.run_in_executor(self._thread, self._write, kept.file, content):
                 kept.saved = changes
+        return all(kept.saved == changes for kept, changes, _ in changed)
 
     def close(self) -> None:
         """Wait for what is being saved."""

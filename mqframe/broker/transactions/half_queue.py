@@ -180,7 +180,7 @@ class HalfQueue:
     def _found_op(self, message: ReceivedMessage, half_end: int) -> None:
         named: list[int] = []
         if message.tag == REMOVE_TAG:
-            named = parse_op(message.body)
+            named = parse_op(message.stored_body)
         else:
             log.warning("op message with an unknown tag", tag=message.tag, offset=message.queue_offset)
         self.table.found_op(message.queue_offset, named, half_end)

@@ -5,7 +5,7 @@ Source: TopicConfigManager.java.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -13,6 +13,7 @@ from mqframe.core.clock import Clock
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.codes import PERM_INHERIT, PERM_READ, PERM_WRITE, ResponseCode
 from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.measuring.budget import admit_all
 from mqframe.core.messages.names import (
     BENCHMARK_TOPIC,
     DEFAULT_TOPIC,
@@ -37,10 +38,10 @@ class TopicTable:
     """Topics by name.
 
     `changes` grows with every change, so that the owner sees when to save and to register; `version` is what
-    name servers compare.
+    name servers compare. `admit`: raises where there is no room for so many more.
     """
 
-    __slots__ = ("_changed_names", "_clock", "_own", "_topics", "changes", "version")
+    __slots__ = ("_changed_names", "_clock", "_own", "_topics", "admit", "changes", "version")
 
     def __init__(self, clock: Clock, system: Iterable[TopicConfig] = ()) -> None:
         self._clock = clock
@@ -48,6 +49,7 @@ class TopicTable:
         self._own = frozenset(self._topics)
         self.version = DataVersion(timestamp=clock.now_ms())
         self.changes = 0
+        self.admit: Callable[[int], None] = admit_all
         self._changed_names: set[str] = set()
 
     def __iter__(self) -> Iterator[str]:
@@ -104,10 +106,12 @@ class TopicTable:
     def put(self, topic: TopicConfig) -> bool:
         """Create or change a topic; attributes are given as changes. Returns whether anything changed.
 
-        Raises `Refusal` for an attribute change that is not one.
+        Raises `Refusal` for an attribute change that is not one, and where there is no room for another.
         """
         name = str(topic.topic_name)
         old = self._topics.get(name)
+        if old is None:
+            self.admit(1)
         attributes = _changed_attributes(old.attributes if old else {}, topic.attributes)
         topic = msgspec.structs.replace(topic, attributes=attributes)
         if topic == old:
@@ -120,7 +124,8 @@ class TopicTable:
     ) -> TopicConfig:
         """The topic `name`, made with `queues` queues when it does not exist yet.
 
-        An existing topic is left as it is but for `order`.
+        An existing topic is left as it is but for `order`. For topics that something which exists needs:
+        there is always room.
         """
         topic = self._topics.get(name)
         if topic is not None and topic.order == order:
@@ -144,11 +149,13 @@ class TopicTable:
         """Make topic `name` after the topic `model`; `None` when that does not exist or hands nothing down.
 
         It gets the smaller of `queues`, which the client asks for, and the model's write queues.
-        `auto_create`: whether TBW102 may serve as model.
+        `auto_create`: whether TBW102 may serve as model. Raises `Refusal` where there is no room.
         """
         pattern = self._topics.get(model)
         if pattern is None or not pattern.perm & PERM_INHERIT or (model == DEFAULT_TOPIC and not auto_create):
             return None
+        if name not in self._topics:
+            self.admit(1)
         count = max(0, min(queues, pattern.write_queue_nums))
         topic = TopicConfig(
             topic_name=name,

@@ -29,8 +29,8 @@ class DelayOffsetTable(Body):
 def is_due(time: int, now: int, delay_ms: int) -> bool:
     """Whether a message whose delivery time is `time` is delivered at `now` (both ms).
 
-    A time further ahead than the level's own delay comes from a clock that was set back, or from other
-    levels: such a message does not wait again.
+    A time further ahead than the level's own delay comes from a clock that was ahead, or from other levels:
+    such a message does not wait again.
     """
     return time <= now or time > now + delay_ms
 
@@ -83,6 +83,10 @@ class LevelSchedule:
             return 0
         return self.head - now
 
+    def forget_head(self) -> None:
+        """The time at `position` may mean another moment now: it is to be read again."""
+        self.head = None
+
     def take(self, times: Sequence[int], now: int) -> int:
         """How many messages from `position` on are due; `times`: when the next ones in the queue are."""
         for count, time in enumerate(times):
@@ -123,6 +127,11 @@ class DelayOffsets:
     def saved(self, level: int) -> int:
         """The offset from which `level` (1 is the first) is delivered after a restart."""
         return self._saved.get(level, 0)
+
+    def correct(self, level: int, position: int) -> None:
+        """The queue of `level` has no offset that was saved: it goes on at `position`."""
+        self._saved[level] = position
+        self.changes += 1
 
     def delivered(self, level: int, offset: int, log_end: int) -> None:
         """Everything of `level` before queue `offset` is delivered; it lies before `log_end` in the log."""

@@ -25,15 +25,12 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from mqframe.core.messages.names import is_path_part, is_queue_place
-from mqframe.core.popping.bodies import AckBody, CheckPointBody
+from mqframe.core.popping.bodies import MESSAGES_MAX, AckBody, CheckPointBody
 
 RETRY_AFTER_SECONDS: Final = (
     10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200,
 )  # fmt: skip
 """How long to wait after each failure to store a message again."""
-
-MESSAGES_MAX: Final = 32
-"""Messages of one pop; each has a bit of a Java int."""
 
 _INT: Final = 1 << 32
 _OFFSET_MAX: Final = 1 << 62

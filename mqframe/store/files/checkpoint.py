@@ -12,24 +12,36 @@ _TIMES: Final = struct.Struct(">qqqqq")
 
 
 class Checkpoint:
-    """Times (ms) of the newest record on disk, for each part; `master_flushed` and `confirmed`: bytes."""
+    """Times (ms) of the newest record on disk, for each part; `master_flushed` and `confirmed`: bytes.
 
-    __slots__ = ("_path", "confirmed", "index", "log", "master_flushed", "queues")
+    `is_known`: whether there was a whole checkpoint; without one all numbers are 0.
+    """
+
+    __slots__ = ("_path", "confirmed", "index", "is_known", "log", "master_flushed", "queues")
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.log = self.queues = self.index = self.master_flushed = self.confirmed = 0
+        self.is_known = False
         try:
             raw = path.read_bytes()
         except FileNotFoundError:
             return
         if len(raw) >= _TIMES.size:
             self.log, self.queues, self.index, self.master_flushed, self.confirmed = _TIMES.unpack_from(raw)
+            self.is_known = True
 
-    def encode(self) -> bytes:
-        """The five numbers as the file holds them."""
-        return _TIMES.pack(self.log, self.queues, self.index, self.master_flushed, self.confirmed)
+    @staticmethod
+    def decode(raw: bytes) -> tuple[int, int, int, int, int]:
+        """The five numbers that the file holds. Raises struct.error."""
+        log, queues, index, master_flushed, confirmed = _TIMES.unpack_from(raw)
+        return log, queues, index, master_flushed, confirmed
+
+    def encode(self, newest: int | None = None) -> bytes:
+        """The five numbers as the file holds them; with `newest` as the first two, ms."""
+        log, queues = (self.log, self.queues) if newest is None else (newest, newest)
+        return _TIMES.pack(log, queues, self.index, self.master_flushed, self.confirmed)
 
     def save(self, encoded: bytes | None = None) -> None:
-        """Write and sync the file. May run in a thread when `encoded` was taken by the owner."""
+        """Write and sync the file; for a thread when `encoded` was taken by the owner. Raises OSError."""
         save_page(self._path, self.encode() if encoded is None else encoded)

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from mqframe.core.errors import StoreError
 from mqframe.log import get_logger
-from mqframe.store.files.log_file import sync_directory
+from mqframe.store.files.syncing import make_directories, sync_directory
 
 T = TypeVar("T")
 log: Final = get_logger("store")
@@ -56,7 +56,7 @@ class ConfigFile:
 
         May run in a thread. Raises OSError; the former file is in place then.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_directories(self.path.parent)
         fresh = self.path.with_name(self.path.name + ".tmp")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:

@@ -16,6 +16,16 @@ ENTRY: Final = struct.Struct(">iqii")
 """Key hash, log offset, seconds since the file's begin, number of the previous entry in the slot."""
 _SLOT: Final = struct.Struct(">i")
 _SECONDS_MAX: Final = 0x7FFFFFFF
+_CHAIN_MAX: Final = 64
+
+
+class Looks:
+    """How many entries of an index one search may still look at."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
 
 
 class IndexFile:
@@ -101,7 +111,9 @@ class IndexFile:
             previous = new_slots.get(slot)
             if previous is None:
                 (previous,) = unpack(target, 40 + slot * 4)
-                if previous <= 0 or previous > number:
+                if previous >= number:
+                    previous = self._before_stale(previous, number)
+                if previous <= 0:
                     previous = 0
                     self.used_slots += 1
             note(pack(key_hash, offset, seconds, previous))
@@ -114,6 +126,15 @@ class IndexFile:
         self.end_offset = fit[-1][1]
         self.end_timestamp = timestamp
         return len(fit)
+
+    def _before_stale(self, previous: int, number: int) -> int:
+        """What a slot named before a write that was cut off, with entries from `number` on."""
+        while previous >= number:
+            following = self._entry(previous)[3] if previous < self.entries else 0
+            if following >= previous:
+                return 0
+            previous = following
+        return previous
 
     def write(self) -> None:
         """Put noted entries into the file: entries, slots, header. Raises OSError; may be repeated."""
@@ -143,15 +164,15 @@ class IndexFile:
                 low = middle + 1
             else:
                 high = middle
-        read, write, descriptor = os.pread, os.pwrite, self._descriptor
+        write, descriptor = os.pwrite, self._descriptor
         for number in range(self.count - 1, low - 1, -1):
             key_hash, offset, _, previous = self._entry(number)
-            at = HEADER.size + key_hash % self.slots * 4
             if key_hash < 0 or offset < log_offset or not 0 <= previous < number:
                 return False
-            if read(descriptor, 4, at) != _SLOT.pack(number):
+            slot = key_hash % self.slots
+            if self._before_stale(self._slot(slot), self.count) != number:
                 return False
-            write(descriptor, _SLOT.pack(previous), at)
+            write(descriptor, _SLOT.pack(previous), HEADER.size + slot * 4)
             self.used_slots -= not previous
         self.count = low
         if low > 1:
@@ -159,6 +180,44 @@ class IndexFile:
             self.end_timestamp = self.begin_timestamp + seconds * 1000
         write(descriptor, self._header(), 0)
         return True
+
+    def _slot(self, slot: int) -> int:
+        number: int = _SLOT.unpack(os.pread(self._descriptor, 4, HEADER.size + slot * 4))[0]
+        return number
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether the numbers of the header can be true together."""
+        if self.count == 1:
+            return not any(self._entry(1))
+        return (
+            self.count <= self.entries
+            and 0 <= self.begin_offset <= self.end_offset
+            and 0 <= self.begin_timestamp <= self.end_timestamp
+            and 0 < self.used_slots <= min(self.slots, self.count)
+        )
+
+    def sample(self, number: int) -> tuple[int, int, bool]:
+        """Key hash and log offset of entry `number`, and whether its slot leads to it.
+
+        That counts as true where so many entries share the slot that it is not worth walking.
+        """
+        key_hash, offset, _, _ = self._entry(number)
+        if key_hash < 0:
+            return key_hash, offset, False
+        slot = key_hash % self.slots
+        at = self._before_stale(self._slot(slot), self.count)
+        before = self.count
+        for _ in range(_CHAIN_MAX):
+            if not number <= at < before:
+                return key_hash, offset, False
+            if at == number:
+                break
+            found, _, _, previous = self._entry(at)
+            if found < 0 or found % self.slots != slot:
+                return key_hash, offset, False
+            before, at = at, previous
+        return key_hash, offset, True
 
     def _entry(self, number: int) -> tuple[int, int, int, int]:
         raw = os.pread(self._descriptor, 20, self._entries_at + number * 20)
@@ -179,16 +238,19 @@ class IndexFile:
         """Whether the file's time range and [begin, end] (ms) meet."""
         return bool(begin <= self.end_timestamp and end >= self.begin_timestamp)
 
-    def offsets(self, key_hash: int, begin: int, end: int) -> Iterator[int]:
+    def offsets(self, key_hash: int, begin: int, end: int, looks: Looks | None = None) -> Iterator[int]:
         """Log offsets of records whose key has this hash, newest first, stored from `begin` to `end` (ms).
 
-        Times are kept in whole seconds, so the ends are rounded outwards; the caller compares key and time.
+        It ends where `looks` does. Times are kept in whole seconds, so the ends are rounded outwards; the
+        caller compares key and time.
         """
+        looks = looks or Looks(self.entries)
         read, descriptor = os.pread, self._descriptor
         raw = read(descriptor, 4, HEADER.size + key_hash % self.slots * 4)
         number = _SLOT.unpack(raw)[0] if len(raw) == 4 else 0
         before = self.count
-        while 0 < number < before:
+        while 0 < number < before and looks.left > 0:
+            looks.left -= 1
             raw = read(descriptor, 20, self._entries_at + number * 20)
             if len(raw) < 20:
                 return

@@ -11,9 +11,11 @@ from typing import Final
 from mqframe.core.messages.java_hash import index_hash, unsigned_hash
 from mqframe.log import get_logger
 from mqframe.store.files.log_file import Allocate
-from mqframe.store.index.index_file import IndexFile
+from mqframe.store.index.index_file import IndexFile, Looks
 
 log: Final = get_logger("store")
+LOOKS_MAX: Final = 16_384
+"""Entries that one search looks at, of records with other keys of the same hash or another time, too."""
 _HEADS_MAX: Final = 20_000
 _SHIFT_4: Final = 31**4
 _SHIFT_8: Final = 31**8
@@ -44,6 +46,11 @@ class KeyIndex:
         self._heads: dict[str, dict[str, int]] = {}
         self._repeat_from = 0
 
+    @property
+    def repeat_from(self) -> int:
+        """Log offset before which all is indexed; what is added again from there is passed over."""
+        return self._repeat_from
+
     def load(self) -> None:
         """Open the files. Damaged ones, and all after them, are deleted, to be built again."""
         for path in sorted(self._directory.iterdir()):
@@ -62,7 +69,35 @@ class KeyIndex:
                 self.lost = True
                 continue
             self.files.append(file)
+        if self.lost:
+            self.drop_from(len(self.files))
         self._repeat_from = self.covered + 1 if self.files else 0
+
+    def drop_from(self, number: int) -> None:
+        """Delete the files from `number` on; they have to be built of the log again, see `lost`."""
+        self.lost = True
+        for file in self.files[number:]:
+            file.remove()
+        del self.files[number:]
+        # The keys of one record may lie in two files: the record that the rest ends with is entered again.
+        kept = -1
+        while self.files and kept != len(self.files):
+            kept = len(self.files)
+            self.rewind(self.covered)
+        self._repeat_from = self.covered + 1 if self.files else 0
+
+    def rows(self) -> list[tuple[str, int, int]]:
+        """What a note says of the files: name, number of the next entry, log offset of the last record."""
+        return [(file.path.name, file.count, file.end_offset) for file in self.files]
+
+    def expect(self, rows: Sequence[tuple[str, int, int]], log_start: int) -> None:
+        """Drop files that hold less than `rows`, noted before, says; what lies before the log counts not."""
+        held = {file.path.name: file.count for file in self.files}
+        for name, count, end_offset in rows:
+            if held.get(name, 0) < count and end_offset >= log_start:
+                log.warning("index file lost or too short; built again", file=name)
+                self.drop_from(sum(file.path.name < name for file in self.files))
+                return
 
     def rewind(self, log_offset: int) -> None:
         """Take back the entries of records at or past `log_offset`."""
@@ -161,11 +196,15 @@ class KeyIndex:
             self._writing.write()
 
     def offsets(self, topic: str, key: str, begin: int, end: int) -> Iterator[int]:
-        """Log offsets of records that may have `key`, newest first, stored from `begin` to `end` (ms)."""
+        """Log offsets of records that may have `key`, newest first, stored from `begin` to `end` (ms).
+
+        No more than `LOOKS_MAX` entries are looked at: those of a common key may be millions.
+        """
+        looks = Looks(LOOKS_MAX)
         key_hash = index_hash(f"{topic}#{key}")
         for file in reversed(self.files):
             if file.matches_time(begin, end):
-                yield from file.offsets(key_hash, begin, end)
+                yield from file.offsets(key_hash, begin, end, looks)
             if file.begin_timestamp < begin:
                 return
 
@@ -173,10 +212,11 @@ class KeyIndex:
         """Delete files that end before `log_start` (never the last file); how many went."""
         dropped = 0
         while len(self.files) > 1 and self.files[0].end_offset < log_start:
+            self.files[0].path.unlink(missing_ok=True)  # first, so that it is tried again when it fails
             gone = self.files.pop(0)
             if gone in self.filled:
                 self.filled.remove(gone)
-            gone.remove()
+            gone.close()
             dropped += 1
         return dropped
 

@@ -20,6 +20,7 @@ FILLER_SIZE: Final = 0x7FFFFFFF
 """The record size that a filler names."""
 FILLER: Final = ENTRY.pack(0, FILLER_SIZE, 0)
 """Stands where a queue has no record: before its first one, or in a gap."""
+_ENTRIES_AT_ONCE: Final = 200
 
 
 class ConsumeQueue:
@@ -33,7 +34,6 @@ class ConsumeQueue:
 
     __slots__ = (
         "_descriptors",
-        "_directory",
         "_file_bytes",
         "_floor",
         "_floor_for",
@@ -41,6 +41,7 @@ class ConsumeQueue:
         "_open_path",
         "bases",
         "covered",
+        "directory",
         "dirty_bytes",
         "end",
         "key",
@@ -58,7 +59,7 @@ class ConsumeQueue:
         self.topic = topic
         self.queue_id = queue_id
         self.key = (topic, queue_id)
-        self._directory = f"{root}/{topic}/{queue_id}"
+        self.directory = f"{root}/{topic}/{queue_id}"
         self._file_bytes = file_bytes
         self._descriptors = descriptors
         self.bases: list[int] = []
@@ -73,7 +74,7 @@ class ConsumeQueue:
 
     def path(self, base: int) -> str:
         """The path of the file that starts at byte `base`."""
-        return f"{self._directory}/{file_name(base)}"
+        return f"{self.directory}/{file_name(base)}"
 
     def write(self, offset: int, entries: bytes, covered: int) -> None:
         """Put `entries` at queue offset `offset`; `covered`: end of the last record. Raises OSError."""
@@ -127,8 +128,47 @@ class ConsumeQueue:
             write_all(descriptor, FILLER * ((at - first) // ENTRY_BYTES), first - base)
         if not self.bases or self.bases[-1] != base:
             self.bases.append(base)
-        if not self._floor and len(self.bases) == 1:
+        if not (self._floor or self.end) and len(self.bases) == 1:
             self._floor = offset
+
+    def enter(self, offset: int, entries: bytes, covered: int) -> bool:
+        """As `write`, from the log again: what is there already is left alone. Whether it was not there.
+
+        `offset` may lie before the first file. Raises OSError.
+        """
+        at, size = offset * ENTRY_BYTES, len(entries)
+        if self.bases and at < self.bases[0]:
+            missing = range(at - at % self._file_bytes, self.bases[0], self._file_bytes)
+            self.bases[:0] = missing
+            for base in missing:
+                self._descriptors.get(self.path(base), self._file_bytes)
+        if offset + size // ENTRY_BYTES <= self.end and self._holds(at, entries):
+            self.covered = max(self.covered, covered)
+            return False
+        self.write(offset, entries, covered)
+        self.dirty_bytes = max(self.dirty_bytes, self.end * ENTRY_BYTES - at)
+        return True
+
+    def _holds(self, at: int, entries: bytes) -> bool:
+        while entries:
+            base = at - at % self._file_bytes
+            size = min(len(entries), base + self._file_bytes - at)
+            descriptor = self._descriptors.get(self.path(base), self._file_bytes)
+            if os.pread(descriptor, size, at - base) != entries[:size]:
+                return False
+            at += size
+            entries = entries[size:]
+        return True
+
+    def raise_to(self, end: int) -> None:
+        """Let the queue go on at `end`: its offsets before that were given away, whatever the log has lost."""
+        if not self.bases:
+            self.end = self.next_offset = self._floor = max(self.end, end)
+            self._floor_for = -1
+            return
+        while self.end < end:
+            count = min(end - self.end, self._file_bytes // ENTRY_BYTES)
+            self.write(self.end, FILLER * count, self.covered)
 
     def read(self, offset: int, count: int) -> bytes:
         """Up to `count` entries from queue offset `offset` on, within one file."""
@@ -179,19 +219,53 @@ class ConsumeQueue:
         """First queue offset from `low` on whose record lies at `log_offset` or behind; `end`: none does."""
 
         def is_reached(offset: int) -> bool:
-            entry = self.entry(offset)
-            return entry is not None and entry[0] >= log_offset and entry[1] != FILLER_SIZE
+            # A filler stands for the record behind it: there may be some between records.
+            listed = self.listed_from(offset)
+            return listed is None or listed[1] >= log_offset
 
-        return bisect_left(range(self.end), True, low, self.end, key=is_reached)
+        found = self.listed_from(bisect_left(range(self.end), True, low, self.end, key=is_reached))
+        return self.end if found is None else found[0]
+
+    def listed_from(self, offset: int) -> tuple[int, int] | None:
+        """Queue offset and log offset of the first record that is listed at `offset` or behind."""
+        while raw := self.read(offset, _ENTRIES_AT_ONCE):
+            for physical, size, _ in ENTRY.iter_unpack(raw):
+                if size != FILLER_SIZE:
+                    return (offset, physical) if size > 0 else None
+                offset += 1
+        return None
+
+    def listed_within(self, start: int, end: int) -> tuple[int, int]:
+        """The queue offsets, first and behind the last, whose records lie in [start, end) of the log."""
+        first = self.first_from(start, self.bases[0] // ENTRY_BYTES if self.bases else 0)
+        behind_last = self.first_from(end, first)
+        while behind_last > first and not behind(self.entry(behind_last - 1)):
+            behind_last -= 1
+        return first, behind_last
+
+    def blot(self, start: int, end: int) -> list[str]:
+        """Put fillers in the place of the entries from queue offset `start` to before `end`. Raises OSError.
+
+        Returns the files that have to be synced.
+        """
+        self._write_across(start, FILLER * (end - start))
+        first, behind_last = start * ENTRY_BYTES, end * ENTRY_BYTES
+        return [
+            self.path(base) for base in self.bases if base < behind_last and base + self._file_bytes > first
+        ]
 
     def drop_files_before(self, log_start: int) -> int:
         """Delete files whose last entry lies before `log_start` (never the last file); how many went."""
         dropped = 0
         while len(self.bases) > 1:
-            last = self.entry(self.bases[1] // ENTRY_BYTES - 1)
+            behind_file = self.bases[1] // ENTRY_BYTES
+            last = self.entry(behind_file - 1)
             if last is not None and last[0] >= log_start:
                 break
-            self._remove_file(self.bases.pop(0))
+            if behind(last) == 0 and self.first_from(log_start, self.bases[0] // ENTRY_BYTES) < behind_file:
+                break  # the last is a filler, and others before it are still wanted
+            self._remove_file(self.bases[0])  # stays in the list when it fails
+            del self.bases[0]
             dropped += 1
         return dropped
 
@@ -229,7 +303,7 @@ class ConsumeQueue:
             self._remove_file(base)
         self.bases = []
         self.end = self.next_offset = self._floor = 0
-        directory = Path(self._directory)
+        directory = Path(self.directory)
         if directory.is_dir():
             for stray in directory.iterdir():
                 stray.unlink()

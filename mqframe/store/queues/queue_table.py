@@ -7,38 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from mqframe.core.errors import StoreError
 from mqframe.core.messages.names import check_path_part, is_path_part, is_queue_place
-from mqframe.log import get_logger
 from mqframe.store.files.descriptors import Descriptors
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue, behind, entries_in
+from mqframe.store.queues.deleted_topics import DeletedTopics
+from mqframe.store.queues.queue_ends import QueueEnds, QueueRow
+from mqframe.store.queues.queue_files import look, mended
 
-log: Final = get_logger("store")
 _CHUNK_BYTES: Final = 200 * ENTRY_BYTES
 _PAGE_BYTES: Final = 4096
 _FILES_CHECKED_AFTER_CRASH: Final = 3
 
 
-class QueueEnds(msgspec.Struct):
-    """What an orderly stop leaves for the next start, so that it need not look at every queue.
-
-    `log_files`, `log_end` (bytes) and `checkpoint` say for which state of the store it holds; `queues`: topic
-    → list of (queue id, first bytes of its files, floor, log start that the floor is for, end, covered).
-    """
-
-    log_files: list[int]
-    log_end: int
-    checkpoint: bytes
-    queues: dict[str, list[tuple[int, list[int], int, int, int, int]]]
-
-
 class QueueTable:
     """The queues below `root`, by (topic, queue id)."""
 
-    def __init__(self, root: Path, file_bytes: int, descriptors_max: int) -> None:
+    def __init__(self, root: Path, file_bytes: int, descriptors_max: int, deleted: DeletedTopics) -> None:
         root.mkdir(parents=True, exist_ok=True)
         self._root = str(root)
         self._file_bytes = file_bytes
@@ -47,6 +32,9 @@ class QueueTable:
         self._queues: dict[tuple[str, int], ConsumeQueue] = {}
         self.get = self._queues.get
         self.dirty: set[ConsumeQueue] = set()
+        self.deleted = deleted
+        self.doubts: dict[ConsumeQueue, int] = {}
+        """Queues found damaged, with the first offset that has to be entered from the log again."""
 
     def __iter__(self) -> Iterator[ConsumeQueue]:
         return iter(tuple(self._queues.values()))
@@ -67,36 +55,31 @@ class QueueTable:
         return queue
 
     def load(self, after_crash: bool) -> None:
-        """Find all queues and their ends by looking at their files. Raises `StoreError` for a wrong size."""
+        """Find all queues and their ends in their files; damage goes to `doubts`. Raises OSError."""
         for topic in _directories(self._root):
             if not is_path_part(topic.name):
                 continue  # no text, so no topic
             for name in _directories(topic.path):
                 if name.name.isdecimal() and is_queue_place(topic.name, int(name.name)):
-                    self._load_queue(topic.name, int(name.name), name.path, after_crash)
+                    self._load_queue(self.queue(topic.name, int(name.name)), after_crash)
 
-    def _load_queue(self, topic: str, queue_id: int, path: str, after_crash: bool) -> None:
-        with os.scandir(path) as entries:
-            sizes = sorted(
-                (int(entry.name), entry.stat().st_size)
-                for entry in entries
-                if len(entry.name) == 20 and entry.name.isdecimal()
-            )
-        if sizes and sizes[-1][1] == 0:
-            os.unlink(f"{path}/{sizes.pop()[0]:020d}")
-        for base, size in sizes:
-            if size != self._file_bytes:
-                raise StoreError(
-                    f"{path}/{base:020d} has {size} bytes, the setting says {self._file_bytes}: set the file"
-                    " size that the store was written with, or delete the damaged queue (it is built again)"
-                )
-        queue = self.queue(topic, queue_id)
-        queue.bases = [base for base, _ in sizes]
-        if sizes:
-            end, covered = self._checked_end(queue) if after_crash else self._searched_end(queue)
-            queue.restore(queue.bases, 0, -1, end, covered)
-            if after_crash and self._has_more(queue):
+    def _load_queue(self, queue: ConsumeQueue, after_crash: bool) -> None:
+        bases, doubtful_from = mended(queue.directory, self._file_bytes)
+        queue.bases = bases
+        if doubtful_from is not None:
+            self.doubt(queue, doubtful_from // ENTRY_BYTES)
+        if not bases:
+            return
+        end, covered = self._checked_end(queue) if after_crash else self._searched_end(queue)
+        queue.restore(bases, 0, -1, end, covered)
+        if self._has_more(queue):
+            self.doubt(queue, end)
+            if after_crash:
                 queue.cut(end, covered)
+
+    def doubt(self, queue: ConsumeQueue, offset: int) -> None:
+        """What `queue` says from `offset` on has to be entered from the log again."""
+        self.doubts[queue] = min(offset, self.doubts.get(queue, offset))
 
     def _has_more(self, queue: ConsumeQueue) -> bool:
         """Whether something lies behind the queue's end."""
@@ -141,20 +124,47 @@ class QueueTable:
         return end, covered
 
     def restore_ends(self, ends: QueueEnds) -> None:
-        """Take the queues over from what an orderly stop left."""
+        """Take the queues over from what an orderly stop left; those whose files differ go to `doubts`."""
         for topic, rows in ends.queues.items():
             for queue_id, bases, floor, floor_for, end, covered in rows:
                 if not is_queue_place(topic, queue_id):
                     continue
-                self.queue(topic, queue_id).restore(bases, floor, floor_for, end, covered)
+                queue = self.queue(topic, queue_id)
+                if look(queue.directory) == [(base, self._file_bytes) for base in bases]:
+                    queue.restore(bases, floor, floor_for, end, covered)
+                else:
+                    self._load_queue(queue, after_crash=True)
+        self.expect(ends, first_files=True)
 
-    def ends(self, log_files: list[int], log_end: int, checkpoint: bytes) -> QueueEnds:
-        """The ends of all queues, for the next start."""
-        queues: dict[str, list[tuple[int, list[int], int, int, int, int]]] = {}
+    def expect(self, ends: QueueEnds, *, first_files: bool) -> None:
+        """Doubt the queues that hold less than `ends` says.
+
+        `first_files`: no clean-up may have removed files since it was noted.
+        """
+        for topic, rows in ends.queues.items():
+            for queue_id, bases, floor, _, end, covered in rows:
+                if covered <= self.deleted.offset(topic) or not is_queue_place(topic, queue_id):
+                    continue
+                queue = self.queue(topic, queue_id)
+                if queue.end < end:
+                    self.doubt(queue, queue.end if queue.bases else floor)
+                if first_files and bases and queue.bases and bases[0] < queue.bases[0]:
+                    self.doubt(queue, floor)
+
+    def forget_doubts_behind(self, ends: QueueEnds) -> None:
+        """What was entered after `ends` was noted is entered again anyway."""
+        noted = {(topic, row[0]): row[4] for topic, rows in ends.queues.items() for row in rows}
+        for queue, offset in list(self.doubts.items()):
+            if offset >= noted.get(queue.key, 0):
+                del self.doubts[queue]
+
+    def rows(self) -> dict[str, list[QueueRow]]:
+        """What a note says of all queues."""
+        queues: dict[str, list[QueueRow]] = {}
         for queue in self._queues.values():
-            row = (queue.queue_id, queue.bases, *queue.floor, queue.end, queue.covered)
+            row = (queue.queue_id, list(queue.bases), *queue.floor, queue.end, queue.covered)
             queues.setdefault(queue.topic, []).append(row)
-        return QueueEnds(log_files, log_end, checkpoint, queues)
+        return queues
 
     def cut_after(self, log_end: int) -> None:
         """Cut entries of records at or past `log_end` off all queues."""
@@ -177,13 +187,29 @@ class QueueTable:
     def remove_topic(self, topic: str) -> None:
         """Delete the queues of `topic`. Raises `MessageError` for a name that leads elsewhere."""
         check_path_part("topic", topic)
-        for key in [key for key in self._queues if key[0] == topic]:
-            queue = self._queues.pop(key)
-            self.dirty.discard(queue)
-            queue.remove()
+        for queue in self:
+            if queue.topic == topic:
+                self._remove(queue)
+        self._remove_folder(topic)
+
+    def _remove_folder(self, topic: str) -> None:
         folder = Path(self._root, topic)
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
+
+    def _remove(self, queue: ConsumeQueue) -> None:
+        del self._queues[queue.key]
+        self.dirty.discard(queue)
+        self.doubts.pop(queue, None)
+        queue.remove()
+
+    def remove_deleted(self) -> None:
+        """Delete what a deletion that was cut off has left."""
+        if self.deleted:
+            for queue in self:
+                if queue.covered < self.deleted.offset(queue.topic):
+                    self._remove(queue)
+                    self._remove_folder(queue.topic)
 
     def clear(self) -> None:
         """Delete all queues: there is no log."""

@@ -28,8 +28,8 @@ _IDLE_MARK_MS: Final = 60_000
 class TimerStore:
     """Wheel, log and checkpoint of one store. Belongs to one loop; `sync` may run in a thread.
 
-    `read_time`: the first slot that is not delivered, ms; `queue_offset`: first message of the timer topic
-    that is not taken in; `waiting`: messages in the wheel.
+    `read_time`: the first slot that is not delivered, ms, never one that is to come; `queue_offset`: first
+    message of the timer topic that is not taken in; `waiting`: messages in the wheel.
 
     Made by a start, which recovers: what the log holds beyond the checkpoint is entered into the wheel again,
     what is no unit ends the log. `now`: wall-clock time, ms. Raises `StoreError` for files of other sizes,
@@ -50,11 +50,13 @@ class TimerStore:
         self.write_time = 0
         self.queue_offset = min(self.checkpoint.queue_offset, self.checkpoint.master_offset)
         self.waiting = 0
-        self._taken: set[int] = set()
+        self._taken: dict[int, int] = {}
         self._last_taken = -1
-        self._delivered = False
+        self._changed = False
         self._marks: deque[tuple[int, int, int, int]] = deque()
         self._recover(now)
+        self.first_position = self._log.end
+        """Where in the log the units of this process begin."""
 
     @property
     def is_empty(self) -> bool:
@@ -64,9 +66,25 @@ class TimerStore:
     # Taking in
 
     def move_write_time(self, now: int) -> int:
-        """The slot of `now`, ms, into which nothing earlier is put; it never goes back."""
-        self.write_time = max(self.write_time, slot_of_write(now, self.precision))
+        """The slot of `now`, ms, into which nothing earlier is put.
+
+        Where the clock was set back, the slots that come once more are emptied: what they held is delivered.
+        Not to be called while a slot is being delivered. Raises OSError.
+        """
+        self.write_time = slot_of_write(now, self.precision)
+        if self.write_time < self.read_time:
+            self._turn_back(self.write_time)
         return self.write_time
+
+    @property
+    def is_turn_behind(self) -> bool:
+        """Whether the wheel has no room for new messages before older ones are delivered."""
+        return self.write_time - self.read_time >= (_REACH_SLOTS + _SPARE_SLOTS) * self.precision
+
+    def _turn_back(self, time: int) -> None:
+        self._wheel.clear_between(time, self.read_time)
+        self.read_time = time
+        self._changed = True
 
     def has(self, log_offset: int) -> bool:
         """Whether the message at this commit-log offset was in the wheel already before the last start."""
@@ -92,7 +110,7 @@ class TimerStore:
         """The timer topic is taken in up to `queue_offset`; `last_taken`: commit-log offset of the last."""
         self.queue_offset = queue_offset
         if self._taken and last_taken >= self._last_taken:
-            self._taken = set()
+            self._taken = {}
 
     # Giving out
 
@@ -120,8 +138,42 @@ class TimerStore:
     def delivered(self, slot: Slot) -> None:
         """All of `slot` is delivered."""
         self.waiting -= slot.messages
-        self._delivered = True
+        self._changed = True
         self.read_time = slot.time + self.precision
+
+    def slots_written_since(self, position: int) -> tuple[set[int], dict[int, int]]:
+        """Slots (ms) of the units from `position` on, and of those before it by a clock ahead of now.
+
+        With them, for each commit-log offset named there, where its newest unit lies: only that one counts.
+        """
+        slots: set[int] = set()
+        newest: dict[int, int] = {}
+        for at, unit in self._log.units_back():
+            if at < position and unit.write_time <= self.write_time:
+                break
+            newest.setdefault(unit.log_offset, at)
+            slots.add(slot_of_write(unit.time, self.precision))
+        return slots, newest
+
+    def waiting_slot(self, time: int) -> Slot | None:
+        """The slot of `time` (ms), if it is in use and not delivered."""
+        slot = self._wheel.slot(time) if time >= self.read_time else None
+        return None if slot is None or slot.first < 0 else slot
+
+    def replace(self, slot: Slot, units: list[Unit]) -> None:
+        """Let `slot` hold these units, the oldest first, instead of what it holds. Raises OSError."""
+        first = last = -1
+        messages = 0
+        for unit in units:
+            last = self._log.append(unit._replace(previous=last, write_time=self.write_time))
+            first = last if first < 0 else first
+            messages += -1 if unit.recalls else 1
+        if units:
+            self._wheel.put(Slot(slot.time, first, last, messages))
+        else:
+            self._wheel.clear(slot.time)
+        self.waiting += messages - slot.messages
+        self._changed = True
 
     def skip_to(self, time: int) -> None:
         """No slot before `time` (ms) is in use."""
@@ -136,10 +188,10 @@ class TimerStore:
         """
         saved = self.checkpoint
         noted = self._marks[-1] if self._marks else (0, saved.read_time, saved.queue_offset, 0)
-        idle = self.queue_offset == noted[2] and not self._delivered
+        idle = self.queue_offset == noted[2] and not self._changed
         if idle and self.read_time - noted[1] < _IDLE_MARK_MS:
             return bool(self._marks)
-        self._delivered = False
+        self._changed = False
         self._marks.append((log_end, self.read_time, self.queue_offset, self._log.end))
         return True
 
@@ -181,16 +233,23 @@ class TimerStore:
 
     def _recover(self, now: int) -> None:
         known = self.checkpoint.position
-        oldest = slot_of_write(now, self.precision) - (_REACH_SLOTS - _SPARE_SLOTS) * self.precision
-        self.read_time = max(self.checkpoint.read_time, oldest)
+        today = slot_of_write(now, self.precision)
+        # However long ago it was: no clock that is far ahead may skip what waits.
+        delivered = self.checkpoint.read_time or self._first_slot(today)
+        self.read_time = delivered
+        if today < delivered:
+            self._turn_back(today)
         # Before that position wheel and log agree, unless one of them was lost.
         begin = known if self._log.reaches(known) and not self._wheel.is_new else self._log.start
         end = begin
         for position, unit in self._log.units_from(begin):
             end = position + UNIT.size
             if position >= known:
-                self._taken.add(unit.log_offset)
-            self._enter(position, unit)
+                self._taken[unit.log_offset] = position
+        for position, unit in self._log.units_from(begin):
+            # What was moved to another slot lies there twice; the last one counts.
+            if self._taken.get(unit.log_offset, position) == position:
+                self._enter(position, unit, self.read_time if position >= known else delivered)
         self._log.cut(end)
         self._last_taken = max(self._taken, default=-1)
         broken = self._count(end)
@@ -199,15 +258,21 @@ class TimerStore:
             for slot in broken:
                 self._wheel.clear(slot.time)
             for position, unit in self._log.units_from(self._log.start):
-                self._enter(position, unit)
+                self._enter(position, unit, self.read_time if position >= known else delivered)
             self._count(end)
         self.checkpoint.read_time = self.read_time
         self.checkpoint.queue_offset = self.checkpoint.master_offset = self.queue_offset
 
-    def _enter(self, position: int, unit: Unit) -> None:
-        """Let the unit's slot name it, if it does not yet."""
+    def _first_slot(self, today: int) -> int:
+        """A slot before which none was ever used, for a timer without a checkpoint."""
+        oldest = today - (_REACH_SLOTS - _SPARE_SLOTS) * self.precision
+        first = next(self._log.units_from(self._log.start), None)
+        return oldest if first is None else min(oldest, slot_of_write(first[1].write_time, self.precision))
+
+    def _enter(self, position: int, unit: Unit, read_time: int) -> None:
+        """Let the unit's slot name it, if it does not yet and is not before `read_time`."""
         time = slot_of_write(unit.time, self.precision)
-        if time < self.read_time:
+        if time < read_time:
             return
         slot = self._wheel.slot(time)
         change = -1 if unit.recalls else 1

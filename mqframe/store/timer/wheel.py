@@ -79,6 +79,14 @@ class TimerWheel:
                     expected += 1
             number += whole
 
+    def clear_between(self, start: int, end: int) -> None:
+        """Empty the slots with times in [`start`, `end`), ms, however many turns these are. Raises OSError."""
+        low, high = start // self._precision, -(-end // self._precision)
+        for at, raw in self._data(0, _FILE_BYTES):
+            for index, (held, *_) in enumerate(SLOT.iter_unpack(raw)):
+                if low <= held < high:
+                    write_all(self._descriptor, bytes(SLOT.size), at + index * SLOT.size)
+
     def _data(self, at: int, end: int) -> Iterator[tuple[int, bytes]]:
         """What was ever written between two bytes of the file, in blocks of whole slots: (start, bytes)."""
         while at < end:

@@ -29,12 +29,17 @@ class Kept:
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
 
 
+async def on_disk() -> bool:
+    """All of the log is on disk already."""
+    return True
+
+
 def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     kept.topics.put(TopicConfig(topic_name="t", read_queue_nums=3))
     kept.offsets.commit("g", "t", 1, 17)
     kept.keeper.save_tables()
-    asyncio.run(kept.keeper.save_rest())
+    asyncio.run(kept.keeper.save_rest(on_disk))
     kept.keeper.close()
     again = Kept(tmp_path)
     again.keeper.load()
@@ -46,7 +51,7 @@ def test_only_what_changed_is_written(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     assert kept.keeper.has_unsaved_tables  # the file is to be there for tools after the first start
     kept.keeper.save_tables()
-    asyncio.run(kept.keeper.save_rest())
+    asyncio.run(kept.keeper.save_rest(on_disk))
     assert [path.name for path in tmp_path.iterdir()] == ["topics.json"]
     (tmp_path / "topics.json").unlink()
     assert not kept.keeper.has_unsaved_tables
@@ -65,13 +70,44 @@ def test_what_a_full_disk_refuses_is_saved_later(tmp_path: Path, caplog: Any) ->
     kept = Kept(directory)
     kept.offsets.commit("g", "t", 0, 5)
     kept.keeper.save_tables()
-    asyncio.run(kept.keeper.save_rest())
+    asyncio.run(kept.keeper.save_rest(on_disk))
     assert kept.keeper.has_unsaved_tables
     directory.unlink()
     kept.keeper.save_tables()
-    asyncio.run(kept.keeper.save_rest())
+    asyncio.run(kept.keeper.save_rest(on_disk))
     kept.keeper.close()
     assert sorted(path.name for path in directory.iterdir()) == ["consumerOffset.json", "topics.json"]
+
+
+def test_progress_is_saved_behind_the_log_that_it_speaks_of(tmp_path: Path, caplog: Any) -> None:
+    kept = Kept(tmp_path)
+    kept.offsets.commit("g", "t", 0, 5)
+    path, steps = tmp_path / "consumerOffset.json", []
+
+    async def flushed() -> bool:
+        steps.append(path.exists())
+        kept.offsets.commit("g", "t", 0, 9)  # of records that this flush does not hold
+        return True
+
+    async def failed() -> bool:
+        steps.append(path.exists())
+        return False
+
+    assert not asyncio.run(kept.keeper.save_rest(failed))
+    assert not asyncio.run(kept.keeper.save_rest(failed))
+    assert caplog.text.count("progress is not saved any more") == 1
+    assert not path.exists()
+    assert asyncio.run(kept.keeper.save_rest(flushed))
+    assert steps == [False, False, False]
+    again = Kept(tmp_path)
+    again.keeper.load()
+    assert again.offsets.query("g", "t", 0) == 5
+    assert asyncio.run(kept.keeper.save_rest(on_disk)), "9 comes behind the next flush"
+    again.keeper.load()
+    assert again.offsets.query("g", "t", 0) == 9
+    assert asyncio.run(kept.keeper.save_rest(failed)), "nothing changed, so nothing is waited for"
+    kept.keeper.close()
+    again.keeper.close()
 
 
 TOPIC = b'{"topicConfigTable":{"t":{"topicName":"t",%s}}}'
@@ -103,7 +139,7 @@ def test_what_cannot_be_read_stops_the_start_and_is_not_saved_over(
         kept.keeper.load()
     kept.offsets.commit("g", "t", 1, 17)
     kept.keeper.save_tables()
-    asyncio.run(kept.keeper.save_rest())
+    asyncio.run(kept.keeper.save_rest(on_disk))
     kept.keeper.close()
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, content)]
 
@@ -131,6 +167,6 @@ def test_what_is_not_vital_stops_no_start(tmp_path: Path) -> None:
     keeper.keep("list.json", TopicConfigTable, topics, vital=False)
     keeper.load()
     topics.put(TopicConfig(topic_name="t"))
-    asyncio.run(keeper.save_rest())
+    asyncio.run(keeper.save_rest(on_disk))
     keeper.close()
     assert b'"t"' in (tmp_path / "list.json").read_bytes()

@@ -25,6 +25,7 @@ from broker.transactions.halves import (
 
 from mqframe.broker.transactions import half_queue
 from mqframe.broker.transactions.half_queue import READ_MESSAGES, HalfQueue
+from mqframe.core.codes import SysFlag
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
@@ -323,6 +324,18 @@ class TestRecovery:
             halves = queue_of(local)
             await halves.recover()
             assert [halves.table.place(root) for root in range(5)] == [None, 1, None, 3, 4]
+
+        with_store(scenario)
+
+    def test_an_op_that_says_it_is_compressed_is_read_as_it_is(self, with_store: Any) -> None:
+        # Ops never are; unpacking what is none would keep the broker from starting.
+        async def scenario(local: Any) -> None:
+            for number in range(3):
+                local_half(local, b"%d" % number)
+            local.put(OP_HALF_TOPIC, b"1", TAGS="d", sys_flag=SysFlag.COMPRESSED)
+            halves = queue_of(local)
+            await halves.recover()
+            assert [halves.table.place(root) for root in range(3)] == [0, None, 2]
 
         with_store(scenario)
 

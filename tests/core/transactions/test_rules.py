@@ -136,6 +136,11 @@ class TestSteps:
             name: value for name, value in later.properties.items() if name != p.PREPARED_QUEUE_OFFSET
         }
 
+    @pytest.mark.parametrize("named", ["7", "8", "1700000100000", str(2**62), "-1", "x"])
+    def test_a_half_that_names_no_earlier_one_is_the_first_of_its_transaction(self, named: str) -> None:
+        # The table of halves has a bit for each offset up to the highest that is named.
+        assert root_of(half({p.PREPARED_QUEUE_OFFSET: named})) == 7
+
 
 class TestEnds:
     @pytest.mark.parametrize("outcome", list(TransactionOutcome))

@@ -7,9 +7,11 @@ import os
 import pytest
 from stores import bodies, put
 
-from mqframe.core.errors import MessageError, StoreError
+from mqframe.core.errors import MessageError
 from mqframe.store.incoming import GetStatus
 from mqframe.store.queues.consume_queue import ENTRY
+from mqframe.store.queues.deleted_topics import DeletedTopics
+from mqframe.store.queues.queue_ends import QueueEnds
 from mqframe.store.queues.queue_table import QueueTable
 
 
@@ -43,7 +45,7 @@ def table(tmp_path):
     made: list[QueueTable] = []
 
     def make() -> QueueTable:
-        made.append(QueueTable(tmp_path, BYTES, 8))
+        made.append(QueueTable(tmp_path, BYTES, 8, DeletedTopics(tmp_path / "deleted")))
         return made[-1]
 
     yield make
@@ -76,11 +78,11 @@ def test_ends_are_found_in_the_files(table, after_crash) -> None:
 
 def test_ends_that_were_noted_need_no_look_at_the_files(table, tmp_path) -> None:
     first = filled(table(), COUNTS)
-    ends = first.ends([0], 120, b"checkpoint")
-    assert (ends.log_files, ends.log_end, ends.checkpoint) == ([0], 120, b"checkpoint")
+    ends = QueueEnds([0], 120, b"checkpoint", first.rows())
     again = table()
     again.restore_ends(ends)
     assert state(again) == state(first)
+    assert again.doubts == {}
     assert [queue.floor for queue in again] == [queue.floor for queue in first]
 
 
@@ -109,11 +111,39 @@ def test_files_follow_the_start_of_the_log(table, tmp_path) -> None:
     assert sorted(path.name for path in (tmp_path / "b/0").iterdir()) == [f"{2 * BYTES:020d}"]
 
 
-def test_a_file_of_another_size_is_refused(table, tmp_path) -> None:
-    filled(table(), {("a", 0): 1}).close()
-    (tmp_path / "a/0" / f"{0:020d}").write_bytes(bytes(40))
-    with pytest.raises(StoreError, match="has 40 bytes, the setting says 100"):
-        table().load(after_crash=False)
+@pytest.mark.parametrize("noted", [False, True])
+@pytest.mark.parametrize(
+    ("number", "size", "doubtful"),
+    [(2, 40, 10), (1, 0, 5), (0, BYTES + 1, 0), (0, None, 0), (1, None, 5), (2, None, 10)],
+)
+def test_files_of_another_size_and_missing_ones_are_doubted(
+    table, tmp_path, number, size, doubtful, noted
+) -> None:
+    first = filled(table(), {("b", 0): 12})
+    ends = QueueEnds([0], 120, b"", first.rows())
+    path = tmp_path / "b/0" / f"{number * BYTES:020d}"
+    path.unlink()
+    if size is not None:
+        path.write_bytes(bytes(size))
+    again = table()
+    if noted:
+        again.restore_ends(ends)
+    else:
+        again.load(after_crash=True)
+    (queue,) = again
+    assert again.doubts == ({queue: doubtful} if noted or size is not None or number == 1 else {})
+
+
+def test_what_was_noted_is_expected(table, tmp_path) -> None:
+    first = filled(table(), {("a", 0): 3, ("b", 0): 12})
+    ends = QueueEnds([0], 120, b"", first.rows())
+    again = filled(table(), {("a", 0): 7, ("b", 0): 11})
+    again.expect(ends, first_files=True)
+    assert {queue.key: offset for queue, offset in again.doubts.items()} == {("b", 0): 11}
+    again.doubt(again.queue("a", 0), 5)
+    again.doubt(again.queue("c", 0), 0)
+    again.forget_doubts_behind(ends)
+    assert {queue.key: offset for queue, offset in again.doubts.items()} == {("b", 0): 11}
 
 
 def test_without_a_log_all_queues_go(table, tmp_path) -> None:
@@ -125,7 +155,7 @@ def test_without_a_log_all_queues_go(table, tmp_path) -> None:
 
 @pytest.mark.parametrize("topic", ["..", "a/b", "x" * 300, ""])
 def test_no_queue_lies_outside_the_stores_folder(tmp_path, topic) -> None:
-    table = QueueTable(tmp_path / "queues", BYTES, 8)
+    table = QueueTable(tmp_path / "queues", BYTES, 8, DeletedTopics(tmp_path / "deleted"))
     outside = tmp_path / "empty"
     outside.mkdir()
     with pytest.raises(MessageError, match=r"topic .* cannot name a folder"):
@@ -145,7 +175,7 @@ def test_no_queue_has_an_id_that_records_do_not_hold(table, queue_id) -> None:
 
 def test_folders_and_noted_ends_without_a_legal_name_are_passed_over(table, tmp_path) -> None:
     first = filled(table(), {("t", 0): 3})
-    ends = first.ends([0], 30, b"")
+    ends = QueueEnds([0], 30, b"", first.rows())
     ends.queues["../up"] = ends.queues["t"]
     (tmp_path / os.fsdecode(b"\xff") / "0").mkdir(parents=True)
     (tmp_path / "t" / str(1 << 40)).mkdir()

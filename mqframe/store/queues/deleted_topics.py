@@ -1,0 +1,42 @@
+"""Topics that were deleted while the log still holds their records, which must not come back (store.md §4)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mqframe.core.storage.log_scan import LogRecord
+from mqframe.store.files.config_file import ConfigFile
+
+
+class DeletedTopics:
+    """Topics with the log offset at which they were deleted: records before it belong to no queue."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = ConfigFile(path)
+        self._offsets = self._file.load(_decode) or {}
+
+    def __bool__(self) -> bool:
+        return bool(self._offsets)
+
+    def offset(self, topic: str) -> int:
+        """Log offset before which nothing of `topic` counts; 0 when it was not deleted."""
+        return self._offsets.get(topic, 0)
+
+    def owns(self, record: LogRecord) -> bool:
+        """Whether `record` belongs to a topic that was deleted after it was stored."""
+        return record.physical_offset < self._offsets.get(record.topic, 0)
+
+    def add(self, topic: str, log_start: int, log_end: int) -> None:
+        """`topic` is deleted, durably and at once. Those go that the log, from `log_start` on, knows no more.
+
+        Raises OSError.
+        """
+        kept = {name: offset for name, offset in self._offsets.items() if offset > log_start}
+        self._offsets = kept | {topic: log_end}
+        self._file.save(json.dumps({"deletedTopics": self._offsets}, indent="\t").encode())
+
+
+def _decode(raw: bytes) -> dict[str, int]:
+    table = json.loads(raw)["deletedTopics"]
+    return {str(name): int(offset) for name, offset in table.items()}
