@@ -279,6 +279,11 @@ class MessageStore(StoreReads):
             self._dispatch.run(self.confirmed())
             self._followers.wake()
 
+    @property
+    def failures(self) -> int:
+        """How often periodic work of the store failed."""
+        return sum(timer.failures.total for timer in self._timers)
+
     def watch_dispatch(self, on_failure: OnFailure) -> None:
         """Have `on_failure` told of messages that cannot be dispatched whole."""
         self._dispatch.on_failure = on_failure
