@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.service import Processor
+from mqframe.broker.tables.long_bodies import table_reply
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import GroupConfigList, SubscriptionGroupConfig

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import attrs
 
+from mqframe.broker.tables.long_bodies import Rewritten, body_parts
 from mqframe.core.wire.bodies import Body
-from mqframe.core.wire.loose_json import decode, dumps
+from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces.broker_service import Table
 from mqframe.log import get_logger
 from mqframe.store.files.config_file import ConfigFile
@@ -25,6 +26,7 @@ class _Kept:
     kind: type[Body]
     table: Table
     saved: int
+    rewritten: Rewritten = attrs.Factory(Rewritten)
 
 
 class ConfigKeeper:
@@ -66,7 +68,7 @@ class ConfigKeeper:
         """Save the tables kept at once that changed."""
         for kept in self._at_once:
             changes = kept.table.changes
-            if kept.saved != changes and self._write(kept.file, dumps(kept.table.dump())):
+            if kept.saved != changes and self._write(kept.file, kept.rewritten.text(kept.table.dump())):
                 kept.saved = changes
 
     async def save_rest(self) -> None:
@@ -76,7 +78,7 @@ class ConfigKeeper:
             changes = kept.table.changes
             if kept.saved == changes:
                 continue
-            content = dumps(kept.table.dump())
+            content = b"".join(await body_parts(kept.table.dump()))
             if await loop.run_in_executor(self._thread, self._write, kept.file, content):
                 kept.saved = changes
 
