@@ -43,7 +43,7 @@ def fill(broker: Broker, topics: int, groups: int, offsets: int, queues: int) ->
         for queue_id in range(8):
             state.offsets.commit(group, names[number % len(names)], queue_id, 0)
     for number in range(queues):
-        state.writer.put(names[number // 8], number % 8, b"x", {})
+        state.writer.put(names[number // 8], number % 8, b"x", {}, born_timestamp=0)
 
 
 async def measure(options: argparse.Namespace, directory: pathlib.Path) -> None:
