@@ -233,23 +233,16 @@ def test_answered_ones_are_let_go_before_their_time():
     assert waiting.release_all() == [stays]
 
 
-def test_the_next_end_and_a_closed_connection_are_found_without_a_look_at_all():
-    class Counted(Connection):
-        looks = 0
-
-        @property
-        def closed(self):
-            Counted.looks += 1
-            return False
-
+def test_the_next_end_and_what_a_closed_connection_left_are_known_at_once():
     waiting = PopLongPolling()
-    others = Counted()
+    others, gone = Connection(), Connection()
     for number in range(300):
         held(waiting, 50.0 + number, peer=others)
-    gone = Connection()
-    held(waiting, 1.0)
+    first = held(waiting, 1.0)
     held(waiting, 2.0, peer=gone)
-    assert [len(waiting.release_expired(1.5)[0]), waiting.release_expired(1.5)[1]] == [1, 2.0]
+    assert waiting.release_expired(1.5) == ([first], 2.0)
     waiting.forget(gone)
     assert waiting.release_expired(1.5) == ([], 50.0)
-    assert (len(waiting), waiting.weight, Counted.looks) == (300, 300, 0)
+    assert (len(waiting), waiting.weight) == (300, 300)
+    waiting.forget(others)
+    assert (len(waiting), waiting.weight, waiting.release_expired(1e9)) == (0, 0, ([], None))
