@@ -10,16 +10,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from mqframe.core.cluster.broker_registry import (
-    BROKER_TIMEOUT_MS,
-    UNIT_FLAG,
-    UNIT_SUB_FLAG,
-    BrokerRegistry,
-    Registration,
-)
+from mqframe.core.cluster.broker_registry import UNIT_FLAG, UNIT_SUB_FLAG, BrokerRegistry
 from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE
+from mqframe.core.cluster.registration import BROKER_TIMEOUT_MS, MASTER_ID, Registration
 from mqframe.core.cluster.registration_body import open_register_body
-from mqframe.core.cluster.route import MASTER_ID
 from mqframe.core.cluster.route_bodies import MemberGroupBody, TopicList, TopicRouteData
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import STRICT_ROUTE_VERSION, ResponseCode

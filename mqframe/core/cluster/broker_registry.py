@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from mqframe.core.cluster.registration import MASTER_ID, Registered, Registration
 from mqframe.core.cluster.route_bodies import (
     BrokerData,
     ClusterInfo,
@@ -18,15 +19,12 @@ from mqframe.core.cluster.route_bodies import (
     TopicList,
     TopicRouteData,
 )
-from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.budget import admit_all
 from mqframe.core.wire.bodies import DataVersion
 
-MASTER_ID: Final = 0
-BROKER_TIMEOUT_MS: Final = 120_000
-"""How long a broker that declared nothing else is kept without a sign of life."""
 MEMBER_GROUP_PREFIX: Final = "%SYNC_BROKER_MEMBER_%"
 """Topics whose routes never show an acting master (source: TopicValidator.java)."""
 UNIT_FLAG: Final = 1
@@ -38,33 +36,6 @@ class BrokerKey(NamedTuple):
 
     cluster: str
     address: str
-
-
-class Registration(msgspec.Struct, frozen=True):
-    """What a broker registers at a name server.
-
-    `connection`: stands for the connection it came by, any object; `acting_master`: `None` from brokers that
-    do not know the option; `timeout_ms`: how long silence is allowed.
-    """
-
-    cluster: str
-    name: str
-    address: str
-    broker_id: int
-    ha_address: str
-    topics: TopicConfigTable
-    connection: Any = None
-    filter_servers: list[str] | None = None
-    zone: str | None = None
-    timeout_ms: int = BROKER_TIMEOUT_MS
-    acting_master: bool | None = None
-
-
-class Registered(NamedTuple):
-    """What a slave knows of its master; empty for a master."""
-
-    master_address: str | None = None
-    ha_address: str | None = None
 
 
 class _Live(msgspec.Struct):
@@ -153,12 +124,6 @@ class BrokerRegistry:
         broker.broker_addrs = addresses
         broker.enable_acting_master = bool(registration.acting_master)
         broker.zone_name = registration.zone
-        # Where there may be no master, the slave with the lowest id stands in for it, so its topics count.
-        prime_slave = (
-            registration.acting_master is not None
-            and registration.broker_id != MASTER_ID
-            and registration.broker_id == min(broker.broker_addrs)
-        )
         changed = not holder or self.changed(
             registration.cluster, registration.address, registration.topics.data_version
         )
@@ -173,11 +138,7 @@ class BrokerRegistry:
             self._filter_servers[key] = list(registration.filter_servers)
         elif registration.filter_servers is not None:
             self._filter_servers.pop(key, None)
-        steps: Iterator[None] = iter(())
-        if registration.broker_id == MASTER_ID or prime_slave:
-            read_only = prime_slave and broker.enable_acting_master
-            steps = self._take_topics(registration, live, changed=changed, read_only=read_only)
-        return self._master_of(registration), steps
+        return self._master_of(registration), self._take_topics(registration, live, broker, changed=changed)
 
     def _master_of(self, registration: Registration) -> Registered:
         if registration.broker_id == MASTER_ID:
@@ -187,8 +148,17 @@ class BrokerRegistry:
         return Registered(address, master.ha_address) if master else Registered()
 
     def _take_topics(
-        self, registration: Registration, live: _Live, *, changed: bool, read_only: bool
+        self, registration: Registration, live: _Live, broker: BrokerData, *, changed: bool
     ) -> Iterator[None]:
+        # Where there may be no master, the slave with the lowest id stands in for it, so its topics count.
+        prime_slave = (
+            registration.acting_master is not None
+            and registration.broker_id != MASTER_ID
+            and registration.broker_id == min(broker.broker_addrs)
+        )
+        if registration.broker_id != MASTER_ID and not prime_slave:
+            return
+        read_only = prime_slave and broker.enable_acting_master
         key = BrokerKey(registration.cluster, registration.address)
         table = registration.topics.topic_config_table
         mappings = registration.topics.topic_queue_mapping_info_map or {}
