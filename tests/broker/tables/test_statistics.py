@@ -100,7 +100,7 @@ def test_counts_are_sampled_in_slices_as_at_once():
         clock.advance(10)
         return statistics, clock
 
-    (at_once, _), (sliced, clock) = filled(), filled()
+    (at_once, _), (sliced, _) = filled(), filled()
     at_once.sample()
     asyncio.run(sliced.sample_in_turns())
     last = f"t{TURN_COUNTS - 1}"
