@@ -40,6 +40,7 @@ class AsyncPeer(asyncio.Protocol):
     __slots__ = (
         "_buffer",
         "_connection",
+        "_decoder",
         "_group",
         "_half_bytes",
         "_last_frame",
@@ -56,6 +57,7 @@ class AsyncPeer(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[asyncio.Future[Frame]] = Connection(group.endpoint, address)
         self._buffer = SendBuffer(self._loop, group.clock, self._left if group.throttle else None)
+        self._decoder = self._connection.decoder
         self._half_bytes = 0
         self._received = self._last_frame = self._buffer.last_write
         self._stalled_since: float | None = None
@@ -124,25 +126,26 @@ class AsyncPeer(asyncio.Protocol):
         self._received = self._group.clock.monotonic()
         self._connection.receive(data)
         if self._stalled_since is None or not self._group.throttle:
-            self._read_frames()
-        unread = self._connection.unread_bytes
-        if unread != self._half_bytes and not self.closed:
-            self._half_bytes = unread
-            self._group.half_frame(self, unread)
+            self._read_frames(self._received)
+            left = self._decoder.left
+        else:
+            left = self._decoder.unread_bytes
+        if left != self._half_bytes and not self.closed:
+            self._half_bytes = left
+            self._group.half_frame(self, left)
 
     def _left(self, unsent_bytes: int) -> None:
         self._group.unsent(self, unsent_bytes)
 
-    def _read_frames(self) -> None:
-        """Handle all whole frames, end the turn, write the answers."""
+    def _read_frames(self, began: float) -> None:
+        """Handle all whole frames, end the turn, write the answers. `began`: now, monotonic seconds."""
         group, connection, buffer = self._group, self._connection, self._buffer
         next_frame, now = connection.next_frame, group.clock.monotonic
         turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
-        more = True
+        more, end = True, began + TURN_SECONDS
         while more:
             problem, more, served, long = None, False, 0, False
             buffer.gathering = True
-            end = now() + TURN_SECONDS
             try:
                 while not connection.closed and (frame := next_frame()) is not None:
                     self._last_frame = self._received
@@ -210,7 +213,7 @@ class AsyncPeer(asyncio.Protocol):
 
     def _continue(self) -> None:
         if not self.closed and self._stalled_since is None:
-            self._read_frames()
+            self._read_frames(self._group.clock.monotonic())
 
     # The transport
 

@@ -45,16 +45,17 @@ class Connection(Generic[W]):
     raises `FrameError` at the first bytes that are no frame. An answer belongs to the call that `take`
     returns; a request is handed to `serve`. What is to be sent is returned as the bytes before the body.
     `address`: "ip:port" of the other side. `closed`: nothing is sent any more. `pending`: calls that wait, by
-    the number of their request. Not safe for several threads, except `encode`, `oneway`, `serve`, `answer`.
+    the number of their request; `decoder`: what `receive` and `next_frame` are of. Not safe for
+    several threads, except `encode`, `oneway`, `serve`, `answer`.
     """
 
     __slots__ = (
-        "_decoder",
         "_endpoint",
         "_held_bytes",
         "_held_requests",
         "address",
         "closed",
+        "decoder",
         "hooks",
         "next_frame",
         "pending",
@@ -64,7 +65,7 @@ class Connection(Generic[W]):
 
     def __init__(self, endpoint: Endpoint, address: str = "") -> None:
         decoder = FrameDecoder(endpoint.settings.frame_bytes_max, endpoint.header_bytes_max)
-        self._decoder = decoder
+        self.decoder = decoder
         self._endpoint = endpoint
         self._held_requests = 0
         self._held_bytes = 0
@@ -218,19 +219,14 @@ class Connection(Generic[W]):
         limit = self._endpoint.settings.idle_seconds
         if seconds < limit or self.pending:
             return ""
-        unread = self._decoder.unread_bytes
+        unread = self.decoder.unread_bytes
         return f"idle for {limit:g} s" + (f", {unread} bytes into a frame" if unread else "")
-
-    @property
-    def unread_bytes(self) -> int:
-        """Bytes that came of a frame whose rest has not."""
-        return self._decoder.unread_bytes
 
     def _refused(self) -> ConnectionLost:
         return ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
 
     def _closed_reason(self) -> str:
-        if self._decoder.untouched:
+        if self.decoder.untouched:
             return (
                 f"{CLOSED} before it said anything, as servers do that take TLS only; if it is one, set tls"
             )

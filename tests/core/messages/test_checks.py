@@ -1,7 +1,7 @@
 import pytest
 
 from mqframe.core.errors import MessageError
-from mqframe.core.messages.checks import check_batch, check_message, check_properties_size
+from mqframe.core.messages.checks import check_batch, check_key_count, check_message, check_properties_size
 from mqframe.core.messages.message import Message
 
 MAX = 100
@@ -70,3 +70,11 @@ def test_properties_are_counted_in_bytes():
         check_properties_size("x" * 32768, "t")
     with pytest.raises(MessageError, match="40000 bytes"):
         check_properties_size("ü" * 20000, "t")
+
+
+def test_keys_of_one_message_are_counted():
+    check_key_count("KEYS\x01" + " ".join(["k"] * 10) + "\x02", 10)
+    check_key_count("KEYS\x01" + "  ".join(["k"] * 10) + "\x02", 10)
+    check_key_count("x\x01" + " ".join(["k"] * 50) + "\x02", 10)
+    with pytest.raises(MessageError, match=r"has 11 keys, at most 10 are indexed \(store.message_keys_max\)"):
+        check_key_count("a\x01b\x02KEYS\x01" + " ".join(["k"] * 11) + "\x02", 10)
