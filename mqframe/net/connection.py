@@ -210,7 +210,9 @@ class Connection(Generic[W]):
         return f"idle for {limit:g} s" + (f", {unread} bytes into a frame" if unread else "")
 
     def _refused(self) -> ConnectionLost:
-        return ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
+        refusal = ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
+        refusal.maybe_stored = False
+        return refusal
 
     def _closed_reason(self) -> str:
         if self._decoder.untouched:

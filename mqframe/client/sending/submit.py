@@ -182,7 +182,13 @@ class Submitter:
             )
             again = self._rules.after_one()
             result = await pipeline.deliver(
-                batch, again, route, deadline, avoid=queue.broker_name, mode="async"
+                batch,
+                again,
+                route,
+                deadline,
+                avoid=queue.broker_name,
+                doubt=problem if problem.maybe_stored else None,
+                mode="async",
             )
         one = len(items) == 1
         self._results.resolve(items, (result,) if one else split_send_result(result, ids))

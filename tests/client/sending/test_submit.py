@@ -310,3 +310,19 @@ def test_stop_sends_what_waits():
     scene(play)
     assert stored["future"].result().queue_offset == 0
     assert next(iter(stored["broker"].stored.values()))[0][0] == b"last"
+
+
+def test_messages_that_may_be_stored_say_so_when_what_was_free_is_refused_elsewhere():
+    async def play(producer, broker, clock):
+        broker.script(SendBatchMessage, ConnectionLost("gone"))
+        broker.script(SendMessageV2, ConnectError("refused; nothing was sent"), ConnectError("refused"))
+        free = await producer.submit(Message("t", b"free"))
+        bound = await producer.submit(Message("t", b"bound"), queue=broker.queue("t", 0))
+        await clock.aadvance(0.002)
+        for future in (free, bound):
+            with pytest.raises(ConnectionLost, match="gone; the message may or may not be stored") as caught:
+                await future
+            assert caught.value.maybe_stored
+            assert "nothing was sent" not in str(caught.value)
+
+    scene(play, queues=1)
