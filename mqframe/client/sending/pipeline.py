@@ -311,6 +311,8 @@ class SendPipeline:
 def vip_address(address: str) -> str:
     """The port of a broker that serves no pulls: two below (MixAll.brokerVIPChannel)."""
     host, _, port = address.rpartition(":")
+    if not port.isdecimal() or len(port) > 5:
+        raise RouteError(f"{address!r} is not an address like host:port; nothing was sent")
     return f"{host}:{int(port) - 2}"
 
 

@@ -13,9 +13,14 @@ import msgspec
 from mqframe.core.cluster.order_config import parse_order
 from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.codes import PERM_READ, PERM_WRITE
+from mqframe.core.errors import RouteError
 from mqframe.core.messages.message import MessageQueue
 
 MASTER_ID: Final = 0
+QUEUES_MAX: Final = 100_000
+"""Queues of a topic, on all brokers together, that a client takes for true."""
+BROKERS_MAX: Final = 10_000
+"""Addresses of brokers in a route that it takes for true."""
 
 
 class TopicRoute:
@@ -23,7 +28,8 @@ class TopicRoute:
 
     `data`: what the name server said. `from_default`: the topic does not exist yet; the route is that of the
     default topic, which brokers make new topics after.
-    Raises `RouteError` when the order configuration cannot be read.
+    Raises `RouteError` when the order configuration cannot be read, and for more queues or brokers than can
+    be true: they would be kept in memory one by one.
     """
 
     __slots__ = ("_addresses", "_read", "_write", "data", "from_default", "ordered", "topic")
@@ -33,6 +39,7 @@ class TopicRoute:
         self.data = data
         self.from_default = from_default
         self.ordered = bool(data.order_topic_conf)
+        _check_size(topic, data)
         self._addresses = {
             broker.broker_name: dict(sorted(broker.broker_addrs.items())) for broker in data.broker_datas
         }
@@ -83,6 +90,11 @@ class TopicRoute:
 
     def _ordered_queues(self) -> tuple[MessageQueue, ...]:
         order = parse_order(self.topic, self.data.order_topic_conf or "")
+        if sum(order.values()) > QUEUES_MAX:
+            raise RouteError(
+                f"the order configuration of topic {self.topic} says {sum(order.values())} queues; "
+                f"{QUEUES_MAX} can be used"
+            )
         return tuple(
             MessageQueue(self.topic, broker_name, number)
             for broker_name, count in order.items()
@@ -95,6 +107,20 @@ class TopicRoute:
             for queues in sorted(self.data.queue_datas, key=lambda queues: queues.broker_name)
             if queues.perm & PERM_WRITE and MASTER_ID in self._addresses.get(queues.broker_name, {})
             for number in range(queues.write_queue_nums)
+        )
+
+
+def _check_size(topic: str, data: TopicRouteData) -> None:
+    reads = sum(max(0, queues.read_queue_nums) for queues in data.queue_datas)
+    writes = sum(max(0, queues.write_queue_nums) for queues in data.queue_datas)
+    if max(reads, writes) > QUEUES_MAX:
+        raise RouteError(
+            f"the route of topic {topic} says {max(reads, writes)} queues; {QUEUES_MAX} can be used"
+        )
+    brokers = sum(len(broker.broker_addrs) for broker in data.broker_datas)
+    if brokers > BROKERS_MAX:
+        raise RouteError(
+            f"the route of topic {topic} says {brokers} addresses of brokers; {BROKERS_MAX} can be used"
         )
 
 

@@ -85,3 +85,30 @@ def test_routes_are_compared_whatever_the_order():
     assert one.same_as(TopicRoute("t", data(("b", 6, 2, 2), ("a", 6, 1, 1))))
     assert not one.same_as(TopicRoute("t", data(("b", 6, 2, 2), ("a", 4, 1, 1))))
     assert not one.same_as(TopicRoute("t", data(("b", 6, 2, 2), ("a", 6, 1, 1), brokers={"a": {0: "z:1"}})))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        data(("a", 6, 10**9, 4)),
+        data(("a", 6, 4, 10**9)),
+        data(*[("a", 6, 60_000, 4)] * 2),
+        data(order="a:999999999"),
+        data(order="a:60000;b:60000"),
+        data(brokers={f"b{n}": {0: "h:1", 1: "h:2"} for n in range(6000)}),
+    ],
+)
+def test_a_route_that_would_fill_the_memory_is_refused(said):
+    with pytest.raises(RouteError, match=r"of topic t says \d+ .*can be used"):
+        TopicRoute("t", said)
+
+
+def test_fewer_queues_than_none_are_none():
+    route = TopicRoute("t", data(("a", 6, -(10**9), -1)))
+    assert (route.read_queues(), route.write_queues()) == ((), ())
+
+
+@pytest.mark.parametrize("count", ["\u00b2", "9" * 5000, "-1", "1.5", "\udc80"])
+def test_an_order_configuration_with_a_count_that_is_none(count):
+    with pytest.raises(RouteError, match="is not broker:queues"):
+        TopicRoute("t", data(order=f"a:{count}"))

@@ -115,3 +115,15 @@ def test_a_body_of_the_wrong_shape_is_named() -> None:
         loose_json.loads(b"{0:'\xff'}")
     with pytest.raises(BodyError, match="object"):
         loose_json.dumps({"a": object()})
+
+
+def test_text_that_cannot_be_encoded_is_named() -> None:
+    for value in ({"a": "x\udc80"}, {"\udc80": 1}, {MessageQueue("t", "\ud800", 1): 7}, ["\udfff", None]):
+        with pytest.raises(BodyError, match=r"'\\ud[0-9a-f]{3}' is no character"):
+            loose_json.dumps(value)
+
+
+@pytest.mark.parametrize("text", [b"[" * 200_000, b'{"a":' * 200_000, b"[" * 100_000 + b"]" * 100_000])
+def test_nesting_without_end_is_named(text: bytes) -> None:
+    with pytest.raises(BodyError, match="nested deeper than 64"):
+        loose_json.loads(text)
