@@ -19,7 +19,6 @@ from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import (
     AnswerError,
     CallTimeout,
-    ConnectionLost,
     FixError,
     MqframeError,
     RetryError,

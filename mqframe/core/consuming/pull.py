@@ -196,7 +196,8 @@ def _read_head(
     going_on = answer.next_begin_offset
     if going_on < 0 or (status is PullStatus.FOUND and going_on <= offset):
         raise BadAnswer(
-            f"pull answer of {address} for {queue}: asked from offset {offset}, it says to go on at {going_on}"
+            f"pull answer of {address} for {queue}: asked from offset {offset}, "
+            f"it says to go on at {going_on}"
         )
     if status is not PullStatus.OFFSET_ILLEGAL and going_on < offset:
         # A slave that is behind says so; going back would deliver again what was consumed.
