@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
@@ -105,20 +106,24 @@ class HostileClient(Client):
         self._clock = clock
         self.random = random.Random(seed)
         self.rate = rate
+        self._seed = seed
+        self._counts: Counter[str] = Counter()
         self.lies: list[str] = []
 
     def invoke(
         self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0
     ) -> Awaitable[Frame]:
         """The answer, or a lie in its place."""
-        if self.random.random() >= self.rate:
+        chance = self._chance(request)
+        if chance.random() >= self.rate:
             return super().invoke(address, request, body, timeout=timeout)
-        return asyncio.ensure_future(self._lie(address, request, body, timeout))
+        return asyncio.ensure_future(self._lie(chance, address, request, body, timeout))
 
     async def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0) -> None:
         """Send it, lose it, or say that it was lost."""
-        if self.random.random() < self.rate:
-            lie = self.random.choice(("lost", "refused", "swallowed"))
+        chance = self._chance(request)
+        if chance.random() < self.rate:
+            lie = chance.choice(("lost", "refused", "swallowed"))
             self._note(lie, request)
             if lie == "swallowed":
                 return
@@ -126,8 +131,16 @@ class HostileClient(Client):
                 raise ConnectError(f"no connection to {address}; nothing was sent")
         await super().oneway(address, request, body, timeout=timeout)
 
-    async def _lie(self, address: str, request: Request, body: Body, timeout: float) -> Frame:
-        lie = self.random.choice(("refused", "full", "lost", "late", *["changed"] * 8))
+    def _chance(self, request: Request) -> random.Random:
+        # By kind and number: which request of several comes first may differ from run to run.
+        name = type(request).__name__
+        self._counts[name] += 1
+        return random.Random(f"{self._seed} {name} {self._counts[name]}")
+
+    async def _lie(
+        self, chance: random.Random, address: str, request: Request, body: Body, timeout: float
+    ) -> Frame:
+        lie = chance.choice(("refused", "full", "lost", "late", *["changed"] * 8))
         if lie != "changed":
             self._note(lie, request)
         if lie == "refused":
@@ -140,14 +153,14 @@ class HostileClient(Client):
         if lie == "late":
             await self._clock.sleep(timeout)
             raise CallTimeout(f"{address} did not answer within {timeout:g} s")
-        return self._changed(address, request, answer)
+        return self._changed(chance, address, request, answer)
 
-    def _changed(self, address: str, request: Request, answer: Frame) -> Frame:
-        name, change = self.random.choice(CHANGES)
+    def _changed(self, chance: random.Random, address: str, request: Request, answer: Frame) -> Frame:
+        name, change = chance.choice(CHANGES)
         self._note(name, request)
         answer.body = bytes(answer.body)
         try:
-            found = reread(change(self.random, answer))
+            found = reread(change(chance, answer))
             if isinstance(request, SendFieldsV2) and found.code not in STORED_CODES:
                 raise FrameError("nobody can tell a refusal that is a lie")
             return found

@@ -169,6 +169,11 @@ class AsyncPeer(asyncio.Protocol):
             more = more and self._stalled_since is None
 
     def _serve(self, frame: Frame) -> None:
+        if self._stalled_since is not None and not self._group.throttle:
+            # A server is not read from then. A client reads on, for the answers to its own calls.
+            self._connection.blame("it asks, and does not read the answers")
+            self.abort()
+            return
         call = Call(frame, self, self._received)
         result = self._connection.serve(call)
         if not call.answered:

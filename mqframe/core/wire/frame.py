@@ -67,6 +67,10 @@ _BINARY: Final = struct.Struct(">hBhiii")
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
 _LENGTH_MASK: Final = 0xFFFFFF
+_SMALL_BYTES: Final = 1024
+"""Pieces below it are put together."""
+_JOINED_BYTES: Final = 64 * 1024
+"""Longest piece that grows so."""
 _TLS_RECORDS: Final = (0x1603, 0x1503)
 """First bytes of a TLS handshake, and of an alert: what a side that uses TLS says to one that does not."""
 
@@ -89,7 +93,7 @@ class FrameDecoder:
         self._frame_bytes_max = frame_bytes_max
         self._buffer = memoryview(b"")
         self._position = 0
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | bytearray] = []
         self._parts_bytes = 0
         self._need = 4
 
@@ -110,9 +114,18 @@ class FrameDecoder:
             self._position = 0
             self._need = 4
             return
-        # A frame is under way: pieces are gathered and joined once, when it is complete.
-        self._parts.append(data)
+        # A frame is under way: pieces are gathered and joined once, when it is complete. Small ones are put
+        # together before: one object for each byte of a large frame would take many times its size.
         self._parts_bytes += len(data)
+        parts = self._parts
+        if len(data) < _SMALL_BYTES and parts:
+            last = parts[-1]
+            if last.__class__ is bytearray and len(last) < _JOINED_BYTES:
+                last += data
+                return
+            parts.append(bytearray(data))
+            return
+        parts.append(data)
 
     def next_frame(self) -> Frame | None:
         """The next whole frame, or `None` when more bytes are needed."""
