@@ -84,7 +84,7 @@ class AsyncPeer(asyncio.Protocol):
         """Send `request` and return the future of its answer, whatever its code.
 
         It fails with `CallTimeout` after `timeout` seconds and with `ConnectionLost` when the connection
-        closes. Raises `ConnectionLost` and `TooMuchInFlight` at once when nothing could be sent.
+        closes. Raises `ConnectionLost`, `TooMuchInFlight` and `HeaderError` at once when nothing was sent.
         """
         group, connection, buffer = self._group, self._connection, self._buffer
         if self._stalled_since is not None or buffer.gathered_bytes > self._unsent_bytes_max:
@@ -92,12 +92,17 @@ class AsyncPeer(asyncio.Protocol):
         alone = not connection.pending
         future: asyncio.Future[Frame] = self._loop.create_future()
         frame = connection.call(request, len(body), timeout, future)
+        try:
+            head = connection.encode(frame, body)
+        except BaseException:
+            connection.take(frame.opaque)
+            raise
         deadline = group.clock.monotonic() + timeout
         group.deadlines.add(deadline, frame.opaque, connection)
         if deadline < group.armed_at:
             group.arm(deadline)
         # A lone call leaves at once; calls beside others leave together, with one write a turn.
-        buffer.put(connection.encode(frame, body), body, at_once=alone)
+        buffer.put(head, body, at_once=alone)
         return future
 
     def oneway(self, request: Request, body: Body = b"") -> None:
@@ -187,6 +192,11 @@ class AsyncPeer(asyncio.Protocol):
             more = more and self._stalled_since is None
 
     def _serve(self, frame: Frame) -> None:
+        if self._stalled_since is not None and not self._group.throttle:
+            # A server is not read from then. A client reads on, for the answers to its own calls.
+            self._connection.blame("it asks, and does not read the answers")
+            self.abort()
+            return
         call = Call(frame, self, self._received)
         result = self._connection.serve(call)
         if not call.answered:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from typing import Final, Generic, TypeVar
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
-from mqframe.core.errors import CallTimeout, ConnectionLost, Refusal
+from mqframe.core.errors import CallTimeout, ConnectionLost, HeaderError, Refusal
 from mqframe.core.requests import REQUESTS, Request, encode_fields
 from mqframe.core.requests.failures import is_expected, refused
 from mqframe.core.requests.serving import Answer, Call, Reply
@@ -101,11 +101,17 @@ class Connection(Generic[W]):
         return Frame(request.CODE, opaque, FLAG_ONEWAY, None, encode_fields(request))
 
     def encode(self, request: Frame, body: Body) -> bytes:
-        """What is sent before `body`, once the hooks have seen the request."""
+        """What is sent before `body`, once the hooks have seen the request.
+
+        Raises `HeaderError` for a field that cannot be encoded; then nothing may be sent.
+        """
         if self.hooks:
             request.body = body
             before_rpc(self.hooks, self.address, request, serving=False)
-        return encode_head(request, len(body))
+        try:
+            return encode_head(request, len(body))
+        except UnicodeEncodeError as problem:
+            raise HeaderError(f"{request_name(request.code)}: {_not_text(request, problem)}") from None
 
     def finished(self, request: Frame, answer: Frame | None) -> None:
         """Show the hooks a call of this side that ended; `answer`: `None` for a one-way request."""
@@ -223,7 +229,9 @@ class Connection(Generic[W]):
         return f"idle for {limit:g} s" + (f", {unread} bytes into a frame" if unread else "")
 
     def _refused(self) -> ConnectionLost:
-        return ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
+        refusal = ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
+        refusal.maybe_stored = False
+        return refusal
 
     def _closed_reason(self) -> str:
         if self.decoder.untouched:
@@ -244,6 +252,13 @@ def failure_reply(problem: Exception, call: Call) -> Reply:
 def _as_frame(request: Frame, reply: Reply) -> Frame:
     body = b"".join(reply.body) if isinstance(reply.body, list) else reply.body
     return Frame(reply.code, request.opaque, FLAG_RESPONSE, reply.remark, reply.fields(), body)
+
+
+def _not_text(request: Frame, problem: UnicodeEncodeError) -> str:
+    bad = problem.object[problem.start]
+    names = [name for name, value in (request.ext or {}).items() if bad in value or bad in name]
+    where = f"field {names[0]}" if names else "a field"
+    return f"{where} holds {bad!r}, which is no character that UTF-8 can carry; nothing was sent"
 
 
 def request_name(code: int) -> str:

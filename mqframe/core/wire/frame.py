@@ -203,7 +203,7 @@ def decode_header(header: memoryview, form: int) -> Frame:
 def _decode_json(header: memoryview) -> Frame:
     try:
         raw = _json_header.decode(header)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raw = _decode_lax_json(header)
     return Frame(
         raw.code, raw.opaque, raw.flag, raw.remark, raw.extFields, b"", raw.language or "OTHER", raw.version
@@ -214,7 +214,7 @@ def _decode_lax_json(header: memoryview) -> _JsonHeader:
     # Some foreign clients write numbers and booleans bare; Java reads them as text, and so do we.
     try:
         lax = _lax_json_header.decode(header)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise FrameError(f"JSON header cannot be read: {problem}") from None
     ext = {k: _text(v) for k, v in (lax.extFields or {}).items() if v is not None}
     return _JsonHeader(lax.code, lax.opaque, lax.flag, lax.version, lax.language, lax.remark, ext)
