@@ -143,11 +143,16 @@ class Recovery:
             start = files[number].base
         else:
             start = max((queue.covered for queue in self._queues), default=0)
-            if not self._checkpoint.queues or not files[0].base <= start <= files[-1].base + self._log.file_bytes:
+            if (
+                not self._checkpoint.queues
+                or not files[0].base <= start <= files[-1].base + self._log.file_bytes
+            ):
                 start = files[0].base
         return start
 
-    def _before_disagreement(self, start: int, noted: QueueEnds | None, *, taken_back: bool) -> tuple[int, bool]:
+    def _before_disagreement(
+        self, start: int, noted: QueueEnds | None, *, taken_back: bool
+    ) -> tuple[int, bool]:
         """Where to start so that queues and index get back what they have lost; whether queues have.
 
         `taken_back`: what the index holds of records from `start` on may not have reached the disk.

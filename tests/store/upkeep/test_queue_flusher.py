@@ -66,7 +66,12 @@ def test_from_time_to_time_everything_is_synced_and_the_checkpoint_says_so(world
     clock.advance(60)
     world.flusher.flush()
     index = f"{world.files.key_index.files[0].path.name}"
-    assert [name.rpartition("/")[2] for name in synced] == ["00000000000000000000", index, "queue-ends.tmp", "checkpoint"]
+    assert [name.rpartition("/")[2] for name in synced] == [
+        "00000000000000000000",
+        index,
+        "queue-ends.tmp",
+        "checkpoint",
+    ]
     assert not world.files.queues.dirty
     assert (world.files.checkpoint.log, world.files.checkpoint.queues) == (1234, 1234)
 
