@@ -137,7 +137,7 @@ class TimerEnqueue:
             return
         recalls = p.TIMER_DELETE_KEY in properties
         if self._timer.queue_offset < self._timer.taken_before:
-            # In its second round through the topic: what was due is delivered, or has gone into a further one.
+            # Once more through the topic: what was due is delivered, or has gone into a further round.
             if deliver_ms >= self._timer.read_time and _round(message, _rolls(message)) not in self._again:
                 self._timer.add(deliver_ms, physical, size, java_hash(topic), recalls=recalls)
             return

@@ -43,7 +43,7 @@ _INT: Final = struct.Struct(">i")
 
 
 def place_of(buffer: Body, at: int) -> tuple[int, int, int, int] | None:
-    """Size, queue id, queue offset and log offset that the record at byte `at` names; `None` behind the end."""
+    """Size, queue id, queue offset, log offset that the record at byte `at` names; `None` behind the end."""
     try:
         size, queue_id, offset, physical = _PLACE.unpack_from(buffer, at)
     except struct.error:

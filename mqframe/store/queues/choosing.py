@@ -24,8 +24,8 @@ Stretch = tuple[int, int]
 class Chosen(NamedTuple):
     """`following`: where the reader goes on; `found` and `size_bytes`: in `stretches`.
 
-    `lasts`: of each stretch the number, in the entries, of its last entry; `odd`: `following` is the offset of
-    an entry that no dispatch has written, and nothing was found before it.
+    `lasts`: of each stretch the number, in the entries, of its last entry; `odd`: `following` is the offset
+    of an entry that no dispatch has written, and nothing was found before it.
     """
 
     status: GetStatus
@@ -55,58 +55,59 @@ def choose(
     """
     if codes is None and records is None:
         return _choose_all(entries, offset, max_messages, bytes_max, log_start, file_bytes)
-    stretches: list[Stretch] = []
+    picked: list[tuple[int, int, int]] = []
     status = GetStatus.NO_MATCHED_MESSAGE
-    lasts: list[int] = []
-    start = stop = last = -1
-    found = size_all = 0
+    size_all = 0
     at = offset
     for physical, size, code in ENTRY.iter_unpack(entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES]):
         if codes is not None and code not in codes and size > 0:
             at += 1
             continue
-        if size == FILLER_SIZE and not physical:
-            if stop > start:
-                stretches.append((start, stop))
-                lasts.append(last)
-                start = stop = -1
-            at += 1
-            if not found:
-                status = GetStatus.MESSAGE_WAS_REMOVING
-            continue
-        if physical < log_start or size <= 0:
-            if found:
+        gone = size == FILLER_SIZE and not physical
+        if not gone and (physical < log_start or size <= 0):
+            if picked:
                 break
             return Chosen(status, at, [], 0, 0, [], odd=True)
-        if found and (found >= max_messages or size_all + size > bytes_max):
+        if not gone and picked and (len(picked) >= max_messages or size_all + size > bytes_max):
             break
-        if records is not None and fetch is not None:
+        if not gone and records is not None and fetch is not None:
             record = fetch(physical, size)
-            if record is None:
-                at += 1
-                if not found:
-                    status = GetStatus.MESSAGE_WAS_REMOVING
-                continue
-            if not records(record):
+            gone = record is None
+            if record is not None and not records(record):
                 at += 1
                 continue
-        if physical == stop and (physical - log_start) % file_bytes:
+        if gone:
+            at += 1
+            if not picked:
+                status = GetStatus.MESSAGE_WAS_REMOVING
+            continue
+        picked.append((at - offset, physical, size))
+        size_all += size
+        at += 1
+    stretches, lasts = _joined(picked, log_start, file_bytes)
+    return Chosen(GetStatus.FOUND if picked else status, at, stretches, len(picked), size_all, lasts)
+
+
+def _joined(
+    picked: list[tuple[int, int, int]], log_start: int, file_bytes: int
+) -> tuple[list[Stretch], list[int]]:
+    """Stretches of neighbours, and the number of the last one of each; of (number, log offset, size)."""
+    stretches: list[Stretch] = []
+    lasts: list[int] = []
+    start = stop = last = -1
+    for number, physical, size in picked:
+        if physical == stop and number == last + 1 and (physical - log_start) % file_bytes:
             stop += size
         else:
             if stop > start:
                 stretches.append((start, stop))
                 lasts.append(last)
             start, stop = physical, physical + size
-        last = at - offset
-        found += 1
-        size_all += size
-        at += 1
-    if found:
-        if stop > start:
-            stretches.append((start, stop))
-            lasts.append(last)
-        status = GetStatus.FOUND
-    return Chosen(status, at, stretches, found, size_all, lasts)
+        last = number
+    if picked:
+        stretches.append((start, stop))
+        lasts.append(last)
+    return stretches, lasts
 
 
 def _choose_all(

@@ -156,7 +156,7 @@ class ConsumeQueue:
         return True
 
     def raise_to(self, end: int) -> None:
-        """Let the queue go on at `end`: its offsets before that were given away, whatever the log has lost."""
+        """Let the queue go on at `end`: the offsets before it were given away, whatever the log has lost."""
         if not self.bases:
             self.end = self.next_offset = self._floor = max(self.end, end)
             self._floor_for = -1

@@ -8,7 +8,7 @@ from typing import Final
 
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.messages.properties import UNIQUE_KEY, find_property
-from mqframe.core.storage.agreement import LIGHT_PREFIX, is_of, place_of
+from mqframe.core.storage.agreement import place_of
 from mqframe.core.storage.dispatch_facts import index_keys
 from mqframe.core.storage.log_scan import LogRecord, read_record
 from mqframe.core.storage.record import HEAD
@@ -19,7 +19,8 @@ from mqframe.store.files.threads import Threads
 from mqframe.store.incoming import Found, GetStatus, QueryFound
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
-from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue
+from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue
+from mqframe.store.reading.fitting import Damaged, checked, fit
 from mqframe.store.reading.mending import Mending
 from mqframe.store.settings import StoreSettings
 
@@ -30,10 +31,6 @@ _PARTS_JOINED_FROM: Final = 32
 
 class _WaitsForDisk(Exception):
     """Memory does not hold what is to be read."""
-
-
-class _Damaged(Exception):
-    """An entry of a queue does not fit its record."""
 
 
 class Lookup:
@@ -107,25 +104,25 @@ class Lookup:
         if records is not None:
             fetch = self._fetching(mapped_from)
             if offset < queue.loaded:
-                fetch = _checked(fetch, queue)
+                fetch = checked(fetch, queue)
         try:
             chosen = choose(
                 entries, offset, max_messages, codes, bytes_max, self._log.start, self._log.file_bytes,
                 records, fetch,
             )  # fmt: skip
             if chosen.odd or not self._can_be(chosen, bytes_max):
-                raise _Damaged
+                raise Damaged
             parts = self._parts(chosen.stretches, mapped_from)
-            if self._is_old(queue, offset, chosen) and not _fit(queue, entries, offset, chosen, parts):
-                raise _Damaged
+            if self._is_old(queue, offset, chosen) and not fit(queue, entries, offset, chosen, parts):
+                raise Damaged
         except _WaitsForDisk:
             return None
-        except _Damaged:
+        except Damaged:
             if mapped_from:
                 return None
-            if self._mending.mend(queue, offset, count):
-                return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
-            return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, high)
+            if not self._mending.mend(queue, offset, count):
+                return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, high)
+            return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
         return Found(chosen.status, chosen.following, low, high, parts, chosen.found, chosen.size_bytes)
 
     def _is_old(self, queue: ConsumeQueue, offset: int, chosen: Chosen) -> bool:
@@ -145,7 +142,11 @@ class Lookup:
         if chosen.size_bytes <= bytes_max:
             return True
         head = self._log.slice(start, HEAD.size)
-        return head is not None and place_of(head, 0) is not None and int.from_bytes(head[:4], "big") == end - start
+        return (
+            head is not None
+            and place_of(head, 0) is not None
+            and int.from_bytes(head[:4], "big") == end - start
+        )
 
     def _all_fit(self, queue: ConsumeQueue, offset: int, entries: Sequence[tuple[int, int, int]]) -> bool:
         """Whether each of `entries`, from queue `offset` on, is a filler or names its record."""
@@ -241,9 +242,9 @@ class Lookup:
             try:
                 chosen = choose(
                     entries, offset, max_messages, codes, bytes_max, start, file_bytes, records,
-                    _checked(files.fetch, queue),
+                    checked(files.fetch, queue),
                 )  # fmt: skip
-            except _Damaged:
+            except Damaged:
                 return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
             if chosen.odd or not self._can_be(chosen, bytes_max):
                 return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
@@ -253,7 +254,7 @@ class Lookup:
                 if read is None:
                     return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
                 parts += read
-        if not _fit(queue, entries, offset, chosen, parts) and offset >= queue.min_offset_known:
+        if not fit(queue, entries, offset, chosen, parts) and offset >= queue.min_offset_known:
             return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
         if len(parts) > _PARTS_JOINED_FROM:
             parts = [b"".join(parts)]  # here rather than on the loop
@@ -399,38 +400,3 @@ class Lookup:
             if matches:
                 records.append(bytes(raw))
         return QueryFound(records, last.end_timestamp if last else 0, last.end_offset if last else 0)
-
-
-def _checked(fetch: Fetch, queue: ConsumeQueue) -> Fetch:
-    """As `fetch`, but raises `_Damaged` for what is no record of `queue`."""
-
-    def checked(start: int, size: int) -> Body | None:
-        record = fetch(start, size)
-        if record is not None:
-            place = place_of(record, 0)
-            if place is None or (place[0], place[1], place[3]) != (size, queue.queue_id, start):
-                raise _Damaged
-        return record
-
-    return checked
-
-
-def _fit(queue: ConsumeQueue, entries: bytes, offset: int, chosen: Chosen, parts: Sequence[Body]) -> bool:
-    """Whether what was read is what `entries`, the first of which is queue `offset`, stand for.
-
-    The last record of each stretch is compared: one that does not follow the one before it, or is not
-    followed by the next one, makes a stretch of its own.
-    """
-    if queue.topic.startswith(LIGHT_PREFIX):
-        return True
-    if len(parts) != len(chosen.lasts):
-        return False
-    queue_id, unpack = queue.queue_id, ENTRY.unpack_from
-    for (start, _), part, number in zip(chosen.stretches, parts, chosen.lasts, strict=True):
-        physical, size, _ = unpack(entries, number * 20)
-        if place_of(part, physical - start) != (size, queue_id, offset + number, physical):
-            return False
-    return not parts or all(
-        is_of(parts[n], ENTRY.unpack_from(entries, chosen.lasts[n] * 20)[0] - chosen.stretches[n][0], queue.topic)
-        for n in {0, len(parts) - 1}
-    )

@@ -108,7 +108,9 @@ class Mending:
             for record in scan(file.view, file.base, position - file.base, end - file.base, crc=False):
                 yield record
                 position = record.end
-            if position < end and (position - file.base >= file.size or is_blank(file.view, position - file.base)):
+            if position < end and (
+                position - file.base >= file.size or is_blank(file.view, position - file.base)
+            ):
                 position = file.base + file.size
 
     def _write(self, queue: ConsumeQueue, offset: int, entries: list[bytes]) -> None:

@@ -191,7 +191,7 @@ class TimerStore:
     # Starting
 
     def forget(self) -> None:
-        """Empty wheel and log: the timer topic is to be taken in again, from its beginning. Raises OSError."""
+        """Empty wheel and log: the timer topic is to be taken in again from its start. Raises OSError."""
         self.taken_before = max(self.taken_before, self.queue_offset)
         self.queue_offset = self.waiting = 0
         self._marks.clear()
