@@ -292,6 +292,15 @@ def rank(item: pytest.Item) -> int:
     return next((n for n, start in enumerate(LONGEST_FIRST) if name.startswith(start)), len(LONGEST_FIRST))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long series are run: see `tests/trust`."""
+    group = parser.getgroup("mqframe", "long series (-m long)")
+    group.addoption(
+        "--seed", type=int, default=0, help="seed of the first case; the same seeds, the same cases"
+    )
+    group.addoption("--cases", type=int, help="how many cases of each series")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out long series unless `-m` names them; order what several processes share."""
     if "long" not in config.getoption("markexpr"):

@@ -130,8 +130,9 @@ async def sync_flush(directory: Path, senders: int, rounds: int) -> None:
     await store.stop()
 
 
-async def main(directory: Path, count: int, topics: int) -> None:
-    store = MessageStore.open(StoreSettings(directory=directory / "a"), SystemClock())
+async def main(directory: Path, count: int, topics: int, property_crc: bool) -> None:
+    settings = StoreSettings(directory=directory / "a", property_crc=property_crc)
+    store = MessageStore.open(settings, SystemClock())
     store.start()
     singles(store, count, 1)
     singles(store, count, 16)
@@ -150,7 +151,7 @@ async def main(directory: Path, count: int, topics: int) -> None:
         if after == "kill":
             (directory / "a" / "abort").write_text("1")
         elapsed = time.perf_counter()
-        store = MessageStore.open(StoreSettings(directory=directory / "a"), SystemClock())
+        store = MessageStore.open(settings, SystemClock())
         elapsed = time.perf_counter() - elapsed
         queues, checked = len(list(store.queues())), store.recovered.records
         print(f"open after {after}: {elapsed:.3f} s, {checked} records checked, {queues} queues")
@@ -162,10 +163,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=Path, help="where to make a temporary store")
     parser.add_argument("--messages", type=int, default=100_000)
+    parser.add_argument("--property-crc", action="store_true", help="with a CRC over each whole record")
     parser.add_argument("--topics", type=int, default=0, help="also write to this many topics of 4 queues")
     chosen = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(dir=chosen.directory))
     try:
-        asyncio.run(main(scratch, chosen.messages, chosen.topics))
+        asyncio.run(main(scratch, chosen.messages, chosen.topics, chosen.property_crc))
     finally:
         shutil.rmtree(scratch)

@@ -49,15 +49,23 @@ def make_parts(
         OffsetProcessor(shared),
         QueueLockProcessor(state.locks, registry),
         LookupProcessor(shared),
-        TopicProcessor(shared, registration.announced),
-        GroupProcessor(shared),
+        TopicProcessor(shared, registration.announced, state.keeper.save_tables),
+        GroupProcessor(shared, state.keeper.save_tables),
         StatsProcessor(shared),
         InspectionProcessor(shared),
         ResetProcessor(shared, on_reset),
         ClientCallbackProcessor(shared),
         AssignmentProcessor(shared, state.modes, registration, Strategies(state.plugins)),
         dispatch_lag,
-        RuntimeProcessor(shared, [each.counters for each in (*services, dispatch_lag)]),
+        RuntimeProcessor(
+            shared,
+            [
+                state.store.counters,
+                *(each.counters for each in (*services, dispatch_lag)),
+                state.left_out.counters,
+                state.budgets.counters,
+            ],
+        ),
     ]  # fmt: skip
 
 

@@ -10,11 +10,11 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
-from mqframe.core.errors import PluginError
+from mqframe.core.errors import MqframeError, PluginError, StoreError
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
-from mqframe.hooks.interfaces import BrokerPort
+from mqframe.hooks.interfaces import BrokerPort, BrokerService
 from mqframe.hooks.isolate import hook_name
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
@@ -27,6 +27,7 @@ from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 
 log = get_logger("broker")
+_CORRECTIONS_TOLD = 20
 
 
 class Broker:
@@ -64,7 +65,10 @@ class Broker:
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
             events = PeerEvents(self._end_turn, self._connection_closed)
-            self._server = Server(self._handlers(), clock, net, rpc_hooks=hooks, events=events)
+            net = net or NetSettings()
+            handlers = self._handlers(net.body_bytes_max)
+            self._server = Server(handlers, clock, net, rpc_hooks=hooks, events=events)
+            state.budgets.of_connections = self._server.counters
         except BaseException:
             # Whoever mends the settings makes another broker, in this process perhaps.
             self._keeper.close()
@@ -88,17 +92,19 @@ class Broker:
         """What services are handed."""
         return self._state
 
-    def _handlers(self) -> dict[int, Handler]:
+    def _handlers(self, body_bytes_max: int) -> dict[int, Handler]:
+        owners = [each for part in self._parts for each in part.serving()]
         try:
-            return handlers_of(*(each for part in self._parts for each in part.serving()))
+            return handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
 
-        Raises `OSError` when an address cannot be used; the broker is stopped then. A name server that is
-        away does not stop the start.
+        Raises `OSError` when an address cannot be used, `StoreError` when saved tables cannot be read, and
+        `PluginError` when a service fails; the broker is stopped then. A name server that is away does not
+        stop the start.
         """
         try:
             await self._start()
@@ -110,11 +116,13 @@ class Broker:
         settings = self._settings
         self._keeper.load()
         self._keeper.save_tables()
+        await self._correct_progress()
         self._store.start()
         for dispatcher in self._dispatchers:
             self._store.follow(dispatcher, settings.name)
         for part in self._parts:
-            await part.start()
+            await _start_part(part)
+        await self._save_corrections()
         port = await self._server.start(settings.host, settings.port)
         self._identity.settle(port)
         if settings.vip_port and settings.port > 2:
@@ -122,6 +130,25 @@ class Broker:
         self._start_timers()
         await self._registration.start()
         log.info("broker started", name=settings.name, address=self.address)
+
+    async def _correct_progress(self) -> None:
+        """Let no group stand behind the end of a queue, and save that before a message is stored there."""
+        state, store = self._state, self._store
+        behind = state.offsets.keep_within(store.queue_min, store.queue_max)
+        if behind:
+            log.warning(
+                "groups stood behind messages that a crash took; they go on at the ends of their queues",
+                offsets=len(behind), first=behind[:_CORRECTIONS_TOLD]
+            )  # fmt: skip
+        await self._save_corrections()
+
+    async def _save_corrections(self) -> None:
+        """Save what progress was corrected to. Raises `StoreError` when that cannot be."""
+        if not await self._keeper.save_rest(self._store.flush_log):
+            raise StoreError(
+                f"corrected progress cannot be saved below {self._state.directory / 'config'}: see the log;"
+                " free some space or mend the disk"
+            )
 
     def _start_timers(self) -> None:
         clock = self._clock
@@ -170,7 +197,7 @@ class Broker:
 
     async def _save(self) -> None:
         self._keeper.save_tables()
-        await self._keeper.save_rest()
+        await self._keeper.save_rest(self._store.flush_log)
 
     def _end_turn(self) -> None:
         """Before the answers to one read of a connection leave, what they say of topics and groups is saved.
@@ -193,3 +220,14 @@ class Broker:
     def _connection_closed(self, peer: Peer) -> None:
         for part in self._own_parts:
             part.connection_closed(peer)
+
+
+async def _start_part(part: BrokerService) -> None:
+    try:
+        await part.start()
+    except (MqframeError, OSError):
+        raise
+    except Exception as problem:
+        raise PluginError(
+            f"broker service {hook_name(part)} cannot start: {type(problem).__name__}: {problem}"
+        ) from problem

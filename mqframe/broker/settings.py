@@ -257,6 +257,71 @@ class BrokerSettings:
         conf="storeReplyMessageEnable",
         live=True,
     )
+    topic_queues_max: int = setting(
+        1024,
+        doc="most read and most write queues of a topic on one broker; topics that have more keep them",
+        check=within(1, 65_535),
+    )
+    attributes_max: int = setting(64, doc="most attributes of a topic or group", check=at_least(1))
+    topics_max: int = setting(
+        100_000,
+        doc="most topics, those that are made by themselves included; beyond it none is made but the retry "
+        "topics and dead letters of groups that exist",
+        check=at_least(64),
+    )
+    groups_max: int = setting(
+        20_000,
+        doc="most consumer groups, those that are made by themselves included; beyond it none is made",
+        check=at_least(64),
+    )
+    offsets_max: int = setting(
+        1_000_000,
+        doc="most offsets, one for each queue and group; beyond it a group that is new to a queue is refused "
+        "as busy",
+        check=at_least(64),
+    )
+    members_max: int = setting(
+        200_000,
+        doc="most members of groups; a client is one in each of its producer and consumer groups",
+        check=at_least(64),
+    )
+    subscriptions_max: int = setting(
+        500_000,
+        doc="most subscriptions of all groups that have members; a long one counts once more for each 256 "
+        "characters",
+        check=at_least(64),
+    )
+    expressions_max: int = setting(
+        20_000,
+        doc="most expressions other than tags that are kept for groups, alive or not; for a new one those go "
+        "that nobody uses",
+        check=at_least(16),
+    )
+    expression_chars_max: int = setting(
+        16_384,
+        doc="longest expression of a subscription; those of one heartbeat may have four times that, chars",
+        check=at_least(256),
+    )
+    heartbeat_groups_max: int = setting(
+        1000, doc="most groups that one heartbeat names, producers and consumers together", check=at_least(1)
+    )
+    heartbeat_subscriptions_max: int = setting(
+        5000, doc="most subscriptions of all groups in one heartbeat", check=at_least(1)
+    )
+    queue_locks_max: int = setting(
+        200_000, doc="most queues that are locked for consumers in order", check=at_least(64)
+    )
+    group_rules_max: int = setting(
+        100_000,
+        doc="most pairs of topic and group for which operators said how, or that not, to read",
+        check=at_least(64),
+    )
+    pull_waiting_max: int = setting(
+        100_000,
+        doc="most pulls that wait for messages; one with a long expression counts once more for each 256 "
+        "characters",
+        check=at_least(16),
+    )
     vip_port: bool = setting(True, doc="listen on port - 2 as well, where some clients send to")
     dispatchers: tuple[str, ...] = setting((), doc="dispatcher plugins that follow the log")
     services: tuple[str, ...] = setting((), doc="broker service plugins, besides the broker's own services")

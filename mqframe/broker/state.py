@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
@@ -11,8 +12,10 @@ from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.sending.targets import SendTargets
 from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
 from mqframe.broker.tables.identity import Identity
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.broker.tables.shared import Conditions, Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
@@ -30,6 +33,7 @@ from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
 from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.requests.peer import Peer
+from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
@@ -76,10 +80,15 @@ class BrokerState:
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
         self.locks = QueueLocks(clock)
         self.keeper = ConfigKeeper(store_settings.directory / "config")
+        self.left_out = LeftOut(clock, self.identity)
+        # Before the tables that say how far tasks have come, so that none says so before this one is saved.
+        self.keeper.keep("leftOut.json", LeftOutTable, self.left_out.messages, vital=False)
         self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
         self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
         self.registry = Registry(self.topics, self.groups, self.offsets, self.clients)
+        self.budgets = Budgets(self.live)
+        self.budgets.limit(self.registry)
         self.conditions = Conditions(self.identity, self.live, clock, self.statistics)
         self.targets = SendTargets(self.topics, self.live, self.statistics)
         self.admission = ReadAdmission(self.topics, self.groups, self.live)
@@ -87,19 +96,14 @@ class BrokerState:
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)
         self.modes = RequestModes()
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
+        self.budgets.limit_more(self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         self.store = MessageStore.open(store_settings, clock, on_arrival=arrived)
+        self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in plugins.names("broker_service")  # else it is blocked
-        self.delays = DelayRules(
-            self.levels if delivers else (),
-            clock.now_ms,
-            TimerLimits(
-                store_settings.timer_precision_ms,
-                store_settings.timer_delay_seconds_max * 1000,
-                store_settings.timer_enabled and delivers,
-            ),
-        )
+        limits = _timer_limits(store_settings, delivers)
+        self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.reader = LogReader(self.store, settings.name)
         self.directory = store_settings.directory
@@ -109,3 +113,11 @@ class BrokerState:
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""
         return DueTask(self.clock, work, name)
+
+
+def _timer_limits(settings: StoreSettings, delivers: bool) -> TimerLimits:
+    return TimerLimits(
+        settings.timer_precision_ms,
+        settings.timer_delay_seconds_max * 1000,
+        settings.timer_enabled and delivers,
+    )

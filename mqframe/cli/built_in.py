@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "offset": "offset:app",
     "dlq": "dlq:app",
     "cluster": "cluster:cluster",
+    "store": "store:app",
     "consume": "consume:consume",
     "bench": "bench:app",
     "config": "config:app",

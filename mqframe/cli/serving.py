@@ -8,8 +8,10 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from mqframe.core.errors import SettingError
+from mqframe.core.errors import GiveUpError, MqframeError, SettingError
+from mqframe.log import get_logger
 
+log: Final = get_logger("cli")
 YOUNG_OBJECTS_MAX: Final = 50_000
 """Allocations between two looks at young objects. A broker makes many that live for one request."""
 
@@ -32,7 +34,8 @@ def serve(services: Mapping[str, Callable[[], Service]]) -> None:
     """Start `services` in their order, print `ready name=address …`, and stop them in reverse on a signal.
 
     Each is made on the running loop when those before it are started. SIGTERM and SIGINT are the signals; a
-    second one does not wait. A start that fails stops what was started and raises its error.
+    second one does not wait. A start that fails stops what was started and raises its error: always one of
+    mqframe's.
     """
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(services))
@@ -46,12 +49,7 @@ async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
     started: dict[str, Service] = {}
     try:
         for name, make in services.items():
-            service = make()
-            try:
-                await service.start()
-            except OSError as problem:
-                raise SettingError(f"{name} cannot start: {problem}") from problem
-            started[name] = service
+            started[name] = await _started(name, make)
         print("ready", *(f"{name}={each.address}" for name, each in started.items()), flush=True)
         _tune_garbage_collector()
         await asked.wait()
@@ -60,6 +58,20 @@ async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
             loop.remove_signal_handler(number)
         for service in reversed(started.values()):
             await service.stop()
+
+
+async def _started(name: str, make: Callable[[], Service]) -> Service:
+    try:
+        service = make()
+        await service.start()
+    except MqframeError:
+        raise
+    except OSError as problem:
+        raise SettingError(f"{name} cannot start: {problem}") from problem
+    except Exception as problem:  # whoever starts a server gets words; the rest is for --log-level debug
+        log.debug("start failed", service=name, exc_info=True)
+        raise GiveUpError(f"{name} cannot start: {type(problem).__name__}: {problem}") from problem
+    return service
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

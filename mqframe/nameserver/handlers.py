@@ -101,7 +101,7 @@ class Handlers:
                 timeout_ms=BROKER_TIMEOUT_MS if timeout_ms is None else timeout_ms,
                 acting_master=fields.enable_acting_master,
             ),
-            self._clock.now_ms(),
+            self._clock.monotonic(),
         )
         if news and fields.broker_id == MASTER_ID:
             self._ordered.learn(fields.broker_name, topics.topic_config_table)
@@ -120,13 +120,13 @@ class Handlers:
     def query_data_version(self, fields: ns.QueryDataVersion, call: Call) -> Reply:
         version = call.body(DataVersion)
         different = self._registry.changed(fields.cluster_name, fields.broker_addr, version)
-        self._registry.heartbeat(fields.cluster_name, fields.broker_addr, self._clock.now_ms())
+        self._registry.heartbeat(fields.cluster_name, fields.broker_addr, self._clock.monotonic())
         held = self._registry.data_version(fields.cluster_name, fields.broker_addr)
         return Reply(header=ns.DataVersionAnswer(different), body=loose_json.dumps(held) if held else b"")
 
     @serves(ns.BrokerHeartbeat)
     def heartbeat(self, fields: ns.BrokerHeartbeat, call: Call) -> Reply:
-        self._registry.heartbeat(fields.cluster_name, fields.broker_addr, self._clock.now_ms())
+        self._registry.heartbeat(fields.cluster_name, fields.broker_addr, self._clock.monotonic())
         return Reply()
 
     @serves(ns.GetBrokerMemberGroup)

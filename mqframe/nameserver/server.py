@@ -31,7 +31,9 @@ class NameServer:
             forget_missing_topics=settings.delete_topic_with_broker_registration,
         )
         handlers = Handlers(self._registry, self._kv, settings, clock)
-        self._server = Server(handlers_of(handlers), clock, net, events=PeerEvents(on_close=self._on_close))
+        net = net or NetSettings()
+        table = handlers_of(handlers, body_bytes_max=net.body_bytes_max)
+        self._server = Server(table, clock, net, events=PeerEvents(on_close=self._on_close))
         self._scan: Every | None = None
         self._port = settings.port
 
@@ -64,7 +66,7 @@ class NameServer:
             log.info("broker left with its connection", cluster=key.cluster, broker=key.address)
 
     def _remove_silent(self) -> None:
-        for key, connection in self._registry.expire(self._clock.now_ms()):
+        for key, connection in self._registry.expire(self._clock.monotonic()):
             log.warning("broker is silent", cluster=key.cluster, broker=key.address)
             if isinstance(connection, Peer):
                 connection.close("the broker was silent for too long")

@@ -25,6 +25,8 @@ log = get_logger("net")
 TURN_BYTES_MAX: Final = 16384
 """Answers of one read that leave together. More end the turn, so that the other side works on large ones
 while the rest is served."""
+TURN_SECONDS: Final = 0.01
+"""After a turn that took so long the other connections are served first, then the rest of this one."""
 LONG_TURN_BYTES: Final = 128 * 1024
 """After a turn with so much to send the other connections are served first, then the rest of this one."""
 
@@ -39,6 +41,7 @@ class AsyncPeer(asyncio.Protocol):
         "_buffer",
         "_connection",
         "_group",
+        "_half_bytes",
         "_last_frame",
         "_loop",
         "_received",
@@ -52,7 +55,8 @@ class AsyncPeer(asyncio.Protocol):
         self._group = group
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[asyncio.Future[Frame]] = Connection(group.endpoint, address)
-        self._buffer = SendBuffer(self._loop, group.clock)
+        self._buffer = SendBuffer(self._loop, group.clock, self._left if group.throttle else None)
+        self._half_bytes = 0
         self._received = self._last_frame = self._buffer.last_write
         self._stalled_since: float | None = None
         self._unsent_bytes_max = group.endpoint.settings.unsent_bytes_max
@@ -61,6 +65,11 @@ class AsyncPeer(asyncio.Protocol):
 
     def __repr__(self) -> str:
         return f"<AsyncPeer {self.address}{' closed' if self.closed else ''}>"
+
+    @property
+    def last_used(self) -> float:
+        """When a whole frame came or something was sent, monotonic seconds."""
+        return max(self._last_frame, self._buffer.last_write)
 
     @property
     def unsent_bytes(self) -> int:
@@ -116,16 +125,24 @@ class AsyncPeer(asyncio.Protocol):
         self._connection.receive(data)
         if self._stalled_since is None or not self._group.throttle:
             self._read_frames()
+        unread = self._connection.unread_bytes
+        if unread != self._half_bytes and not self.closed:
+            self._half_bytes = unread
+            self._group.half_frame(self, unread)
+
+    def _left(self, unsent_bytes: int) -> None:
+        self._group.unsent(self, unsent_bytes)
 
     def _read_frames(self) -> None:
         """Handle all whole frames, end the turn, write the answers."""
         group, connection, buffer = self._group, self._connection, self._buffer
-        next_frame = connection.next_frame
+        next_frame, now = connection.next_frame, group.clock.monotonic
         turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
         more = True
         while more:
-            problem, more, served = None, False, 0
+            problem, more, served, long = None, False, 0, False
             buffer.gathering = True
+            end = now() + TURN_SECONDS
             try:
                 while not connection.closed and (frame := next_frame()) is not None:
                     self._last_frame = self._received
@@ -142,6 +159,9 @@ class AsyncPeer(asyncio.Protocol):
                     if buffer.gathered_bytes > turn_bytes_max:
                         more = True
                         break
+                    if now() >= end:
+                        more = long = True
+                        break
             except FrameError as error:
                 problem = error
             if group.turn_end is not None:
@@ -150,7 +170,7 @@ class AsyncPeer(asyncio.Protocol):
                 except Exception:  # one turn's error must not end the connections of others
                     log.exception("end of turn failed", peer=self.address)
             buffer.gathering = False
-            long = buffer.gathered_bytes > LONG_TURN_BYTES
+            long = long or buffer.gathered_bytes > LONG_TURN_BYTES
             if buffer.gathered_bytes:
                 buffer.flush()
             if group.busy_poll is not None and served:
@@ -202,12 +222,14 @@ class AsyncPeer(asyncio.Protocol):
         self.address = self._connection.address = self.address or address_text(
             transport.get_extra_info("peername")
         )
-        self._group.peers.add(self)
+        if not self._group.enter(self):
+            self._connection.blame("the server has as many connections as it may (net.connections_max)")
+            self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail the calls that wait (asyncio.Protocol)."""
         self.closed = True
-        self._group.peers.discard(self)
+        self._group.leave(self)
         for future, problem in self._connection.end(exc):
             if not future.done():
                 future.set_exception(problem)
@@ -228,6 +250,12 @@ class AsyncPeer(asyncio.Protocol):
         if self._buffer.transport is not None:
             self._buffer.transport.abort()
 
+    def shed(self, reason: str) -> None:
+        """Close at once, because all connections together take too much; it is logged."""
+        log.warning("connection closed", peer=self.address, reason=reason, unsent_bytes=self.unsent_bytes)
+        self._connection.blame(reason)
+        self.abort()
+
     def close_if_idle(self, now: float) -> None:
         """Close when nothing passed for too long, or when the other side does not read."""
         stalled_seconds = self._group.endpoint.settings.stalled_seconds
@@ -235,7 +263,7 @@ class AsyncPeer(asyncio.Protocol):
             log.warning("peer does not read", peer=self.address, unsent_bytes=self.unsent_bytes)
             self._connection.blame(f"it did not read for {stalled_seconds:g} s")
             self.abort()
-        elif reason := self._connection.idle_reason(now - max(self._last_frame, self._buffer.last_write)):
+        elif reason := self._connection.idle_reason(now - self.last_used):
             self.close(reason)
 
     def pause_writing(self) -> None:

@@ -63,7 +63,7 @@ class Connection(Generic[W]):
     )
 
     def __init__(self, endpoint: Endpoint, address: str = "") -> None:
-        decoder = FrameDecoder(endpoint.settings.frame_bytes_max)
+        decoder = FrameDecoder(endpoint.settings.frame_bytes_max, endpoint.header_bytes_max)
         self._decoder = decoder
         self._endpoint = endpoint
         self._held_requests = 0
@@ -135,7 +135,7 @@ class Connection(Generic[W]):
                 raise Refusal(
                     ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {frame.code} is not supported"
                 )
-            if self._held_requests:
+            if self._held_requests or endpoint.held_bytes:
                 self._check_held(frame)
             return handler(call)
         except Exception as problem:  # a handler's error is its request's, not the connection's
@@ -146,12 +146,14 @@ class Connection(Generic[W]):
         self._held_requests += 1
         call.held_bytes = len(call.frame.body)
         self._held_bytes += call.held_bytes
+        self._endpoint.held_bytes += call.held_bytes
 
     def answer(self, call: Call, reply: Reply) -> bytes:
         """What is sent before the body of `reply`; empty when nothing is to be sent."""
         if call.held_bytes >= 0:
             self._held_requests -= 1
             self._held_bytes -= call.held_bytes
+            self._endpoint.held_bytes -= call.held_bytes
         request, body, head = call.frame, reply.body, b""
         oneway = request.flag & FLAG_ONEWAY
         if not oneway and not self.closed:
@@ -165,11 +167,21 @@ class Connection(Generic[W]):
         settings = self._endpoint.settings
         if self._held_requests >= settings.in_flight_requests_max:
             raise Refusal(
-                ResponseCode.SYSTEM_BUSY, f"{self._held_requests} requests of this connection wait; slow down"
+                ResponseCode.SYSTEM_BUSY,
+                f"{self._held_requests} requests of this connection wait (net.in_flight_requests_max); "
+                "slow down",
             )
         if self._held_bytes and self._held_bytes + len(frame.body) > settings.in_flight_bytes_max:
             raise Refusal(
-                ResponseCode.SYSTEM_BUSY, f"{self._held_bytes} bytes of this connection wait; slow down"
+                ResponseCode.SYSTEM_BUSY,
+                f"{self._held_bytes} bytes of this connection wait (net.in_flight_bytes_max); slow down",
+            )
+        held = self._endpoint.held_bytes
+        if held + len(frame.body) > settings.held_bytes_max and frame.body:
+            raise Refusal(
+                ResponseCode.SYSTEM_BUSY,
+                f"{held} bytes of requests wait for their answers, of all connections (net.held_bytes_max); "
+                "send again later",
             )
 
     # The end
@@ -208,6 +220,11 @@ class Connection(Generic[W]):
             return ""
         unread = self._decoder.unread_bytes
         return f"idle for {limit:g} s" + (f", {unread} bytes into a frame" if unread else "")
+
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes that came of a frame whose rest has not."""
+        return self._decoder.unread_bytes
 
     def _refused(self) -> ConnectionLost:
         return ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")

@@ -7,19 +7,38 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mqframe.core.errors import TooMuchInFlight
 from mqframe.core.requests.serving import Handler
+from mqframe.core.wire.frame import HEADER_BYTES_MAX
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.net.settings import NetSettings
 
 
 class Endpoint:
-    """Shared state of connections; touches no socket, loop or lock. `opaques` numbers the requests."""
+    """Shared state of connections; touches no socket, loop or lock. `opaques` numbers the requests.
 
-    __slots__ = ("handlers", "in_flight_bytes", "in_flight_requests", "opaques", "rpc_hooks", "settings")
+    `header_bytes_max`: longest header that is read. `held_bytes`: bodies of requests that are answered later.
+    """
+
+    __slots__ = (
+        "handlers",
+        "header_bytes_max",
+        "held_bytes",
+        "in_flight_bytes",
+        "in_flight_requests",
+        "opaques",
+        "rpc_hooks",
+        "settings",
+    )
 
     def __init__(
-        self, settings: NetSettings, handlers: Mapping[int, Handler], rpc_hooks: Iterable[RpcHook]
+        self,
+        settings: NetSettings,
+        handlers: Mapping[int, Handler],
+        rpc_hooks: Iterable[RpcHook],
+        header_bytes_max: int = HEADER_BYTES_MAX,
     ) -> None:
         self.settings = settings
+        self.header_bytes_max = header_bytes_max
+        self.held_bytes = 0
         self.handlers = dict(handlers)
         self.rpc_hooks = tuple(rpc_hooks)
         self.opaques: Iterator[int] = itertools.count(1)

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from mqframe.core.requests.peer import Peer
+from mqframe.net.budgets import ConnectionBudgets, OpenPeer
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock, Timer
 from mqframe.net.connection import Connection
 from mqframe.net.deadlines import Deadlines
 from mqframe.net.endpoint import Endpoint
-
-
-class OpenPeer(Peer, Protocol):
-    """A connection that can be closed for being idle."""
-
-    def abort(self) -> None:
-        """Close at once, without sending what is unsent."""
-
-    def close_if_idle(self, now: float) -> None:
-        """Close when nothing passed for too long, or when the other side does not read."""
 
 
 class PeerEvents(NamedTuple):
@@ -55,12 +46,43 @@ class PeerGroup:
         self.turn_end, self.on_close = events
         self.throttle = throttle
         self.peers: set[OpenPeer] = set()
+        self.budgets = ConnectionBudgets(endpoint.settings, clock)
         self.deadlines: Deadlines[Connection[asyncio.Future[Any]]] = Deadlines()
         self.armed_at = float("inf")
         self.busy_poll: BusyPoll | None = None
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sweep: Every | None = None
+
+    def enter(self, peer: OpenPeer) -> bool:
+        """A connection was opened; whether a server has room for it."""
+        if self.throttle and self.is_full:
+            return False
+        self.peers.add(peer)
+        return True
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another connection, nor one that may go for it."""
+        return self.budgets.is_full(self.peers)
+
+    def leave(self, peer: OpenPeer) -> None:
+        """A connection ended."""
+        self.peers.discard(peer)
+        self.half_frame(peer, 0)
+        self.unsent(peer, 0)
+
+    def half_frame(self, peer: OpenPeer, size: int) -> None:
+        """Of a frame of `peer`, `size` bytes came, and the rest did not."""
+        if self.throttle:
+            for each in self.budgets.half_frames.take(peer, size):
+                each.shed("frames that have not wholly arrived take too much (net.half_frames_bytes_max)")
+
+    def unsent(self, peer: OpenPeer, size: int) -> None:
+        """`size` bytes for `peer` wait to leave."""
+        if self.throttle:
+            for each in self.budgets.answers.take(peer, size):
+                each.shed("answers that nobody reads take too much (net.answers_bytes_max)")
 
     def start(self) -> None:
         """Begin to look for idle and stalled connections."""
@@ -117,3 +139,4 @@ class PeerGroup:
         now = self.clock.monotonic()
         for peer in tuple(self.peers):
             peer.close_if_idle(now)
+        self.budgets.tell()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from mqframe.core.clock import Clock
 from mqframe.core.wire.frame import Body
@@ -13,7 +14,8 @@ class SendBuffer:
 
     `gathering`: a read is being handled, at whose end its owner calls `flush`; until then parts of bodies may
     be views of mapped files. `transport`: where the bytes go; `None` until there is a connection.
-    `last_write`: monotonic seconds.
+    `last_write`: monotonic seconds. `unsent`: called after a write with the bytes that have not left, unless
+    there were and are none.
     """
 
     __slots__ = (
@@ -21,13 +23,19 @@ class SendBuffer:
         "_due",
         "_loop",
         "_parts",
+        "_told",
+        "_unsent",
         "gathered_bytes",
         "gathering",
         "last_write",
         "transport",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, clock: Clock, unsent: Callable[[int], None] | None = None
+    ) -> None:
+        self._unsent = unsent
+        self._told = 0
         self._loop = loop
         self._clock = clock
         self._parts: list[Body] = []
@@ -73,3 +81,8 @@ class SendBuffer:
         if self.transport is not None and not self.transport.is_closing():
             # Joined first: parts may be views of a mapped file, which must not outlive this turn.
             self.transport.write(data)
+            if self._unsent is not None:
+                size = self.transport.get_write_buffer_size()
+                if size or self._told:
+                    self._told = size
+                    self._unsent(size)

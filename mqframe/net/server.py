@@ -37,7 +37,7 @@ class Server:
     ) -> None:
         settings = settings or NetSettings()
         self._busy_poll_seconds = settings.busy_poll_microseconds / 1e6
-        self._endpoint = Endpoint(settings, handlers, rpc_hooks)
+        self._endpoint = Endpoint(settings, handlers, rpc_hooks, settings.header_bytes_max)
         self._group = PeerGroup(clock, self._endpoint, events or PeerEvents(), throttle=True)
         self._listeners: list[asyncio.Server] = []
         self._arrive: Callable[[], asyncio.Protocol] = lambda: AsyncPeer(self._group)
@@ -45,13 +45,25 @@ class Server:
         context = server_context(settings)
         if context is not None:
             plain = settings.tls_server_mode == "permissive"
-            self._gate = TlsGate(context, clock, self._arrive, plain=plain, patience=settings.idle_seconds)
+            self._gate = TlsGate(
+                context,
+                clock,
+                self._arrive,
+                plain=plain,
+                patience=settings.idle_seconds,
+                full=lambda: self._group.is_full,
+            )
+            self._group.budgets.arriving = self._gate.waiting
             self._arrive = self._gate.arrive
 
     @property
     def peers(self) -> frozenset[Peer]:
         """The open connections."""
         return frozenset(self._group.peers)
+
+    def counters(self) -> dict[str, str]:
+        """What all connections take together, and the most that they may."""
+        return self._group.budgets.counters(self._group.peers, self._endpoint.held_bytes)
 
     async def start(self, host: str, port: int) -> int:
         """Listen on `host` (name, IPv4 or IPv6) and `port` (0: any free one); returns the port.

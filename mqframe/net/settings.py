@@ -24,6 +24,18 @@ class NetSettings:
         check=within(1024, 1 << 30),
         conf="com.rocketmq.remoting.frameMaxLength",
     )
+    header_bytes_max: int = setting(
+        256 * 1024,
+        doc="longest header of a request that a server reads, bytes; it holds a message's properties",
+        check=within(64 * 1024, (1 << 24) - 1),
+    )
+    body_bytes_max: int = setting(
+        2 * 1024 * 1024,
+        doc="longest body of a request without messages, such as a heartbeat, that a server reads, bytes; "
+        "reading 1 MiB keeps others waiting for some 20 ms. Registrations with name servers have their own "
+        "limits",
+        check=at_least(64 * 1024),
+    )
     idle_seconds: float = setting(
         120.0, doc="a connection that carried no whole frame for so long is closed, s", check=at_least(0.001)
     )
@@ -51,6 +63,30 @@ class NetSettings:
         256 * 1024 * 1024,
         doc="bodies of those requests, bytes",
         check=at_least(1024),
+    )
+    connections_max: int = setting(
+        20_000,
+        doc="connections that a server has at once; beyond it the one that was idle the longest, 60 s at "
+        "least, is closed for a new one, and without one the new one is closed",
+        check=at_least(1),
+    )
+    half_frames_bytes_max: int = setting(
+        512 * 1024 * 1024,
+        doc="bytes of frames that have not wholly arrived, of all connections of a server; beyond it those "
+        "that have waited the longest lose their connections, bytes",
+        check=at_least(1 << 20),
+    )
+    answers_bytes_max: int = setting(
+        512 * 1024 * 1024,
+        doc="answers waiting to leave on all connections of a server; beyond it those that have not read for "
+        "the longest lose their connections, bytes",
+        check=at_least(1 << 20),
+    )
+    held_bytes_max: int = setting(
+        512 * 1024 * 1024,
+        doc="bodies of requests that wait for their answers, of all connections of a server; beyond it "
+        "requests with bodies are refused as busy, bytes",
+        check=at_least(1 << 20),
     )
     busy_poll_microseconds: int = setting(
         0,

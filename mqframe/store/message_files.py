@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mqframe.core.storage.recovery import Care
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.disk import Disk
+from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.key_index import KeyIndex
@@ -33,10 +35,26 @@ class MessageFiles(NamedTuple):
 
 
 def open_files(
-    layout: Layout, settings: StoreSettings, disk: Disk, threads: Threads, now_ms: Callable[[], int]
+    layout: Layout,
+    settings: StoreSettings,
+    disk: Disk,
+    threads: Threads,
+    now_ms: Callable[[], int],
+    care: Care,
 ) -> MessageFiles:
-    """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`."""
-    log = CommitLog(layout.commit_log, settings.commit_log_file_bytes, disk.allocate, threads.pool)
+    """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`.
+
+    `care`: with `Care.ACCEPT_LOSS` missing files of the log are made anew.
+    """
+    durability = Durability(layout.sync_failed, disk.sync)
+    log = CommitLog(
+        layout.commit_log,
+        settings.commit_log_file_bytes,
+        disk.allocate,
+        threads.pool,
+        durability,
+        accept_loss=care is Care.ACCEPT_LOSS,
+    )
     deleted = DeletedTopics(layout.deleted_topics)
     queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max, deleted)
     index = None

@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mqframe.core.errors import StoreError, StoreUnavailable
+from mqframe.core.storage.recovery import Care
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
 from mqframe.replication.confirmed import flushed_as_configured
 from mqframe.store.appending.appender import Appender
-from mqframe.store.appending.inline_dispatch import InlineDispatch, OnArrival
+from mqframe.store.appending.inline_dispatch import InlineDispatch, OnArrival, OnFailure
 from mqframe.store.files.disk import Disk, DiskUsage, disk_usage
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.log_file import Allocate, allocate_really
 from mqframe.store.files.ownership import Ownership
+from mqframe.store.files.syncing import Sync, sync_really
 from mqframe.store.files.threads import Threads
 from mqframe.store.following.followers import Followers
 from mqframe.store.following.lag import Lag, lag_of
@@ -29,12 +31,22 @@ from mqframe.store.reading.reads import StoreReads
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
+from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
 from mqframe.store.upkeep.recovery import Recovery, save_ends
+from mqframe.store.upkeep.settling import bring_back, settle_on_disk
 
 log: Final = get_logger("store")
 _EXPIRY_SECONDS: Final = 0.5
 _MARK_SECONDS: Final = 1.0
+
+
+class Opening(NamedTuple):
+    """How a store is opened: on which disk, how carefully, and who hears of arrivals."""
+
+    disk: Disk
+    care: Care
+    on_arrival: OnArrival | None
 
 
 class MessageStore(StoreReads):
@@ -48,11 +60,11 @@ class MessageStore(StoreReads):
         settings: StoreSettings,
         clock: LoopClock,
         ownership: Ownership,
-        disk: Disk,
-        on_arrival: OnArrival | None,
+        opening: Opening,
     ) -> None:
+        disk, care, on_arrival = opening
         layout, threads = Layout(settings.directory), Threads()
-        files = open_files(layout, settings, disk, threads, clock.now_ms)
+        files = open_files(layout, settings, disk, threads, clock.now_ms, care)
         commit_log = files.log
         confirmed = flushed_as_configured(
             settings.flush == "SYNC_FLUSH", lambda: commit_log.end, lambda: commit_log.flushed
@@ -61,7 +73,16 @@ class MessageStore(StoreReads):
         self._ownership = ownership
         self._layout = layout
         self._files = files
-        self.recovered = Recovery(layout, settings, files).run(ownership.was_killed)
+        self._durability = files.log.durability
+        killed = bring_back(layout) or ownership.was_killed
+        recovery = Recovery(layout, settings, files, clock.now_ms, care)
+        # From here on the store changes: whatever an orderly stop left is not what the next start may trust.
+        ownership.mark()
+        self.recovered = recovery.run(killed)
+        self._set_aside = Quarantine(layout.quarantine).reports()
+        if not files.checkpoint.is_known:
+            files.checkpoint.save()  # so that a missing one tells of a loss
+        settle_on_disk(layout, files, killed)
         self._appender = Appender(self._log, self._queues, settings, clock.now_ms)
         self._appender.store_time = self.recovered.store_time
         waiting, describe = self._appender.waiting, self._appender.describe
@@ -76,7 +97,6 @@ class MessageStore(StoreReads):
         self._timers: list[Every] = []
         self._closed = False
         self._dispatches_soon = False
-        ownership.mark()
         self._mark = DispatchMark(layout)
 
     @classmethod
@@ -88,15 +108,19 @@ class MessageStore(StoreReads):
         on_arrival: OnArrival | None = None,
         allocate: Allocate = allocate_really,
         usage: DiskUsage = disk_usage,
+        sync: Sync = sync_really,
+        care: Care = Care.USUAL,
     ) -> MessageStore:
-        """Lock the directory, recover what is in it.
+        """Lock the directory, recover what is in it, and bring that to disk.
 
-        Raises `StoreError` when another broker holds it, when files have another size than configured, or
-        when the disk is full or not readable; the message names the path and what to do.
+        `care`: how thoroughly, and whether to go on where messages may have been lost. Raises
+        `UndecidedDamage` there otherwise, and `StoreError` when another broker holds the directory, when
+        files have another size than configured, or when the disk is full or not readable; the message names
+        the path and what to do.
         """
         ownership = Ownership(Layout(settings.directory))
         try:
-            return cls(settings, clock, ownership, Disk(allocate, usage), on_arrival)
+            return cls(settings, clock, ownership, Opening(Disk(allocate, usage, sync), care, on_arrival))
         except OSError as problem:
             ownership.release()
             raise StoreError(f"the store in {settings.directory} cannot be opened: {problem}") from problem
@@ -136,9 +160,9 @@ class MessageStore(StoreReads):
         await self._threads.run_and_wait(self._followers.join)
         complete = await self._flush_all()
         self._threads.close()
-        self._log.drop_ahead()
-        if complete:
-            save_ends(self._layout, self._files, self._dispatch.done_timestamp)
+        # Only now it is known how whatever was still under way in the threads ended.
+        complete = complete and self._durability.trusted and self._leave_ends()
+        self._log.forget_ahead()
         self._close(complete)
 
     def _end(self) -> None:
@@ -150,23 +174,36 @@ class MessageStore(StoreReads):
     async def _flush_all(self) -> bool:
         """Bring everything to disk; False when that failed, so that the next start has to recover."""
         try:
-            if self._flusher.failure is None:
-                await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
-                self._log.flushed = self._log.end
+            await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
+            self._log.flushed = self._log.end
             self.dispatch()
             self._flusher.settle()
-            self._flusher.give_up()
+            self._followers.save_cursors()
             await self._threads.run_and_wait(self._queue_flusher.flush_all)
         except OSError as problem:
             log.error("not everything is on disk; the next start recovers", problem=str(problem))
-            self._flusher.give_up()
             return False
-        return not self._appender.waiting and self._flusher.failure is None
+        finally:
+            self._flusher.give_up()
+        return not self._appender.waiting
+
+    def _leave_ends(self) -> bool:
+        """Leave what an orderly stop does; False when that failed."""
+        try:
+            self._log.drop_ahead()
+            save_ends(self._layout, self._files, self._dispatch.done_timestamp)
+        except OSError as problem:
+            log.error("the stop could not be noted; the next start recovers", problem=str(problem))
+            return False
+        return True
 
     def _close(self, complete: bool) -> None:
         self._files.close()
         if complete:
-            self._ownership.unmark()
+            try:
+                self._ownership.unmark()
+            except OSError as problem:
+                log.error("the stop could not be noted; the next start recovers", problem=str(problem))
         self._ownership.release()
 
     def abandon(self) -> None:
@@ -186,7 +223,7 @@ class MessageStore(StoreReads):
         store stopped.
         Consumers see it after `dispatch`, once it is confirmed.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
             self._refuse()
         return self._appender.put(incoming)
 
@@ -198,7 +235,7 @@ class MessageStore(StoreReads):
         `extra_properties`, in text form, go behind those of each message. Raises as `put`, and `BodyError`
         for a malformed batch.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
             self._refuse()
         return self._appender.put_batch(head, memoryview(batch), extra_properties)
 
@@ -207,7 +244,7 @@ class MessageStore(StoreReads):
 
         Raises as `put`; what is stored now, and takes no more than that, is refused for itself only.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._flusher.failure or self._closed:
+        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
             self._refuse()
         self._log.room(size)
 
@@ -221,7 +258,7 @@ class MessageStore(StoreReads):
         """Why messages are refused at the moment; `None` when they are not."""
         if self._closed:
             return StoreUnavailable("the store has stopped")
-        return self._flusher.failure or self._cleaner.refusal or self._dispatch.failure
+        return self._durability.failure or self._cleaner.refusal or self._dispatch.failure
 
     @property
     def undispatched(self) -> bool:
@@ -233,6 +270,10 @@ class MessageStore(StoreReads):
         if self._appender.waiting:
             self._dispatch.run(self.confirmed())
             self._followers.wake()
+
+    def watch_dispatch(self, on_failure: OnFailure) -> None:
+        """Have `on_failure` told of messages that cannot be dispatched whole."""
+        self._dispatch.on_failure = on_failure
 
     def dispatch_soon(self) -> None:
         """Have `dispatch` run in the next turn of the running loop, once however often it is asked for."""
@@ -250,6 +291,33 @@ class MessageStore(StoreReads):
         It gets True, or False when that took longer than `sync_flush_timeout_ms`.
         """
         self._flusher.when_confirmed(end_offset, callback)
+
+    async def flush_log(self) -> bool:
+        """Bring everything appended so far to disk; False when that fails. It takes as long as the disk."""
+        told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._flusher.when_flushed(lambda done: None if told.done() else told.set_result(done))
+        return await told
+
+    def distrust(self, what: str, problem: OSError) -> None:
+        """A file that is made from the log could not be synced: the next start checks, and writes it anew."""
+        self._durability.distrust(what, problem)
+
+    @property
+    def trouble(self) -> str:
+        """Why what is stored may not be on disk, and what to do; empty normally."""
+        if self._durability.failure is not None:
+            return str(self._durability.failure)
+        return "" if self._durability.trusted else "queues or index could not be flushed; restart the broker"
+
+    def counters(self) -> dict[str, str]:
+        """What was ever taken out of the log because it was damaged, for operators."""
+        lost = [each for report in self._set_aside for each in report.queues]
+        queues = {f"{each.topic}:{each.queue_id}" for each in lost}
+        return {
+            "setAsideStretches": str(len(self._set_aside)),
+            "setAsideMessages": str(sum(report.records for report in self._set_aside)),
+            "setAsideQueues": " ".join(sorted(queues)),
+        }
 
     def delete_topic(self, topic: str) -> None:
         """Delete the queues of `topic`; its records stay in the log until that is cleaned. Raises OSError."""

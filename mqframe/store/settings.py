@@ -98,8 +98,21 @@ class StoreSettings:
         check=at_least(1),
         conf="flushConsumeQueueThoroughInterval",
     )
+    property_crc: bool = setting(
+        False,
+        doc="end each record with a CRC over all of it, not only over its body",
+        conf="enabledAppendPropCRC",
+    )
     body_bytes_max: int = setting(
         BODY_BYTES_MAX, doc="largest body, bytes", check=at_least(1), conf="maxMessageSize"
+    )
+    message_keys_max: int = setting(
+        1000, doc="most keys of one message; each is an entry of the index", check=at_least(1)
+    )
+    batch_messages_max: int = setting(
+        32_768,
+        doc="most messages of one batch, and most keys of all of them, unique ones not counted",
+        check=at_least(1),
     )
     keep_hours: int = setting(
         72, doc="age at which commit-log files go, hours", check=at_least(0), conf="fileReservedTime"

@@ -34,7 +34,7 @@ class ManualClock:
     """A `LoopClock` whose time only `advance`, `aadvance` and `advance_from_outside` move.
 
     Due timers fire in the order of their times, each at its own time; those of equal time in the order in
-    which they were made. Wall and monotonic time move together.
+    which they were made. Wall and monotonic time move together, but for `jump`, which sets the wall clock.
 
     Without a loop, call `advance`. In the loop that the code under test runs in, `await aadvance(seconds)`:
     after each timer the loop gets turns to work. For code that runs in a loop of another thread, such as an
@@ -46,6 +46,7 @@ class ManualClock:
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._start_ms = now_ms
+        self._set_ms = 0
         self._now = 0.0
         self._numbers = 0
         self._timers: list[_Timer] = []
@@ -53,7 +54,7 @@ class ManualClock:
 
     def now_ms(self) -> int:
         """Wall-clock time, milliseconds since 1970-01-01 UTC."""
-        return self._start_ms + round(self._now * 1000)
+        return self._start_ms + self._set_ms + round(self._now * 1000)
 
     def monotonic(self) -> float:
         """Seconds since this clock was made."""
@@ -87,6 +88,10 @@ class ManualClock:
             await over
         finally:
             timer.cancel()
+
+    def jump(self, seconds: float) -> None:
+        """Set the wall clock `seconds` forward, or back where negative; no time passes."""
+        self._set_ms += round(seconds * 1000)
 
     def advance(self, seconds: float) -> None:
         """Move time by `seconds` and make the calls that fall due, here and now."""

@@ -14,6 +14,7 @@ from thread_pools import at_rest
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.delay.rules import DelayRules, TimerLimits
@@ -177,7 +178,9 @@ class LocalStore:
         self.store = MessageStore.open(settings, self.clock)
         limits = TimerLimits(1000, 86_400_000, True)
         delays = DelayRules(parse_levels(settings.delay_levels), self.clock.now_ms, limits)
-        self.writer = InternalWriter(self.store, delays, Identity(BrokerSettings(host="127.0.0.1")))
+        identity = Identity(BrokerSettings(host="127.0.0.1"))
+        self.writer = InternalWriter(self.store, delays, identity)
+        self.left_out = LeftOut(self.clock, identity)
 
     def put(self, topic: str, body: bytes = b"body", queue_id: int = 0, **more: Any) -> Stored:
         """Store a message; keyword arguments in capitals are properties."""

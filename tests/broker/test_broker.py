@@ -9,13 +9,14 @@ import pytest
 from mqframe.broker.broker import Broker
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import PullFlag
-from mqframe.core.errors import SettingError, StoreError
+from mqframe.core.errors import PluginError, SettingError, StoreError
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests.admin import GetTopicConfig
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import loads
+from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
@@ -173,6 +174,43 @@ def test_a_directory_has_one_broker(tmp_path):
                 Broker(settings, store, SystemClock())
         finally:
             await first.stop()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("name", ["topics.json", "subscriptionGroup.json", "consumerOffset.json"])
+def test_tables_that_cannot_be_read_stop_the_start_and_are_not_saved_over(tmp_path, name):
+    async def scenario():
+        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+        config = tmp_path / "config"
+        config.mkdir()
+        for path in (config / name, config / f"{name}.bak"):
+            path.write_bytes(b'{"dataVersion":')
+        broker = Broker(BrokerSettings(port=0), store, SystemClock())
+        with pytest.raises(StoreError, match=rf"{name} is broken.*{name}\.bak is broken.*move it and"):
+            await broker.start()
+        left = {path.name: path.read_bytes() for path in config.iterdir() if path.name.startswith(name)}
+        assert left == {name: b'{"dataVersion":', f"{name}.bak": b'{"dataVersion":'}
+        (config / name).write_bytes(b"{}")
+        again = Broker(BrokerSettings(port=0), store, SystemClock())
+        await again.start()
+        await again.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_service_that_fails_stops_the_start_in_words(tmp_path):
+    class Failing(BrokerService):
+        async def start(self):
+            raise KeyError("odd")
+
+    async def scenario():
+        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+        broker = Broker(BrokerSettings(port=0), store, SystemClock())
+        broker._parts.append(Failing())
+        with pytest.raises(PluginError, match="Failing cannot start: KeyError: 'odd'"):
+            await broker.start()
+        await Broker(BrokerSettings(port=0), store, SystemClock()).abandon()
 
     asyncio.run(scenario())
 

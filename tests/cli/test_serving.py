@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import os, signal, sys
 from mqframe.cli.serving import serve
-from mqframe.core.errors import SettingError
+from mqframe.core.errors import MqframeError
 
 class Service:
     def __init__(self, name, fails=False):
@@ -18,7 +18,7 @@ class Service:
 
     async def start(self):
         if self.fails:
-            raise OSError("the port is taken")
+            raise OSError("the port is taken") if self.name == "bad" else KeyError("odd")
         print("start", self.name)
         if self.name == sys.argv[2]:
             os.kill(os.getpid(), getattr(signal, sys.argv[1]))
@@ -27,8 +27,8 @@ class Service:
         print("stop", self.name)
 
 try:
-    serve({name: lambda name=name: Service(name, name == "bad") for name in sys.argv[2:]})
-except SettingError as problem:
+    serve({name: lambda name=name: Service(name, name in ("bad", "odd")) for name in sys.argv[2:]})
+except MqframeError as problem:
     print(problem)
 """
 
@@ -52,3 +52,7 @@ def test_a_signal_stops_the_services_in_reverse_order(signal: str) -> None:
 
 def test_a_start_that_fails_stops_what_was_started_and_names_the_service() -> None:
     assert lines("SIGTERM", "ns", "bad") == ["start ns", "stop ns", "bad cannot start: the port is taken"]
+
+
+def test_a_start_that_nobody_foresaw_to_fail_says_so_in_words() -> None:
+    assert lines("SIGTERM", "ns", "odd") == ["start ns", "stop ns", "odd cannot start: KeyError: 'odd'"]

@@ -249,8 +249,8 @@ def test_too_many_requests_that_wait_are_refused_until_one_is_answered() -> None
     sender.serve(Frame(1, 3))
     sender.serve(Frame(1, 4))
     assert [(f.code, f.opaque, f.remark) for f in sender.sent] == [
-        (2, 2, "1000 bytes of this connection wait; slow down"),
-        (2, 4, "2 requests of this connection wait; slow down"),
+        (2, 2, "1000 bytes of this connection wait (net.in_flight_bytes_max); slow down"),
+        (2, 4, "2 requests of this connection wait (net.in_flight_requests_max); slow down"),
     ]
     held[0].reply(Reply())
     sender.serve(Frame(1, 5, body=b"x" * 1000))

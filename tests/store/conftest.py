@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,6 +74,40 @@ def opened(
     yield open_store
     for store in stores:
         store.abandon()
+
+
+@pytest.fixture
+def operations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """What was synced, and which names were made and removed below `tmp_path`, in this order."""
+    done: list[str] = []
+
+    def note(name: str, path: str | os.PathLike[str]) -> None:
+        if Path(path).is_relative_to(tmp_path):
+            done.append(f"{name} {Path(path).relative_to(tmp_path).as_posix()}")
+
+    def synced(name: str) -> None:
+        real: Callable[[int], None] = getattr(os, name)
+
+        def call(descriptor: int) -> None:
+            note(name, os.readlink(f"/proc/self/fd/{descriptor}"))
+            real(descriptor)
+
+        monkeypatch.setattr(os, name, call)
+
+    def renamed(name: str) -> None:
+        real: Callable[..., None] = getattr(os, name)
+
+        def call(*paths: Any) -> None:
+            note(name, paths[-1])
+            real(*paths)
+
+        monkeypatch.setattr(os, name, call)
+
+    for name in ("fsync", "fdatasync"):
+        synced(name)
+    for name in ("replace", "rename", "unlink"):
+        renamed(name)
+    return done
 
 
 @pytest.fixture(params=["clean", "killed"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mqframe.core.storage.recovery import Care
 from mqframe.store.files.disk import Disk
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
@@ -12,7 +13,7 @@ from mqframe.store.message_files import open_files
 
 def test_a_new_store_is_empty_folders(tmp_path, small, clock) -> None:
     layout = Layout(tmp_path)
-    files = open_files(layout, small(tmp_path), Disk(), Threads(), clock.now_ms)
+    files = open_files(layout, small(tmp_path), Disk(), Threads(), clock.now_ms, Care.USUAL)
     assert (files.log.start, files.log.end, len(files.queues)) == (0, 0, 0)
     assert files.key_index is not None
     assert files.checkpoint.log == 0
@@ -22,7 +23,7 @@ def test_a_new_store_is_empty_folders(tmp_path, small, clock) -> None:
 
 def test_without_an_index_there_is_none(tmp_path, small, clock) -> None:
     settings = small(tmp_path, index_enabled=False)
-    files = open_files(Layout(tmp_path), settings, Disk(), Threads(), clock.now_ms)
+    files = open_files(Layout(tmp_path), settings, Disk(), Threads(), clock.now_ms, Care.USUAL)
     assert files.key_index is None
     assert not (tmp_path / "index").exists()
     files.close()
@@ -30,7 +31,7 @@ def test_without_an_index_there_is_none(tmp_path, small, clock) -> None:
 
 def test_closing_writes_nothing_and_lets_go_of_all(tmp_path, small, clock) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    files = open_files(Layout(tmp_path), small(tmp_path), Disk(), Threads(), clock.now_ms)
+    files = open_files(Layout(tmp_path), small(tmp_path), Disk(), Threads(), clock.now_ms, Care.USUAL)
     files.log.room(100)
     files.close()
     assert len(os.listdir("/proc/self/fd")) == before

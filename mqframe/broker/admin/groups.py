@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
+from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import GroupConfigList, SubscriptionGroupConfig
+from mqframe.core.errors import Refusal
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     GetAllSubscriptionGroupConfig,
@@ -13,26 +22,70 @@ from mqframe.core.requests.admin import (
 )
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
+from mqframe.net.turns import in_turns
+
+TURN_GROUPS: Final = 256
+"""Groups that are made or changed in one turn of the loop."""
+GROUP_BYTES_MAX: Final = 64 * 1024
+"""Longest configuration of one group, as JSON."""
 
 
 class GroupProcessor(Processor):
-    """Makes, changes, shows and deletes consumer groups."""
+    """Makes, changes, shows and deletes consumer groups. `save`: saves what was changed in later turns."""
+
+    def __init__(self, shared: Shared, save: Callable[[], object]) -> None:
+        super().__init__(shared)
+        self._save = save
 
     @serves(UpdateAndCreateSubscriptionGroup)
     def put_group(self, fields: UpdateAndCreateSubscriptionGroup, call: Call) -> Reply:
-        self._groups.put(call.body(SubscriptionGroupConfig))
+        group = call.body(SubscriptionGroupConfig)
+        self._check(group)
+        self._groups.put(group)
         return Reply()
 
+    def _check(self, group: SubscriptionGroupConfig) -> None:
+        """Raise `Refusal` 29 for a group with more than one may have."""
+        settings = self._live.current
+        old = self._groups.find(group.group_name)
+        most = max(settings.topic_queues_max, 0 if old is None else old.retry_queue_nums)
+        if not 0 <= group.retry_queue_nums <= most:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"group {group.group_name[:200]}: {group.retry_queue_nums} retry queues; the most is {most} "
+                "(broker.topic_queues_max)",
+            )
+        names = {name.lstrip("+-") for name in group.attributes} | set(old.attributes if old else ())
+        if len(names) > settings.attributes_max:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"group {group.group_name[:200]}: {len(names)} attributes; the most is "
+                f"{settings.attributes_max} (broker.attributes_max)",
+            )
+        size = len(dumps(group))
+        if size > GROUP_BYTES_MAX:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"group {group.group_name[:200]}: its configuration has {size} bytes as JSON; the most is "
+                f"{GROUP_BYTES_MAX}",
+            )
+
     @serves(UpdateAndCreateSubscriptionGroupList)
-    def put_groups(self, fields: UpdateAndCreateSubscriptionGroupList, call: Call) -> Reply:
-        for group in call.body(GroupConfigList).group_config_list:
-            self._groups.put(group)
+    async def put_groups(self, fields: UpdateAndCreateSubscriptionGroupList, call: Call) -> Reply:
+        async for some in in_turns(call.body(GroupConfigList).group_config_list, TURN_GROUPS):
+            for group in some:
+                self._check(group)
+                self._groups.put(group)
+        self._save()
         return Reply()
 
     @serves(GetAllSubscriptionGroupConfig)
-    def all_groups(self, fields: GetAllSubscriptionGroupConfig, call: Call) -> Reply:
+    async def all_groups(self, fields: GetAllSubscriptionGroupConfig, call: Call) -> Reply:
         table = self._groups.dump()
-        return Reply(ext={"totalGroupNum": str(len(table.subscription_group_table))}, body=dumps(table))
+        groups = table.subscription_group_table
+        ext = {"totalGroupNum": str(len(groups))}
+        body = msgspec.structs.replace(table, subscription_group_table={})
+        return await table_reply(body, "subscriptionGroupTable", groups.items(), ext=ext)
 
     @serves(GetSubscriptionGroupConfig)
     def show_group(self, fields: GetSubscriptionGroupConfig, call: Call) -> SubscriptionGroupConfig:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.admin.progress import Progress
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
@@ -33,9 +34,14 @@ from mqframe.core.requests.insight import (
 )
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
+from mqframe.net.turns import Pace
 
 ENTRIES_MAX: Final = 1024
 """Most queue entries in one answer."""
+QUEUES_OF_TURN: Final = 512
+"""Queues whose progress is looked at in one turn of the loop."""
+TOPICS_OF_TURN: Final = 16
+"""Topics that are looked at for clean-up in one turn of the loop."""
 
 
 class InspectionProcessor(Processor):
@@ -49,13 +55,10 @@ class InspectionProcessor(Processor):
     # Queues
 
     @serves(QueryConsumeTimeSpan)
-    def time_spans(self, fields: QueryConsumeTimeSpan, call: Call) -> ConsumeTimeSpans:
-        topic = self._topics.need(fields.topic)
-        spans = [
-            self._time_span(fields.topic, queue_id, fields.group)
-            for queue_id in range(topic.write_queue_nums)
-        ]
-        return ConsumeTimeSpans(spans)
+    async def time_spans(self, fields: QueryConsumeTimeSpan, call: Call) -> Reply:
+        name, group, count = fields.topic, fields.group, self._topics.need(fields.topic).write_queue_nums
+        spans = ((None, self._time_span(name, queue_id, group)) for queue_id in range(count))
+        return await table_reply(ConsumeTimeSpans(), "consumeTimeSpanSet", spans)
 
     def _time_span(self, topic: str, queue_id: int, group: str) -> QueueTimeSpan:
         low, high = self._store.queue_min(topic, queue_id), self._store.queue_max(topic, queue_id)
@@ -108,11 +111,13 @@ class InspectionProcessor(Processor):
     # Groups
 
     @serves(GetBrokerConsumeStats)
-    def all_groups(self, fields: GetBrokerConsumeStats, call: Call) -> Answer:
+    async def all_groups(self, fields: GetBrokerConsumeStats, call: Call) -> Reply:
         ordered_only = fields.is_order
-        listed: list[dict[str, list[ConsumeStats]]] = []
+        listed: list[bytes] = []
         behind = in_flight = 0
+        pace = Pace(QUEUES_OF_TURN)
         for group in self._groups:
+            await pace.step()
             stats = []
             for name in self._offsets.topics_of(group):
                 topic = self._topics.find(name)
@@ -120,12 +125,14 @@ class InspectionProcessor(Processor):
                     continue
                 table = self._progress.of_topic(group, name, topic.write_queue_nums)
                 rate = self._statistics.get_rate(group, name)
-                stats.append(ConsumeStats(consume_tps=rate, offset_table=table))
+                stats.append(dumps(ConsumeStats(consume_tps=rate, offset_table=table)))
                 behind += sum(each.broker_offset - each.consumer_offset for each in table.values())
                 in_flight += sum(each.pull_offset - each.consumer_offset for each in table.values())
-            listed.append({group: stats})
-        body = ConsumeStatsList(self._identity.address, listed, behind, in_flight)
-        return body
+                await pace.step(len(table))
+            listed.append(b"{%b:[%b]}" % (dumps(group), b",".join(stats)))
+        before = dumps(ConsumeStatsList(self._identity.address, [], behind, in_flight))
+        head, name_of_list, tail = before.partition(b'"consumeStatsList":[')
+        return Reply(body=[head + name_of_list, b",".join(listed), tail])
 
     def _given_up(self, group: str, topic: str) -> bool:
         """Whether the members of `group` that are online do not want `topic`."""
@@ -157,9 +164,11 @@ class InspectionProcessor(Processor):
         return Reply()
 
     @serves(CleanUnusedTopic)
-    def clean_unused(self, fields: CleanUnusedTopic, call: Call) -> Reply:
+    async def clean_unused(self, fields: CleanUnusedTopic, call: Call) -> Reply:
         names = {topic for topic, _ in self._store.queues()}
+        pace = Pace(TOPICS_OF_TURN)
         for topic in sorted(names):
+            await pace.step()
             if topic not in self._topics and not self._topics.is_system(topic):
                 self._delete_queues(topic)
         return Reply()

@@ -9,10 +9,12 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
 from mqframe.core.config.live import as_lines
+from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
@@ -20,7 +22,7 @@ from mqframe.core.requests.admin import (
     GetBrokerRuntimeInfo,
     UpdateBrokerConfig,
 )
-from mqframe.core.requests.serving import Answer, Call, Reply, serves
+from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.record import decode_record
 from mqframe.core.wire.bodies import DataVersion, KVTable
 from mqframe.core.wire.loose_json import dumps
@@ -66,8 +68,9 @@ class RuntimeProcessor(Processor):
         return Reply(ext={"version": dumps(self._version).decode()}, body=body)
 
     @serves(GetAllConsumerOffset)
-    def all_offsets(self, fields: GetAllConsumerOffset, call: Call) -> Answer:
-        return self._offsets.dump()
+    async def all_offsets(self, fields: GetAllConsumerOffset, call: Call) -> Reply:
+        body = ConsumerOffsetTable(data_version=self._offsets.next_version())
+        return await table_reply(body, "offsetTable", self._offsets.committed())
 
     @serves(GetBrokerRuntimeInfo)
     def runtime_info(self, fields: GetBrokerRuntimeInfo, call: Call) -> KVTable:

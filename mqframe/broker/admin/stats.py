@@ -5,8 +5,9 @@ Source: AdminBrokerProcessor.java.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
+from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.admin.progress import Progress
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
@@ -19,6 +20,7 @@ from mqframe.core.cluster.client_bodies import (
 )
 from mqframe.core.cluster.client_registry import Member
 from mqframe.core.cluster.route_bodies import TopicList
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper, TopicOffset, TopicStatsTable
 from mqframe.core.consuming.group_config import GroupList
@@ -48,20 +50,21 @@ class StatsProcessor(Processor):
         self._progress = Progress(self._store, self._offsets, self._identity)
 
     @serves(GetTopicStatsInfo)
-    def topic_stats(self, fields: GetTopicStatsInfo, call: Call) -> TopicStatsTable:
+    async def topic_stats(self, fields: GetTopicStatsInfo, call: Call) -> Reply:
         name = fields.topic
         topic = self._topics.need(name)
-        table: dict[MessageQueue, TopicOffset] = {}
-        for queue_id in range(max(topic.read_queue_nums, topic.write_queue_nums)):
-            high = self._store.queue_max(name, queue_id)
-            stored = self._store.store_time_at(name, queue_id, high - 1) if high else None
-            table[self._queue(name, queue_id)] = TopicOffset(
-                last_update_timestamp=stored or 0,
-                max_offset=high,
-                min_offset=self._store.queue_min(name, queue_id),
-            )
-        rate = self._statistics.put_rate(name)
-        return TopicStatsTable(offset_table=table, topic_put_tps=rate)
+        queues = range(max(topic.read_queue_nums, topic.write_queue_nums))
+        body = TopicStatsTable(topic_put_tps=self._statistics.put_rate(name))
+        return await table_reply(body, "offsetTable", (self._topic_offset(name, each) for each in queues))
+
+    def _topic_offset(self, name: str, queue_id: int) -> tuple[MessageQueue, TopicOffset]:
+        high = self._store.queue_max(name, queue_id)
+        stored = self._store.store_time_at(name, queue_id, high - 1) if high else None
+        return self._queue(name, queue_id), TopicOffset(
+            last_update_timestamp=stored or 0,
+            max_offset=high,
+            min_offset=self._store.queue_min(name, queue_id),
+        )
 
     @serves(GetConsumerConnectionList)
     def consumers(self, fields: GetConsumerConnectionList, call: Call) -> Answer:
@@ -87,45 +90,36 @@ class StatsProcessor(Processor):
         return ProducerConnection(connection_set=_connections(members.values()))
 
     @serves(GetAllProducerInfo)
-    def all_producers(self, fields: GetAllProducerInfo, call: Call) -> ProducerTable:
-        data = {
-            group: [
-                ProducerInfo(
-                    client_id=member.client_id,
-                    language=member.language,
-                    last_update_timestamp=member.seen_ms,
-                    version=member.version,
-                    remote_ip=member.address,
-                )
-                for member in members.values()
-            ]
-            for group, members in self._clients.producers.items()
-        }
-        return ProducerTable(data=data)
+    async def all_producers(self, fields: GetAllProducerInfo, call: Call) -> Reply:
+        groups = tuple(self._clients.producers.items())
+        return await table_reply(
+            ProducerTable(), "data", ((name, _infos(members)) for name, members in groups)
+        )
 
     @serves(GetConsumeStats)
-    def consume_stats(self, fields: GetConsumeStats, call: Call) -> ConsumeStats:
+    async def consume_stats(self, fields: GetConsumeStats, call: Call) -> Reply:
         group = fields.consumer_group
-        names = [name for name in (fields.topic_list or "").split(";") if name]
+        names = list(dict.fromkeys(name for name in (fields.topic_list or "").split(";") if name))
         if not names:
             names = [fields.topic] if fields.topic else self._known_topics(group)
-        table: dict[MessageQueue, OffsetWrapper] = {}
-        rate = 0.0
-        for name in names:
-            topic = self._topics.find(name)
-            if topic is None:
-                continue
-            table |= self._progress.of_topic(group, name, topic.read_queue_nums)
-            rate += self._statistics.get_rate(group, name)
-        return ConsumeStats(consume_tps=round(rate, 2), offset_table=table)
+        topics = [topic for topic in map(self._topics.find, names) if topic is not None]
+        rate = sum(self._statistics.get_rate(group, str(topic.topic_name)) for topic in topics)
+        body = ConsumeStats(consume_tps=round(rate, 2))
+        return await table_reply(body, "offsetTable", self._offsets_of(group, topics))
+
+    def _offsets_of(
+        self, group: str, topics: Iterable[TopicConfig]
+    ) -> Iterator[tuple[MessageQueue, OffsetWrapper]]:
+        for topic in topics:
+            name = str(topic.topic_name)
+            for queue_id in range(topic.read_queue_nums):
+                yield self._queue(name, queue_id), self._progress.of_queue(group, name, queue_id)
 
     def _known_topics(self, group: str) -> list[str]:
         # A group that subscribes but has stored nothing yet has a lag, too.
-        found = list(self._offsets.topics_of(group))
         members = self._clients.consumers.get(group)
-        if members is not None:
-            found += [topic for topic in members.subscriptions if topic not in found]
-        return found
+        subscribed = () if members is None else members.subscriptions
+        return list(dict.fromkeys([*self._offsets.topics_of(group), *subscribed]))
 
     @serves(QueryTopicConsumeByWho)
     def groups_of(self, fields: QueryTopicConsumeByWho, call: Call) -> GroupList:
@@ -146,6 +140,19 @@ class StatsProcessor(Processor):
         return Reply(
             body=dumps(SubscriptionAnswer(group=fields.group, topic=fields.topic, subscription_data=data))
         )
+
+
+def _infos(members: Mapping[Peer, Member[Peer]]) -> list[ProducerInfo]:
+    return [
+        ProducerInfo(
+            client_id=member.client_id,
+            language=member.language,
+            last_update_timestamp=member.seen_ms,
+            version=member.version,
+            remote_ip=member.address,
+        )
+        for member in members.values()
+    ]
 
 
 def _connections(members: Iterable[Member[Peer]]) -> list[ConnectionBody]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import msgspec
 
+from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.route_bodies import TopicList
@@ -13,7 +15,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList
 from mqframe.core.cluster.topic_table import parse_attributes
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MessageError, Refusal
-from mqframe.core.messages.names import check_topic
+from mqframe.core.messages.names import check_topic, is_path_part
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
     GetAllTopicConfig,
@@ -25,34 +27,42 @@ from mqframe.core.requests.admin import (
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.loose_json import dumps
+from mqframe.net.turns import in_turns
 
-QUEUES_MAX = 65_535
-"""Most queues of a topic on one broker."""
+TURN_TOPICS: Final = 256
+"""Topics that are made or changed in one turn of the loop."""
+ATTRIBUTES_CHARS_MAX: Final = 16_384
+"""Longest names and values of all attributes of a topic together."""
 
 
 class TopicProcessor(Processor):
-    """Makes, changes, shows and deletes topics. `announced`: waits until name servers know of a change."""
+    """Makes, changes, shows and deletes topics.
 
-    def __init__(self, shared: Shared, announced: Callable[[], Awaitable[None]]) -> None:
+    `announced`: waits until name servers know of a change; `save`: saves what was changed in later turns.
+    """
+
+    def __init__(
+        self, shared: Shared, announced: Callable[[], Awaitable[None]], save: Callable[[], object]
+    ) -> None:
         super().__init__(shared)
         self._announced = announced
+        self._save = save
         self._delete_queues = shared.store.delete_topic
 
     @serves(UpdateAndCreateTopic)
     def put_topic(self, fields: UpdateAndCreateTopic, call: Call) -> Awaitable[Reply]:
-        self._check(fields.topic, fields.read_queue_nums, fields.write_queue_nums, fields.perm)
-        self._topics.put(
-            TopicConfig(
-                topic_name=fields.topic,
-                read_queue_nums=fields.read_queue_nums,
-                write_queue_nums=fields.write_queue_nums,
-                perm=fields.perm,
-                topic_filter_type=fields.topic_filter_type,
-                topic_sys_flag=fields.topic_sys_flag or 0,
-                order=fields.order,
-                attributes=parse_attributes(fields.attributes),
-            )
+        topic = TopicConfig(
+            topic_name=fields.topic,
+            read_queue_nums=fields.read_queue_nums,
+            write_queue_nums=fields.write_queue_nums,
+            perm=fields.perm,
+            topic_filter_type=fields.topic_filter_type,
+            topic_sys_flag=fields.topic_sys_flag or 0,
+            order=fields.order,
+            attributes=parse_attributes(fields.attributes),
         )
+        self._check(topic)
+        self._topics.put(topic)
         return self._done()
 
     async def _done(self) -> Reply:
@@ -60,34 +70,66 @@ class TopicProcessor(Processor):
         return Reply()
 
     @serves(UpdateAndCreateTopicList)
-    def put_topics(self, fields: UpdateAndCreateTopicList, call: Call) -> Awaitable[Reply]:
+    async def put_topics(self, fields: UpdateAndCreateTopicList, call: Call) -> Reply:
         topics = call.body(TopicConfigList).topic_config_list
-        for topic in topics:
-            self._check(topic.topic_name or "", topic.read_queue_nums, topic.write_queue_nums, topic.perm)
-        for topic in topics:
-            self._topics.put(topic)
-        return self._done()
+        async for some in in_turns(topics, TURN_TOPICS):
+            for topic in some:
+                self._check(topic)
+        async for some in in_turns(topics, TURN_TOPICS):
+            for topic in some:
+                self._topics.put(topic)
+        self._save()
+        return await self._done()
 
-    def _check(self, name: str, read_queues: int, write_queues: int, perm: int) -> None:
+    def _check(self, topic: TopicConfig) -> None:
+        name, perm = topic.topic_name or "", topic.perm
+        read_queues, write_queues = topic.read_queue_nums, topic.write_queue_nums
         try:
             check_topic(name)
         except MessageError as problem:
             raise Refusal(ResponseCode.INVALID_PARAMETER, str(problem)) from None
         if self._topics.is_system(name):
             raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic {name} is the system's own")
-        if not (0 <= read_queues <= QUEUES_MAX and 0 <= write_queues <= QUEUES_MAX):
+        most = self._live.current.topic_queues_max
+        old = self._topics.find(name)
+        if old is not None:
+            most = max(most, old.read_queue_nums, old.write_queue_nums)
+        if not (0 <= read_queues <= most and 0 <= write_queues <= most):
             raise Refusal(
                 ResponseCode.INVALID_PARAMETER,
-                f"topic {name}: {read_queues} read, {write_queues} write queues; the most is {QUEUES_MAX}",
+                f"topic {name}: {read_queues} read, {write_queues} write queues; the most is {most} "
+                "(broker.topic_queues_max)",
             )
+        self._check_attributes(topic)
         if not 0 <= perm <= 15:
             raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic {name}: permission {perm} is none")
+
+    def _check_attributes(self, topic: TopicConfig) -> None:
+        old = self._topics.find(topic.topic_name or "")
+        names = {name.lstrip("+-") for name in topic.attributes} | set(old.attributes if old else ())
+        limit = self._live.current.attributes_max
+        if len(names) > limit:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"topic {topic.topic_name}: {len(names)} attributes; the most is {limit} "
+                "(broker.attributes_max)",
+            )
+        size = sum(len(name) + len(value) for name, value in topic.attributes.items())
+        size += len(topic.topic_filter_type)
+        if size > ATTRIBUTES_CHARS_MAX:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"topic {topic.topic_name}: attributes of {size} characters; the most is "
+                f"{ATTRIBUTES_CHARS_MAX}",
+            )
 
     @serves(DeleteTopicInBroker)
     def delete_topic(self, fields: DeleteTopicInBroker, call: Call) -> Reply:
         name = fields.topic
         if not name.strip():
             raise Refusal(ResponseCode.INVALID_PARAMETER, "topic name is empty")
+        if not is_path_part(name):
+            raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic name {name[:40]!r} is none")
         if self._topics.is_system(name):
             raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic {name} is the system's own")
         self._topics.remove(name)
@@ -97,14 +139,18 @@ class TopicProcessor(Processor):
         return Reply()
 
     @serves(GetAllTopicConfig)
-    def all_topics(self, fields: GetAllTopicConfig, call: Call) -> Reply:
-        table = msgspec.structs.replace(
-            self._topics.dump(),
+    async def all_topics(self, fields: GetAllTopicConfig, call: Call) -> Reply:
+        table = self._topics.dump()
+        body = msgspec.structs.replace(
+            table,
             mapping_data_version=DataVersion(),
+            topic_config_table={},
             topic_queue_mapping_detail_map={},
             topic_queue_mapping_info_map={},
         )
-        return Reply(ext={"totalTopicNum": str(len(self._topics))}, body=dumps(table))
+        topics = table.topic_config_table
+        ext = {"totalTopicNum": str(len(topics))}
+        return await table_reply(body, "topicConfigTable", topics.items(), ext=ext)
 
     @serves(GetTopicConfig)
     def show_topic(self, fields: GetTopicConfig, call: Call) -> TopicConfig:

@@ -5,12 +5,17 @@ Source: ClientManageProcessor.java.
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
+from typing import Final
+
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.client_bodies import CheckClientBody, ConsumerData, ConsumerList, HeartbeatData
 from mqframe.core.cluster.client_registry import BROADCASTING, Member
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.group_config import retry_queues
 from mqframe.core.errors import ConnectionLost, Refusal, TooMuchInFlight
 from mqframe.core.messages.names import retry_topic
 from mqframe.core.requests.consumers import (
@@ -29,6 +34,10 @@ from mqframe.log import get_logger
 log = get_logger("broker")
 
 SCAN_SECONDS = 10.0
+NAME_CHARS_MAX: Final = 1024
+"""Longest client id, and longest name of a producer group."""
+NOTICES: Final = 128
+"""Members that are notified of a change in one turn of the loop."""
 _UNIT_SUBSCRIPTION = 2  # TopicSysFlag.java
 
 
@@ -38,6 +47,8 @@ class HeartbeatProcessor(Processor):
     def __init__(self, shared: Shared, filters: Filters) -> None:
         super().__init__(shared)
         self._filters = filters
+        self._changed: dict[str, None] = {}
+        self._to_notify: deque[tuple[str, Peer]] = deque()
 
     def periodic(self) -> list[Periodic]:
         """Looks for clients whose heartbeats stopped."""
@@ -60,6 +71,7 @@ class HeartbeatProcessor(Processor):
     @serves(HeartBeat)
     def heartbeat(self, fields: HeartBeat, call: Call) -> Reply:
         beat = call.body(HeartbeatData)
+        self._check(beat)
         frame, peer = call.frame, call.peer
         fingerprint = beat.heartbeat_fingerprint
         changed = False
@@ -79,6 +91,30 @@ class HeartbeatProcessor(Processor):
             }
         )
 
+    def _check(self, beat: HeartbeatData) -> None:
+        """Raise `Refusal` 29 for a heartbeat that names more than one may."""
+        settings = self._live.current
+        groups = len(beat.consumer_data_set) + len(beat.producer_data_set)
+        subscriptions = [item for data in beat.consumer_data_set for item in data.subscription_data_set]
+        chars = sum(len(item.sub_string or "") for item in subscriptions)
+        names = [beat.client_id, *(producer.group_name for producer in beat.producer_data_set)]
+        for what, found, limit, setting in (
+            ("groups", groups, settings.heartbeat_groups_max, "heartbeat_groups_max"),
+            ("subscriptions", len(subscriptions), settings.heartbeat_subscriptions_max,
+             "heartbeat_subscriptions_max"),
+            ("characters of expressions", chars, 4 * settings.expression_chars_max,
+             "four times expression_chars_max"),
+            ("characters of a name", max(map(len, names)), NAME_CHARS_MAX, "fixed"),
+        ):  # fmt: skip
+            if found > limit:
+                raise Refusal(
+                    ResponseCode.INVALID_PARAMETER,
+                    f"heartbeat of client {beat.client_id[:NAME_CHARS_MAX]}: {found} {what}, at most {limit} "
+                    f"are taken (broker.{setting})",
+                )
+        for item in subscriptions:
+            self._filters.check_length(item.sub_string)
+
     def _register_consumer(self, data: ConsumerData, member: Member[Peer], *, without_sub: bool) -> None:
         name = data.group_name
         group = self._groups.find_or_create(name, self._live.current.auto_create_groups)
@@ -90,7 +126,7 @@ class HeartbeatProcessor(Processor):
         )
         self._topics.ensure(
             retry_topic(name),
-            group.retry_queue_nums,
+            retry_queues(group),
             order=order,
             sys_flag=_UNIT_SUBSCRIPTION if data.unit_mode else 0,
         )
@@ -133,11 +169,23 @@ class HeartbeatProcessor(Processor):
             self._filters.gone(name)
 
     def _notify(self, name: str) -> None:
-        group = self._clients.consumers.get(name)
-        if group is None or group.message_model == BROADCASTING:
-            return
-        for peer in tuple(group.members):
+        """The members of a group are to hear of a change, soon: there may be thousands, of many groups."""
+        if not self._changed and not self._to_notify:
+            asyncio.get_running_loop().call_soon(self._send_notices)
+        self._changed[name] = None
+
+    def _send_notices(self) -> None:
+        while self._changed and len(self._to_notify) < NOTICES:
+            name = next(iter(self._changed))
+            del self._changed[name]
+            group = self._clients.consumers.get(name)
+            if group is not None and group.message_model != BROADCASTING:
+                self._to_notify.extend((name, peer) for peer in group.members)
+        for _ in range(min(NOTICES, len(self._to_notify))):
+            name, peer = self._to_notify.popleft()
             try:
                 peer.oneway(NotifyConsumerIdsChanged(consumer_group=name))
             except (ConnectionLost, TooMuchInFlight):
                 continue  # it rebalances by itself every 20 s
+        if self._changed or self._to_notify:
+            asyncio.get_running_loop().call_soon(self._send_notices)

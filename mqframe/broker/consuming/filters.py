@@ -82,14 +82,26 @@ class Filters:
 
         Raises `Refusal`: 1 when this broker does not filter by expressions of its type, 23 when it is wrong.
         """
+        self.check_length(subscription.sub_string)
         kind = subscription.expression_type
         if kind is None or is_tag_type(kind):
             return
         self._admit(kind)
         self.compiled(kind, subscription.sub_string)
 
+    def check_length(self, expression: str | None) -> None:
+        """Raise `Refusal` 23 for an expression that is longer than any may be."""
+        limit = self._live.current.expression_chars_max
+        if expression is not None and len(expression) > limit:
+            raise Refusal(
+                ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+                f"the expression has {len(expression)} characters, at most {limit} are read "
+                "(broker.expression_chars_max)",
+            )
+
     def own(self, kind: str | None, expression: str | None) -> Filter:
         """The filter of a reader that brings its subscription along. Raises `Refusal` as `check` does."""
+        self.check_length(expression)
         if kind is None or is_tag_type(kind):
             return Filter((self._tags or self._tag_filter()).codes(expression))
         records = self.compiled(kind, expression)

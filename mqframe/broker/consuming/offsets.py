@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mqframe.broker.service import Processor
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.offset_rules import commit_problem
+from mqframe.core.errors import Refusal
 from mqframe.core.requests.consumers import (
     GetEarliestMsgStoretime,
     GetMaxOffset,
@@ -15,6 +20,9 @@ from mqframe.core.requests.consumers import (
     UpdateConsumerOffset,
 )
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.log import get_logger
+
+log: Final = get_logger("broker")
 
 
 class OffsetProcessor(Processor):
@@ -46,11 +54,32 @@ class OffsetProcessor(Processor):
     def update_offset(self, fields: UpdateConsumerOffset, call: Call) -> Reply:
         group, topic, queue_id = fields.consumer_group, fields.topic, fields.queue_id
         self._groups.need(group)
-        self._topics.need(topic)
+        self._check_commit(self._topics.need(topic), queue_id, fields.commit_offset, group)
         if self._offsets.reset_pending(group, topic, queue_id):
             return Reply(remark="the offset was reset before; this one is not stored")
         self._offsets.commit(group, topic, queue_id, fields.commit_offset)
         return Reply()
+
+    def _check_commit(self, topic: TopicConfig, queue_id: int, offset: int, group: str) -> None:
+        """Raise `Refusal` 29 for a queue that does not exist, and for an offset that nobody can have reached.
+
+        The reference takes them all, and the group passes over what is stored later.
+        """
+        name = str(topic.topic_name)
+        end = self._store.queue_max(name, queue_id)
+        # A topic may have had more queues; what they hold is still consumed.
+        if not end and not 0 <= queue_id < max(topic.read_queue_nums, topic.write_queue_nums):
+            problem = f"the topic has {topic.read_queue_nums} read queues"
+        else:
+            problem = commit_problem(offset, end)
+        if problem:
+            log.warning(
+                "offset of a group refused",
+                group=group, topic=name, queue=queue_id, offset=offset, reason=problem,
+            )  # fmt: skip
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER, f"group {group} at {name}/{queue_id}: {problem}; not stored"
+            )
 
     @serves(SearchOffsetByTimestamp)
     def search_offset(self, fields: SearchOffsetByTimestamp, call: Call) -> OffsetAnswer:

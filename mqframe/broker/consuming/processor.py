@@ -12,6 +12,7 @@ from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.consuming.offset_rules import commit_problem
 from mqframe.core.consuming.pull import OFFSET_RESET, pull_caps, pull_code
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
@@ -91,7 +92,7 @@ class PullProcessor(Processor):
         if reset is not None:
             return self._moved_by_reset(fields, group, topic, reset)
         if fields.sys_flag & PullFlag.COMMIT_OFFSET:
-            self._offsets.commit(fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
+            self._commit(fields)
         count, size = self._caps(fields)
         found = self._store.get_now(
             fields.topic,
@@ -113,6 +114,15 @@ class PullProcessor(Processor):
             )
             return None
         return reply
+
+    def _commit(self, fields: PullFields) -> None:
+        """Store the offset that a pull brings along; a wrong one is passed over, for the pull is right."""
+        group, topic, queue_id = fields.consumer_group, fields.topic, fields.queue_id
+        problem = commit_problem(fields.commit_offset, self._store.queue_max(topic, queue_id))
+        if problem:
+            log.warning("offset in a pull refused", group=group, topic=topic, queue=queue_id, reason=problem)
+        else:
+            self._offsets.commit(group, topic, queue_id, fields.commit_offset)
 
     def _filter(self, fields: PullFields, group: SubscriptionGroupConfig) -> Filter:
         if fields.sys_flag & PullFlag.SUBSCRIPTION:

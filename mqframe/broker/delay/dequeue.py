@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from array import array
+from functools import partial
 from typing import Final
 
 from mqframe.broker.delay.timer_parts import TimerParts, names
@@ -11,6 +12,7 @@ from mqframe.core.delay.timer_layout import Unit
 from mqframe.core.delay.timer_rules import delete_key, delivered_properties
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.core.storage.left_out import Place
 from mqframe.core.wire.frame import Body
 from mqframe.store.timer.timer_store import TimerDamage
 from mqframe.store.timer.wheel import Slot
@@ -28,12 +30,12 @@ class TimerDequeue:
 
     __slots__ = (
         "_at", "_clock", "_listed", "_metrics", "_positions", "_recalled", "_redelivery", "_store", "_timer",
-        "slot",
+        "_times", "slot",
     )  # fmt: skip
 
     def __init__(self, slot: Slot, parts: TimerParts) -> None:
         self.slot = slot
-        self._timer, self._store, self._metrics, self._redelivery, self._clock = parts
+        self._timer, self._store, self._metrics, self._redelivery, self._clock, self._times = parts
         self._positions = array("q")
         self._recalled: set[str] = set()
         self._listed = False
@@ -50,7 +52,13 @@ class TimerDequeue:
             units = self._timer.units(positions[self._at : end])
             records = await self._store.records_at([(unit.log_offset, unit.size) for unit in units])
             for unit, record in zip(units, records, strict=True):
-                self._redeliver(unit, record)
+                place = place_of_unit(unit)
+                if unit.log_offset >= self._store.min_offset and not names(unit, record):
+                    raise TimerDamage(f"a unit of slot {self.slot.time} names no message of the timer topic")
+                if record is None:
+                    self._redelivery.gone(place, self._store.min_offset)
+                else:
+                    self._redelivery.attempt(place, partial(self._redeliver, unit, record))
                 self._at += 1  # so that a message is not stored again when a later one is refused
             self._at = end
             await asyncio.sleep(0)
@@ -69,28 +77,35 @@ class TimerDequeue:
             for unit, record in zip(
                 units, await self._store.records_at([(u.log_offset, u.size) for u in units]), strict=True
             ):
-                message = None if record is None else self._redelivery.read(record, unit.log_offset)
+                message = None if record is None else self._redelivery.read(record, place_of_unit(unit))
                 key = None if message is None else message.properties.get(p.TIMER_DELETE_KEY)
                 if key is not None:
                     self._recalled.add(key)
             await asyncio.sleep(0)
 
-    def _redeliver(self, unit: Unit, record: Body | None) -> None:
-        message = None if record is None else self._redelivery.read(record, unit.log_offset)
+    def _redeliver(self, unit: Unit, record: Body) -> None:
+        message = self._redelivery.read(record, place_of_unit(unit))
         if message is None:
-            whole = self._store.record_at(unit.log_offset, unconfirmed=True)
-            if unit.log_offset >= self._store.min_offset and (whole is None or len(whole) != unit.size):
-                raise TimerDamage(f"a unit of slot {self.slot.time} names no record")
             return
-        if not names(unit, message):
-            raise TimerDamage(f"a unit of slot {self.slot.time} does not name a message of that slot")
         properties = message.properties
         topic = properties.get(p.REAL_TOPIC, "")
         if self._recalled and delete_key(topic, properties.get(p.UNIQUE_KEY, "")) in self._recalled:
             return
+        later = self._times.too_early(message)
+        if later is not None and not unit.rolls:
+            # The clock was set forward: the delay that it asked for is not over.
+            self._timer.add(later, unit.log_offset, unit.size, unit.topic_hash, recalls=False)
+            return
+        if later is not None:
+            properties = properties | {p.TIMER_OUT_MS: str(later)}
         more = delivered_properties(
             properties, enqueue_ms=unit.write_time, now=self._clock.now_ms(), rolls=unit.rolls
         )
         self._redelivery.put(message, more, (TIMER_TOPIC, 0) if unit.rolls else None)
         if topic:
             self._metrics.add(topic, -1)
+
+
+def place_of_unit(unit: Unit) -> Place:
+    """Where the message of `unit` lies."""
+    return Place(TIMER_TOPIC, 0, -1, unit.log_offset)  # the wheel does not know the queue offset

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from mqframe.broker.delay.timer_parts import TimerParts, names
 from mqframe.core.delay.timer_rules import NEVER_ENQUEUED, delivered_properties, whole_number
+from mqframe.core.errors import MessageError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.core.storage.agreement import is_of, place_of
+from mqframe.core.storage.left_out import Place
 from mqframe.core.wire.frame import Body
-from mqframe.log import get_logger
 
-log = get_logger("broker")
 _SLICE_MESSAGES: Final = 64
 """Taken in before other work of the loop gets its turn: about 2 ms."""
 
@@ -35,11 +37,11 @@ def _round(message: ReceivedMessage, times: int) -> _Round:
 class TimerEnqueue:
     """Follows the timer topic. What is due already does not go into the wheel, but where it belongs."""
 
-    __slots__ = ("_clock", "_metrics", "_redelivery", "_rolled", "_store", "_timer", "parts")
+    __slots__ = ("_clock", "_metrics", "_redelivery", "_rolled", "_store", "_timer", "_times", "parts")
 
     def __init__(self, parts: TimerParts) -> None:
         self.parts = parts
-        self._timer, self._store, self._metrics, self._redelivery, self._clock = parts
+        self._timer, self._store, self._metrics, self._redelivery, self._clock, self._times = parts
         self._rolled: frozenset[_Round] | None = None
 
     @property
@@ -60,11 +62,7 @@ class TimerEnqueue:
             return False
         for unit in timer.sample(_SAMPLES):
             record = store.record_at(unit.log_offset, unconfirmed=True)
-            if unit.log_offset >= store.min_offset and (
-                record is None
-                or len(record) != unit.size
-                or not names(unit, self._read(record, unit.log_offset))
-            ):
+            if unit.log_offset >= store.min_offset and not names(unit, record):
                 return False
         return not self._lacks_first()
 
@@ -87,9 +85,10 @@ class TimerEnqueue:
         return False
 
     def _read(self, record: Body, physical: int) -> ReceivedMessage | None:
-        message = self._redelivery.read(record, physical)
-        good = message is not None and (message.topic, message.commit_log_offset) == (TIMER_TOPIC, physical)
-        return message if good else None
+        place = place_of(record, 0)
+        if place is None or place[3] != physical or not is_of(record, 0, TIMER_TOPIC):
+            return None
+        return self._redelivery.read(record, Place(TIMER_TOPIC, 0, place[2], physical))
 
     async def _find_rolled(self) -> frozenset[_Round]:
         """The rounds of messages that have gone into a further one: these are not to be taken in again."""
@@ -120,31 +119,33 @@ class TimerEnqueue:
         records = await self._store.records_at([(physical, size) for physical, size, _ in entries])
         timer.move_write_time(self._clock.now_ms())
         for (physical, size, _), record in zip(entries, records, strict=True):
-            if record is not None and not timer.has(physical):
-                self._take(record, physical, size)
+            place = Place(TIMER_TOPIC, 0, offset, physical)
+            if record is None:
+                self._redelivery.gone(place, self._store.min_offset)
+            elif not timer.has(physical):
+                self._redelivery.attempt(place, partial(self._take, record, place, size))
             offset += 1
             timer.taken_in(offset, physical)
 
-    def _take(self, record: Body, physical: int, size: int) -> None:
-        message = self._read(record, physical)
+    def _take(self, record: Body, place: Place, size: int) -> None:
+        message = self._redelivery.read(record, place)
         if message is None:
             return
         properties = message.properties
-        deliver_ms = whole_number(properties.get(p.TIMER_OUT_MS, ""))
+        deliver_ms = self._times.due(message)
         topic = properties.get(p.REAL_TOPIC)
         if deliver_ms is None or topic is None:
-            log.error("a message of the timer topic says neither when nor where; left out", offset=physical)
-            return
+            raise MessageError("it does not say when and where it is to be delivered")
         recalls = p.TIMER_DELETE_KEY in properties
         if self._timer.queue_offset < self._timer.taken_before:
             # Once more through the topic: what was due is delivered, or has gone into a further round.
             if deliver_ms >= self._timer.read_time and _round(message, _rolls(message)) not in self._again:
-                self._timer.add(deliver_ms, physical, size, java_hash(topic), recalls=recalls)
+                self._timer.add(deliver_ms, place.log_offset, size, java_hash(topic), recalls=recalls)
             return
         if deliver_ms < self._timer.write_time:
             self._deliver_now(message, recalls)
             return
-        self._timer.add(deliver_ms, physical, size, java_hash(topic), recalls=recalls)
+        self._timer.add(deliver_ms, place.log_offset, size, java_hash(topic), recalls=recalls)
         self._metrics.add(topic, -1 if recalls else 1)
 
     @property

@@ -12,11 +12,13 @@ from typing import Final
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.service import BrokerPart
+from mqframe.core.clock import JUMP_MS, SetTimes, SteadyClock
 from mqframe.core.delay.schedule import DelayOffsets, LevelSchedule
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.requests.admin import GetAllDelayOffset
 from mqframe.core.requests.serving import Answer, Call, serves
+from mqframe.core.storage.left_out import Place
 from mqframe.hooks.interfaces import OnArrival
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
@@ -35,6 +37,9 @@ class LevelDelivery(BrokerPart):
 
     `levels`: the delays of levels 1, 2, … in ms. A message is delivered at least once: a broker that is
     killed delivers again what it had not noted on disk yet.
+
+    Setting the clock changes nothing about what this broker took: its delay passes by the monotonic clock.
+    What was stored before the start is due when either clock says so, rather early than late.
     """
 
     def __init__(
@@ -51,6 +56,10 @@ class LevelDelivery(BrokerPart):
         self._delays = levels
         self._clock = clock
         self._levels: list[LevelSchedule] = []
+        self._steady = SteadyClock(clock)
+        self._set: list[SetTimes] = []
+        self._ahead = 0
+        self._started = 0
         self._alarm = DueTask(clock, self._deliver_due, "delay levels")
         self._refused = False
 
@@ -60,6 +69,13 @@ class LevelDelivery(BrokerPart):
             LevelSchedule(delay, self._offsets.saved(queue_id + 1), *self._bounds(queue_id))
             for queue_id, delay in enumerate(self._delays)
         ]
+        for number, level in enumerate(self._levels, 1):
+            if level.position < self._offsets.saved(number):
+                # What lay there a crash took; what is stored from now on must not be passed over.
+                self._offsets.correct(number, level.position)
+        self._steady = SteadyClock(self._clock)
+        self._set = [SetTimes(self._steady, level.end) for level in self._levels]
+        self._ahead, self._started = 0, self._clock.now_ms()
         self._ring()
 
     async def stop(self) -> None:
@@ -78,6 +94,7 @@ class LevelDelivery(BrokerPart):
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
         if queue_id < len(self._levels):
+            self._set[queue_id].stored(max_offset - len(codes))
             self._levels[queue_id].arrived(max_offset, list(codes))
             self._ring()
 
@@ -98,8 +115,26 @@ class LevelDelivery(BrokerPart):
         if wait is not None:
             self._alarm.ring_in(wait)
 
+    def _now(self) -> int:
+        """The wall clock, ms; whoever set it changed what the times in the queues mean."""
+        ahead = self._steady.ahead_ms()
+        if abs(ahead - self._ahead) >= JUMP_MS:
+            self._ahead = ahead
+            for level in self._levels:
+                level.forget_head()
+        return self._clock.now_ms()
+
+    def _due(self, queue_id: int, offset: int, time: int) -> int:
+        """When, by the wall clock of now, what lies at `offset` is due; `time`: what its entry says, ms."""
+        correction = self._set[queue_id].correction(offset)
+        if correction is not None:
+            return time + correction
+        if time - self._delays[queue_id] > self._started:
+            return self._started  # stored by a clock that was ahead: who knows how long it waits already
+        return min(time, time + self._ahead)
+
     def _next_wait(self) -> int | None:
-        now = self._clock.now_ms()
+        now = self._now()
         return min([wait for level in self._levels if (wait := level.wait(now)) is not None], default=None)
 
     async def _deliver_due(self) -> int | None:
@@ -109,7 +144,7 @@ class LevelDelivery(BrokerPart):
         while busy:
             busy = False
             for queue_id, level in enumerate(self._levels):
-                if level.wait(self._clock.now_ms()) != 0:
+                if level.wait(self._now()) != 0:
                     continue
                 try:
                     busy = await self._deliver(queue_id, level) or busy
@@ -132,15 +167,19 @@ class LevelDelivery(BrokerPart):
         if not entries:
             level.correct(*self._bounds(queue_id))
             return level.position != start
-        count = level.take([time for _, _, time in entries], self._clock.now_ms())
+        now = self._now()
+        times = [self._due(queue_id, start + at, time) for at, (_, _, time) in enumerate(entries)]
+        count = level.take(times, now)
         if count == 0:
             return False
         due = entries[:count]
         records = await self._store.records_at([(physical, size) for physical, size, _ in due])
         try:
             for (physical, _, _), record in zip(due, records, strict=True):
-                message = None if record is None else self._redelivery.read(record, physical)
-                if message is not None:
+                place = Place(SCHEDULE_TOPIC, queue_id, level.position, physical)
+                if record is None:
+                    self._redelivery.gone(place, self._store.min_offset)
+                elif (message := self._redelivery.read(record, place)) is not None:
                     self._redelivery.put(message)
                 level.move(level.position + 1)
         finally:

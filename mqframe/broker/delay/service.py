@@ -22,7 +22,7 @@ class DelayService(CompositeService):
 
     def __init__(self, state: BrokerState) -> None:
         store, clock = state.store, state.clock
-        redelivery = Redelivery(state.writer)
+        redelivery = Redelivery(state.writer, state.left_out)
         self._offsets, self._metrics = DelayOffsets(clock), TimerMetrics(clock)
         self._rule = ToDelayTopics(state.delays, state.identity.name)
         parts: list[BrokerService] = [

@@ -9,7 +9,9 @@ from typing import Final
 
 from mqframe.broker.delay.dequeue import TimerDequeue
 from mqframe.broker.delay.enqueue import TimerEnqueue
+from mqframe.broker.delay.replacing import TimerReplacing
 from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.broker.due_task import LONGEST_WAIT_MS, DueTask
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.service import BrokerPart
@@ -21,7 +23,7 @@ from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.hooks.interfaces import OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 from mqframe.store.timer.timer_store import TimerDamage, TimerStore
 
 log = get_logger("broker")
@@ -40,7 +42,7 @@ class TimerService(BrokerPart):
     """
 
     def __init__(
-        self, store: StoreReads, redelivery: Redelivery, metrics: TimerMetrics, clock: LoopClock
+        self, store: MessageStore, redelivery: Redelivery, metrics: TimerMetrics, clock: LoopClock
     ) -> None:
         self._store = store
         self._redelivery = redelivery
@@ -50,10 +52,13 @@ class TimerService(BrokerPart):
         self._timer: TimerStore | None = None
         self._intake: TimerEnqueue | None = None
         self._slot: TimerDequeue | None = None
+        self._times: TimerTimes | None = None
+        self._set_back = True
         self._alarm = DueTask(clock, self._round, "timer")
         self._flush_alarm = DueTask(clock, self._flush, "timer flush")
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="mqframe-timer")
         self._saved = b""
+        self._failed = False
         self._refused = False
         self._caught_up = False
 
@@ -62,7 +67,7 @@ class TimerService(BrokerPart):
         return [Periodic(_CLEAN_SECONDS, self._clean, "timer clean-up")]
 
     async def start(self) -> None:
-        """Open and recover the timer's files. Raises `StoreError`."""
+        """Open and recover the timer's files. Raises `StoreError`, and OSError when they cannot be synced."""
         settings = self._settings
         self._timer = timer = TimerStore(
             settings.directory,
@@ -71,12 +76,18 @@ class TimerService(BrokerPart):
             log_file_bytes=settings.timer_log_file_bytes,
             now=self._clock.now_ms(),
         )
-        parts = TimerParts(timer, self._store, self._metrics, self._redelivery, self._clock)
+        self._times = times = TimerTimes(self._store, settings.timer_precision_ms, self._clock)
+        parts = TimerParts(timer, self._store, self._metrics, self._redelivery, self._clock, times)
         self._intake = TimerEnqueue(parts)
         if not self._intake.agrees():
             self._take_in_again("its files were lost or damaged")
+        before = timer.queue_offset
         self._intake.correct()
         self._saved = timer.checkpoint.encode()
+        if timer.queue_offset < before:
+            # A crash took what was noted as taken in; what is stored in its place must not be passed over.
+            timer.mark(self._store.max_offset)
+            timer.sync(timer.begin_sync(None, self._clock.now_ms()))
         slot = timer.next_slot(timer.move_write_time(self._clock.now_ms()))
         self._caught_up = slot is None and not self._intake.behind
         self._alarm.ring_in(0)
@@ -89,8 +100,8 @@ class TimerService(BrokerPart):
         if timer is None:
             return
         timer.mark(self._store.max_offset)
-        # The store flushes everything before its stop counts as an orderly one.
-        await self._sync(timer, timer.begin_sync(None, self._clock.now_ms()))
+        if await self._store.flush_log():
+            await self._sync(timer, timer.begin_sync(None, self._clock.now_ms()))
         self._disk.shutdown()
         timer.close()
 
@@ -108,6 +119,8 @@ class TimerService(BrokerPart):
         return {TIMER_TOPIC: self._arrived}
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        if self._times is not None:
+            self._times.arrived(max_offset - len(codes))
         self._alarm.ring_in(_GATHER_MS)
 
     def counters(self) -> dict[str, str]:
@@ -167,22 +180,33 @@ class TimerService(BrokerPart):
 
     async def _take_and_deliver(self, timer: TimerStore, intake: TimerEnqueue) -> None:
         while True:
+            if self._slot is not None:
+                await self._slot.deliver()
+                timer.delivered(self._slot.slot)
+                self._slot = None
+            await self._follow_clock(timer, intake)
             # First what is new: it may recall what is about to be delivered.
             end = self._store.queue_max(TIMER_TOPIC, 0)
-            while timer.queue_offset < end:
+            while timer.queue_offset < end and not timer.is_turn_behind:
                 await intake.take_slice()
                 await asyncio.sleep(0)
             now_slot = timer.move_write_time(self._clock.now_ms())
-            if self._slot is None:
-                slot = timer.next_slot(now_slot)
-                if slot is None:
-                    timer.skip_to(now_slot)
-                    self._caught_up = True
-                    return
+            slot = timer.next_slot(now_slot)
+            if slot is not None:
                 self._slot = TimerDequeue(slot, intake.parts)
-            await self._slot.deliver()
-            timer.delivered(self._slot.slot)
-            self._slot = None
+                continue
+            timer.skip_to(now_slot)
+            if timer.queue_offset >= end:
+                self._caught_up = True
+                return
+
+    async def _follow_clock(self, timer: TimerStore, intake: TimerEnqueue) -> None:
+        timer.move_write_time(self._clock.now_ms())
+        times = intake.parts.times
+        self._set_back = times.was_set_back() or self._set_back
+        if self._set_back:
+            await TimerReplacing(intake.parts).run()
+            self._set_back = False
 
     def _wait(self, timer: TimerStore) -> int | None:
         if timer.is_empty:
@@ -196,7 +220,7 @@ class TimerService(BrokerPart):
 
     async def _flush(self) -> int | None:
         timer = self._timer
-        if timer is None:
+        if timer is None or self._failed:
             return None
         encoded = timer.begin_sync(self._store.flushed_offset, self._clock.now_ms())
         if encoded != self._saved:
@@ -204,10 +228,13 @@ class TimerService(BrokerPart):
         return None if timer.is_settled else self._settings.timer_flush_interval_ms
 
     async def _sync(self, timer: TimerStore, encoded: bytes) -> None:
+        if self._failed:
+            return  # a second sync would succeed without what the first one lost
         try:
             await asyncio.get_running_loop().run_in_executor(self._disk, timer.sync, encoded)
         except OSError as problem:
-            log.error("the timer's files were not flushed", problem=str(problem))
+            self._failed = True
+            self._store.distrust(problem.filename or "timer", problem)
         else:
             self._saved = encoded
 

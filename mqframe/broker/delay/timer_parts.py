@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.core.clock import Clock
 from mqframe.core.delay.timer_layout import Unit
 from mqframe.core.delay.timer_metrics import TimerMetrics
-from mqframe.core.delay.timer_rules import whole_number
-from mqframe.core.messages import properties as p
-from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.core.storage.agreement import is_of, place_of
+from mqframe.core.wire.frame import Body
 from mqframe.store.reading.reads import StoreReads
 from mqframe.store.timer.timer_store import TimerStore
 
 
-def names(unit: Unit, message: ReceivedMessage | None) -> bool:
-    """Whether `unit` can be that of `message`, read where the unit says."""
-    if message is None or (message.topic, message.commit_log_offset) != (TIMER_TOPIC, unit.log_offset):
+def names(unit: Unit, record: Body | None) -> bool:
+    """Whether `record`, read where `unit` says, is one of the timer topic, and is all of it."""
+    place = None if record is None else place_of(record, 0)
+    if record is None or place is None or not is_of(record, 0, TIMER_TOPIC):
         return False
-    out = whole_number(message.properties.get(p.TIMER_OUT_MS, ""))
-    return out is not None and (unit.rolls or unit.time == out)
+    return (place[0], place[1], place[3]) == (unit.size, 0, unit.log_offset)
 
 
 class TimerParts(NamedTuple):
-    """The timer's files, the store that its messages lie in, and the ways back out of it."""
+    """The timer's files, the store that its messages lie in, the ways back out of it, and the time."""
 
     timer: TimerStore
     store: StoreReads
     metrics: TimerMetrics
     redelivery: Redelivery
     clock: Clock
+    times: TimerTimes

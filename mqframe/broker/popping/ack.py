@@ -8,7 +8,8 @@ ChangeInvisibleTimeProcessor.java).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from typing import Final
 
 from mqframe.broker.popping.admission import ReceiptAdmission
 from mqframe.broker.popping.check_points import CheckPointService
@@ -29,7 +30,10 @@ from mqframe.core.requests.pop import (
 )
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import BrokerService
+from mqframe.net.turns import in_turns
 
+TURN_ACKS: Final = 256
+"""Acknowledgements, each of up to 32 messages, that are served before others have their turn."""
 _UNCHANGED = "not set any response code"
 
 
@@ -66,13 +70,23 @@ class AckProcessor(BrokerService):
         return Reply()
 
     @serves(BatchAckMessage)
-    def acknowledge_batch(self, fields: BatchAckMessage, call: Call) -> Reply:
+    def acknowledge_batch(self, fields: BatchAckMessage, call: Call) -> Reply | Awaitable[Reply]:
         body = call.body(BatchAckBody)
         if not body.acks:
             raise Refusal(ResponseCode.NO_MESSAGE, "the batch names no message")
         if body.broker_name and body.broker_name != self._receipts.broker_name:
             raise self._receipts.not_ours(body.broker_name)
-        done = sum([self._acknowledge_one(ack) for ack in body.acks])
+        if len(body.acks) <= TURN_ACKS:
+            return self._acknowledged(sum([self._acknowledge_one(ack) for ack in body.acks]))
+        return self._acknowledge_many(body.acks)
+
+    async def _acknowledge_many(self, acks: Sequence[BatchAck]) -> Reply:
+        done = 0
+        async for some in in_turns(acks, TURN_ACKS):
+            done += sum([self._acknowledge_one(ack) for ack in some])
+        return self._acknowledged(done)
+
+    def _acknowledged(self, done: int) -> Reply:
         if not done:
             raise Refusal(
                 ResponseCode.NO_MESSAGE,

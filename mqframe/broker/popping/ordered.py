@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
@@ -20,16 +20,22 @@ class OrderedPops:
     Blocks from before the broker stopped go on.
     """
 
-    def __init__(self, table: OrderTable, offsets: OffsetTable, clock: Clock) -> None:
+    def __init__(
+        self, table: OrderTable, offsets: OffsetTable, clock: Clock, queue_max: Callable[[str, int], int]
+    ) -> None:
+        """`queue_max`: the end of a queue, by topic and queue id."""
         self._table = table
         self._offsets = offsets
         self._clock = clock
+        self._queue_max = queue_max
         self._ends: dict[GroupQueue, int] = {}
         self.blocks = table.blocks
 
     def resume(self) -> None:
-        """`table` was loaded: its blocks end in time."""
+        """`table` was loaded: its blocks end in time. Pops of messages that a crash took are forgotten."""
         for queue in self._table.queues():
+            topic, _, queue_id = queue
+            self._table.keep_before(queue, self._queue_max(topic, queue_id))
             self._watch(queue)
 
     def popped(
@@ -60,6 +66,12 @@ class OrderedPops:
         if stored is not None and offset < stored:
             raise Refusal(
                 ResponseCode.NO_MESSAGE, f"message {offset} of {topic}/{queue_id} was acknowledged before"
+            )
+        end = self._queue_max(topic, queue_id)
+        if not 0 <= offset < end:
+            # Were it committed, the group would pass over what is stored there later.
+            raise Refusal(
+                ResponseCode.NO_MESSAGE, f"{topic}/{queue_id} has no message {offset}, but {end} messages"
             )
         following = self._table.commit(queue, offset, pop_time)
         if isinstance(following, Commit):

@@ -16,7 +16,7 @@ from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.popping.check_point import MESSAGES_MAX
+from mqframe.core.popping.bodies import MESSAGES_MAX
 from mqframe.core.requests.pop import PopMessage
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import Periodic

@@ -13,8 +13,11 @@ from typing import Final
 from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.popping.check_points import CheckPointService
 from mqframe.broker.popping.ordered import OrderedPops
+from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.errors import MqframeError
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.messages.properties import POP_CHECK_POINT, encode_properties
 from mqframe.core.popping.check_point import CheckPoint, GroupQueue, Key
@@ -34,6 +37,7 @@ from mqframe.store.reading.reads import StoreReads
 
 READS_MAX: Final = 8
 """Reads of one queue for one pop, while they pass messages that nobody wants."""
+TASK: Final = "pops of retried messages"
 _NEWEST: Final = 1
 _CORRECTED: Final = (
     GetStatus.OFFSET_TOO_SMALL, GetStatus.OFFSET_OVERFLOW_BADLY, GetStatus.OFFSET_FOUND_NULL,
@@ -70,7 +74,10 @@ class PopBatch:
 class PopReader:
     """Reads queues for pops and enters check points for what it gives away."""
 
-    def __init__(self, shared: Shared, check_points: CheckPointService, order: OrderedPops) -> None:
+    def __init__(
+        self, shared: Shared, check_points: CheckPointService, order: OrderedPops, left_out: LeftOut
+    ) -> None:
+        self._left_out = left_out
         store, registry, conditions = shared
         self.store: StoreReads = store
         self._store = self.store
@@ -259,36 +266,50 @@ class PopReader:
         if not offsets:
             return
         mark = retry_mark(topic)
+        parts = found.parts
+        if topic != fields.topic:
+            parts, offsets = self._as_original(fields, found, start, batch, mark)
+        if not offsets:
+            return
+        batch.parts += parts
         batch.count += len(offsets)
         batch.starts.append(queue_text(mark, queue_id, start))
         batch.offsets.append(message_offsets_text(mark, queue_id, offsets))
-        if topic == fields.topic:
-            batch.parts += found.parts
-        else:
-            batch.parts += self._as_original(fields, found, start, batch, mark)
         self._statistics.got(group, topic, len(offsets), found.size_bytes)
 
     def _as_original(
         self, fields: PopMessage, found: Found, start: int, batch: PopBatch, mark: str
-    ) -> list[Body]:
-        """Messages of a retry topic, as those of the topic that was asked for, with handles in them."""
+    ) -> tuple[list[Body], list[int]]:
+        """Messages of a retry topic, as those of the topic that was asked for, with handles in them.
+
+        Returns their queue offsets, too: those with no room for a handle are left out.
+        """
         parts: list[Body] = []
+        offsets: list[int] = []
         for part in found.parts:
             for message in decode_records(part):
                 handle = ReceiptHandle(
                     start, batch.pop_time, fields.invisible_time, batch.revive_queue, mark,
                     self._broker_name, message.queue_id, message.queue_offset,
                 )  # fmt: skip
-                properties = {**message.properties, POP_CHECK_POINT: handle.text}
-                parts.append(
-                    copy_record(
-                        message,
-                        (fields.topic, message.queue_id, message.queue_offset),
-                        message.commit_log_offset,
-                        encode_properties(properties).encode(),
-                    )
-                )
-        return parts
+                try:
+                    parts.append(_as_popped(message, fields.topic, handle))
+                except (MqframeError, struct.error) as problem:
+                    # It comes again until it is a dead letter; the others of this pop come now.
+                    self._left_out.note(TASK, place_of(message), problem)
+                else:
+                    offsets.append(message.queue_offset)
+        return parts, offsets
+
+
+def _as_popped(message: ReceivedMessage, topic: str, handle: ReceiptHandle) -> bytes:
+    properties = {**message.properties, POP_CHECK_POINT: handle.text}
+    return copy_record(
+        message,
+        (topic, message.queue_id, message.queue_offset),
+        message.commit_log_offset,
+        encode_properties(properties).encode(),
+    )
 
 
 def _offsets(found: Found, start: int) -> Sequence[int]:

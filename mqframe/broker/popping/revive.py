@@ -14,6 +14,7 @@ from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.sending.send_back import ensure_dead_letter_topic
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.shared import Shared
 from mqframe.broker.tables.statistics import DEAD
 from mqframe.core.codes import ResponseCode
@@ -24,7 +25,9 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.popping.check_point import CheckPoint, Key
 from mqframe.core.popping.receipt_handle import FIRST_POP_TIME, normal_topic, pop_retry_topic
-from mqframe.core.storage.record import RecordError, decode_record
+from mqframe.core.requests.failures import may_pass
+from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.record import decode_record
 from mqframe.log import get_logger
 from mqframe.store.incoming import GetStatus
 
@@ -32,6 +35,8 @@ log = get_logger("broker")
 
 TURN_CHECK_POINTS: Final = 64
 """Check points brought back before others get their turn of the loop."""
+TASK: Final = "revival of popped messages"
+_INT_MAX: Final = (1 << 31) - 1
 
 
 Revived = Callable[[CheckPoint, list[int]], object]
@@ -41,12 +46,16 @@ Revived = Callable[[CheckPoint, list[int]], object]
 class ReviveService:
     """Brings messages back, one check point after the other.
 
-    `save_topics`: saves new topics before messages go there; otherwise a broker that is killed would not know
-    afterwards where to look.
+    `save_topics`: saves new topics before messages go there, and says whether they are; otherwise a broker
+    that is killed would not know afterwards where to look. A message that cannot be brought back is noted in
+    `left_out`.
     """
 
-    def __init__(self, shared: Shared, writer: InternalWriter, save_topics: Callable[[], None]) -> None:
+    def __init__(
+        self, shared: Shared, writer: InternalWriter, save_topics: Callable[[], bool], left_out: LeftOut
+    ) -> None:
         self._store, registry, conditions = shared
+        self._left_out = left_out
         self._writer = writer
         self._topics, self._groups, self._offsets, _ = registry
         _, self._live, _, self._statistics = conditions
@@ -99,21 +108,29 @@ class ReviveService:
             return
         end = 0
         stored: list[int] = []
-        try:
-            for offset in offsets:
+        for offset in offsets:
+            try:
                 message = await self._message(key, offset)
                 if message is not None:
                     end = self._give_back(key, group, message)
-                stored.append(offset)
-        except (Refusal, RecordError) as problem:
-            log.warning("messages could not be brought back", key=tuple(key), problem=str(problem))
+            except Exception as problem:
+                if may_pass(problem):
+                    log.warning("messages could not be brought back", key=tuple(key), problem=str(problem))
+                    break
+                # It stays where it was popped from. What was stored again is not stored twice for its sake.
+                self._left_out.note(TASK, Place(key.topic, key.queue_id, offset, -1), problem)
+            stored.append(offset)
         self._store.when_confirmed(end, lambda durable: done(point, stored if durable else []))
 
     def move_to_dlq(self, topic: str, queue_id: int, offset: int, group: str) -> None:
-        """Store one message as a dead letter. Raises `Refusal` when the store takes nothing."""
-        found = self._store.get(topic, queue_id, offset, 1)
-        if found.status is GetStatus.FOUND:
-            self._move_to_dlq(topic, group, decode_record(bytes(found.parts[0])))
+        """Store one message as a dead letter, or leave it out. Raises `Refusal`: the store takes nothing."""
+
+        def move() -> None:
+            found = self._store.get(topic, queue_id, offset, 1)
+            if found.status is GetStatus.FOUND:
+                self._move_to_dlq(topic, group, decode_record(bytes(found.parts[0])))
+
+        self._left_out.attempt(TASK, Place(topic, queue_id, offset, -1), move)
 
     async def _message(self, key: Key, offset: int) -> ReceivedMessage | None:
         found = self._store.get_now(key.topic, key.queue_id, offset, 1)
@@ -148,25 +165,35 @@ class ReviveService:
 
     def _dead_letters(self, topic: str, group: str) -> str:
         self._statistics.add(DEAD, normal_topic(topic, group), group)
-        changes = self._topics.changes
         dead_letters = ensure_dead_letter_topic(self._topics, group)
-        if changes != self._topics.changes:
-            self._save_topics()
+        self._need_saved(str(dead_letters.topic_name))
         return str(dead_letters.topic_name)
 
+    def _need_saved(self, topic: str) -> None:
+        if not self._save_topics():
+            raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, f"topic {topic} cannot be saved")
+
     def _store_again(self, topic: str, message: ReceivedMessage, more: dict[str, str]) -> int:
-        """Store one message in queue 0 of `topic`; returns the log offset behind it."""
-        stored = self._writer.put(
-            topic,
-            0,
-            message.stored_body,
-            {**more, **message.properties},
-            born_timestamp=message.born_timestamp,
-            flag=message.flag,
-            sys_flag=message.sys_flag,
-            reconsume_times=message.reconsume_times + 1,
-            heed_delay=False,
-        )
+        """Store one message in queue 0 of `topic`; returns the log offset behind it.
+
+        It goes without `more` where there is no room for that in its properties.
+        """
+        try:
+            stored = self._writer.put(
+                topic,
+                0,
+                message.stored_body,
+                {**more, **message.properties},
+                born_timestamp=message.born_timestamp,
+                flag=message.flag,
+                sys_flag=message.sys_flag,
+                reconsume_times=min(message.reconsume_times + 1, _INT_MAX),
+                heed_delay=False,
+            )
+        except Refusal as refusal:
+            if refusal.code != ResponseCode.MESSAGE_ILLEGAL or not more:
+                raise
+            return self._store_again(topic, message, {})
         return stored.end_offset
 
     def _retry_topic(self, topic: str, group: str) -> str:
@@ -174,7 +201,7 @@ class ReviveService:
             topic = pop_retry_topic(topic, group, v2=self._live.current.pop_retry_topic_v2)
         if topic not in self._topics:
             self._topics.ensure(topic, 1)
-            self._save_topics()
             if self._offsets.query(group, topic, 0) is None:
                 self._offsets.commit(group, topic, 0, 0)
+        self._need_saved(topic)
         return topic

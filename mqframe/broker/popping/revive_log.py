@@ -22,13 +22,15 @@ from functools import partial
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.broker.tables.shared import Shared
-from mqframe.core.errors import BodyError, GiveUpError, Refusal
+from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.popping.bodies import AckBody, CheckPointBody
 from mqframe.core.popping.check_point import CheckPoint, Kept, key_of
 from mqframe.core.popping.check_point_table import CheckPointTable
+from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.core.wire.loose_json import decode, dumps
@@ -47,13 +49,17 @@ BEHIND_MAX: Final = 10_000
 FOREIGN_GRACE_MS: Final = 3_000
 """How long the acknowledgements of a check point that a timer delivered may come after it."""
 _READ_MESSAGES: Final = 256
+TASK: Final = "reading the revive log"
 
 
 class ReviveLog:
     """Writes and reads the revive log of one broker; `table` is brought up to date by what is read."""
 
-    def __init__(self, shared: Shared, writer: InternalWriter, table: CheckPointTable) -> None:
+    def __init__(
+        self, shared: Shared, writer: InternalWriter, table: CheckPointTable, left_out: LeftOut
+    ) -> None:
         self._store, registry, conditions = shared
+        self._left_out = left_out
         self.topic = f"rmq_sys_REVIVE_LOG_{conditions.identity.cluster}"
         self.table = table
         self._writer = writer
@@ -70,8 +76,13 @@ class ReviveLog:
         """Read everything that may still be needed. What is due already is in the table at once."""
         for queue_id in range(QUEUES):
             last = self._offsets.query(REVIVE_GROUP, self.topic, queue_id)
+            end = self._store.queue_max(self.topic, queue_id)
+            if last is not None and last >= end:
+                # It names a record that a crash took; the next one that is stored there is not done with.
+                last = end - 1
+                self._offsets.commit(REVIVE_GROUP, self.topic, queue_id, last)
             self._read_to[queue_id] = 0 if last is None else max(last + 1, 0)
-            self._read(queue_id, self._store.queue_max(self.topic, queue_id), grace_ms=0)
+            self._read(queue_id, end, grace_ms=0)
         if len(self.table):
             log.info("messages that were popped before are still in flight", check_points=len(self.table))
 
@@ -243,36 +254,42 @@ class ReviveLog:
             found = self._store.get(self.topic, queue_id, at, _READ_MESSAGES, bytes_max=1 << 20)
             if found.status is GetStatus.FOUND:
                 try:
-                    for part in found.parts:
-                        for message in decode_records(part):
-                            self._take(message, queue_id, grace_ms)
-                except RecordError as problem:
-                    log.error("revive log cannot be read", queue=queue_id, at=at, problem=str(problem))
+                    messages = [message for part in found.parts for message in decode_records(part)]
+                except RecordError:
+                    messages = self._read_singly(queue_id, at, found.next_offset)
+                for message in messages:
+                    self._left_out.attempt(
+                        TASK, place_of(message), partial(self._take, message, queue_id, grace_ms)
+                    )
             if found.next_offset <= at:
                 break
             at = found.next_offset
         self._read_to[queue_id] = max(at, self._read_to[queue_id])
 
+    def _read_singly(self, queue_id: int, start: int, end: int) -> list[ReceivedMessage]:
+        """The records of a stretch of which one, at least, is none."""
+        messages: list[ReceivedMessage] = []
+
+        def read() -> None:
+            for part in self._store.get(self.topic, queue_id, at, 1).parts:
+                messages.extend(decode_records(part))
+
+        for at in range(start, end):
+            self._left_out.attempt(TASK, Place(self.topic, queue_id, at, -1), read)
+        return messages
+
     def _take(self, message: ReceivedMessage, queue_id: int, grace_ms: int) -> None:
-        try:
-            if message.tag == CHECK_POINT:
-                self._take_check_point(
-                    decode(message.body, CheckPointBody), message.queue_offset, queue_id, grace_ms
-                )
-            elif message.tag in (ACK, BATCH_ACK):
-                self._take_acknowledgement(decode(message.body, AckBody))
-        except (BodyError, GiveUpError) as problem:
-            log.error(
-                "a record of the revive log is not one",
-                queue=queue_id,
-                offset=message.queue_offset,
-                problem=str(problem),
+        if message.tag == CHECK_POINT:
+            self._take_check_point(
+                decode(message.body, CheckPointBody), message.queue_offset, queue_id, grace_ms
             )
+        elif message.tag in (ACK, BATCH_ACK):
+            self._take_acknowledgement(decode(message.body, AckBody))
 
     def _take_check_point(self, body: CheckPointBody, offset: int, queue_id: int, grace_ms: int) -> None:
         point = CheckPoint.restored(body, queue_id, offset)
         if point is None:
-            return
+            raise BodyError("a check point that no pop made")
         known = self.table.find(point.key)
         if known is None:
             point.revive_at += grace_ms

@@ -39,14 +39,14 @@ class PopService(CompositeService):
             state.clock.now_ms,
         )
         table = CheckPointTable(state.live.current.pop_stay_ms)
-        revive_log = ReviveLog(state.shared, state.writer, table)
-        revive = ReviveService(state.shared, state.writer, state.keeper.save_tables)
+        revive_log = ReviveLog(state.shared, state.writer, table, state.left_out)
+        revive = ReviveService(state.shared, state.writer, state.keeper.save_tables, state.left_out)
         check_points = CheckPointService(revive_log, revive, state.offsets, conditions, delivered_to)
         waiting: PopLongPolling[PopMessage] = PopLongPolling()
         self._orders = OrderTable(state.clock)
-        order = OrderedPops(self._orders, state.offsets, state.clock)
+        order = OrderedPops(self._orders, state.offsets, state.clock, store.queue_max)
         admission = PopAdmission(state.admission, state.filters)
-        reader = PopReader(state.shared, check_points, order)
+        reader = PopReader(state.shared, check_points, order, state.left_out)
         receipts = ReceiptAdmission(store, state.topics, conditions)
         pops = PopProcessor(reader, admission, order, waiting, conditions)
         super().__init__(

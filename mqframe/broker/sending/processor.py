@@ -20,6 +20,7 @@ from mqframe.core.delay.options import names_delay
 from mqframe.core.errors import BodyError, MessageError, Refusal, StoreUnavailable
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.checks import check_key_count
 from mqframe.core.messages.ids import UniqueIds
 from mqframe.core.requests.failures import refused
 from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
@@ -51,6 +52,7 @@ class SendProcessor(Processor):
         self._rules = rules
         self._words = rules.words
         self._waits_for_disk = self._store.settings.flush == "SYNC_FLUSH"
+        self._keys_looked_at_from = 2 * self._store.settings.message_keys_max
         settings = self._live.current
         self._region = settings.region
         self._trace_on = str(settings.trace_on).lower()
@@ -91,6 +93,8 @@ class SendProcessor(Processor):
     # only, or lacks the unique key, or brings what the broker itself sets, goes the long way.
     def _store_one(self, call: Call, fields: SendFields, target: SendTarget, queue_id: int) -> Reply | None:
         text = fields.properties or ""
+        if len(text) > self._keys_looked_at_from:
+            check_key_count(text, self._store.settings.message_keys_max)
         topic, meter = fields.topic, target.meter
         record: PendingRecord | None
         if (

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.core.codes import ResponseCode
+from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.core.delay.schedule import real_place
-from mqframe.core.errors import Refusal
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.storage.record import RecordError, decode_record
+from mqframe.core.requests.failures import may_pass
+from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.record import decode_record
 from mqframe.core.wire.frame import Body
-from mqframe.log import get_logger
 
-log = get_logger("broker")
+TASK: Final = "delivery of delayed messages"
 
 
 class Redelivery:
-    """Puts delayed messages into their queues, as they were sent: body, birth, flags and properties."""
+    """Puts delayed messages into their queues, as they were sent: body, birth, flags and properties.
 
-    __slots__ = ("_writer",)
+    A message that this cannot be done with is noted in `left_out`, for it must not hold up all others.
+    """
 
-    def __init__(self, writer: InternalWriter) -> None:
+    __slots__ = ("_left_out", "_writer")
+
+    def __init__(self, writer: InternalWriter, left_out: LeftOut) -> None:
         self._writer = writer
+        self._left_out = left_out
 
-    def read(self, record: Body, offset: int) -> ReceivedMessage | None:
-        """The message in a record that lies at log `offset`; `None`, logged, when it is none."""
+    def read(self, record: Body, place: Place) -> ReceivedMessage | None:
+        """The message in a record that lies at `place`; `None`, and left out, when it is none."""
         try:
-            return decode_record(bytes(record))
-        except RecordError as problem:
-            log.error("a delayed message cannot be read; left out", offset=offset, problem=str(problem))
+            message = decode_record(bytes(record))
+        except Exception as problem:
+            if may_pass(problem):
+                raise
+            self._left_out.note(TASK, place, problem)
             return None
+        return message
+
+    def attempt(self, place: Place, work: Callable[[], object]) -> bool:
+        """Do `work` on the message at `place`, as `LeftOut.attempt` does."""
+        return self._left_out.attempt(TASK, place, work)
+
+    def gone(self, place: Place, log_start: int) -> None:
+        """No record was found for the message at `place`. `log_start`: oldest offset that the log keeps."""
+        if place.log_offset >= log_start:
+            self._left_out.note(TASK, place, "its record cannot be read")
 
     def put(
         self,
@@ -39,20 +58,20 @@ class Redelivery:
     ) -> None:
         """Store `message`, with `properties` instead of its own, at `place` instead of its real one.
 
-        Raises `Refusal` when the store takes nothing at the moment. A message that it will never take is
-        logged and left out, for it must not hold up all others; its record stays readable by its offset.
+        Raises what may pass, when the store takes nothing at the moment. A message that it will never take is
+        left out.
         """
         place = place or real_place(message.properties)
         if place is None:
-            self._leave_out(message, "it does not say where it belongs")
+            self._left_out.note(TASK, place_of(message), "it does not say where it belongs")
             return
         try:
             self._store(message, properties or message.properties, place)
-        except Refusal as refusal:
-            if refusal.code != ResponseCode.MESSAGE_ILLEGAL:
+        except Exception as problem:
+            if may_pass(problem):
                 raise
             if properties is None:
-                self._leave_out(message, refusal.remark)
+                self._left_out.note(TASK, place_of(message), problem)
             else:  # too long with what the broker adds, perhaps not without
                 self.put(message, None, place)
 
@@ -68,6 +87,3 @@ class Redelivery:
             reconsume_times=message.reconsume_times,
             heed_delay=False,
         )
-
-    def _leave_out(self, message: ReceivedMessage, reason: str) -> None:
-        log.error("a delayed message is left out", offset=message.commit_log_offset, reason=reason)

@@ -12,7 +12,7 @@ from mqframe.broker.tables.statistics import DEAD, SENT_BACK
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import PERM_WRITE, ResponseCode
-from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig, retry_queues
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
@@ -47,7 +47,8 @@ class SendBackProcessor(Processor):
     @serves(ConsumerSendMsgBack)
     def take_back(self, fields: ConsumerSendMsgBack, call: Call) -> Reply | None:
         group = self._group(fields.group)
-        if group.retry_queue_nums <= 0:
+        queues = retry_queues(group)
+        if not queues:
             return Reply()  # such a group wants nothing again
         topic = self._retry_topic(group, unit_mode=bool(fields.unit_mode))
         message = self._message(fields.offset)
@@ -63,7 +64,8 @@ class SendBackProcessor(Processor):
         properties = copied_properties(message.properties, message.topic, message.offset_message_id, what)
         stored = self._writer.put(
             str(topic.topic_name),
-            0 if what.dead else randrange(group.retry_queue_nums),
+            # Not beyond what the topic was made with: nobody looks there.
+            0 if what.dead else randrange(max(1, min(queues, topic.write_queue_nums))),
             message.stored_body,
             properties,
             born_timestamp=message.born_timestamp,
@@ -90,7 +92,7 @@ class SendBackProcessor(Processor):
     def _retry_topic(self, group: SubscriptionGroupConfig, *, unit_mode: bool) -> TopicConfig:
         name = retry_topic(group.group_name)
         topic = self._topics.find(name) or self._topics.ensure(
-            name, group.retry_queue_nums, sys_flag=_UNIT_SUBSCRIPTION if unit_mode else 0
+            name, retry_queues(group), sys_flag=_UNIT_SUBSCRIPTION if unit_mode else 0
         )
         if not topic.perm & PERM_WRITE:
             raise Refusal(ResponseCode.NO_PERMISSION, f"topic {name} may not be written to")

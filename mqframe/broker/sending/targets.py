@@ -8,7 +8,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import ResponseCode, SysFlag, permission_text
 from mqframe.core.errors import MessageError, Refusal
-from mqframe.core.messages.names import FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
+from mqframe.core.messages.names import RETRY_PREFIX, check_topic, is_closed_topic
 from mqframe.hooks.interfaces.send_rule import SendFields
 
 
@@ -75,7 +75,7 @@ class SendTargets:
             check_topic(name)
         except MessageError as problem:
             raise Refusal(ResponseCode.INVALID_PARAMETER, str(problem)) from None
-        if name in FORBIDDEN_TO_PRODUCERS:
+        if is_closed_topic(name):
             raise Refusal(
                 ResponseCode.NO_PERMISSION, f"topic {name} is the system's own; it takes no messages"
             )
@@ -99,6 +99,7 @@ class SendTargets:
             auto_create=self._live.current.auto_create_topics,
         )
         if topic is None and retry:
+            self._topics.admit(1)
             topic = self._topics.ensure(name, 1, sys_flag=sys_flag)
         if topic is None:
             raise Refusal(

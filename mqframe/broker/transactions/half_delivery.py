@@ -97,7 +97,7 @@ class HalfDelivery:
                 sys_flag=sys_flag,
                 prepared_transaction_offset=half.commit_log_offset,
             )
-        except (BodyError, ValueError) as problem:
+        except (BodyError, ValueError, KeyError) as problem:
             raise Refusal(
                 ResponseCode.SYSTEM_ERROR, f"the batch of half {half.message_id} cannot be read: {problem}"
             ) from None

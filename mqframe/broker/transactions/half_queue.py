@@ -6,10 +6,12 @@ Source: TransactionalMessageBridge.java.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.broker.transactions.half_delivery import Delivered, HalfDelivery
 from mqframe.core.clock import Clock
 from mqframe.core.consuming.offset_table import OffsetTable
@@ -17,7 +19,8 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
-from mqframe.core.storage.record import decode_record, decode_records
+from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.record import RecordError, decode_record, decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.half_batch import stands_for
 from mqframe.core.transactions.half_table import HalfTable
@@ -37,6 +40,7 @@ from mqframe.store.message_store import MessageStore
 log = get_logger("broker")
 
 READ_MESSAGES: Final = 32
+TASK: Final = "transactions"
 _READ_OPS: Final = 1024
 _COPY_MARK: Final = f"{p.PREPARED_QUEUE_OFFSET}{p.NAME_END}".encode()
 _OP_PROPERTIES: Final = {p.WAIT: "true", p.TAGS: REMOVE_TAG}
@@ -46,8 +50,14 @@ class HalfQueue:
     """Queue 0 of both topics. `table`: which halves are open."""
 
     def __init__(
-        self, store: MessageStore, offsets: OffsetTable, writer: InternalWriter, clock: Clock
+        self,
+        store: MessageStore,
+        offsets: OffsetTable,
+        writer: InternalWriter,
+        clock: Clock,
+        left_out: LeftOut,
     ) -> None:
+        self._left_out = left_out
         self.keep_ms = store.settings.keep_hours * 3_600_000
         """Age beyond which nobody is asked for an end any more."""
         self._store = store
@@ -80,8 +90,12 @@ class HalfQueue:
 
     async def read(self, offset: int) -> list[ReceivedMessage]:
         """Halves from queue offset `offset` on, at most `READ_MESSAGES`; none at the queue's end."""
-        parts, _ = await self._parts(HALF_TOPIC, offset, READ_MESSAGES)
-        return [half for part in parts for half in decode_records(part)]
+        halves, _ = await self._messages(HALF_TOPIC, offset, READ_MESSAGES)
+        return halves
+
+    def attempt(self, half: ReceivedMessage, work: Callable[[], object]) -> None:
+        """Do `work` on `half`, as `LeftOut.attempt` does."""
+        self._left_out.attempt(TASK, place_of(half), work)
 
     async def recover(self) -> None:
         """Make the table from both queues, from the stored offsets on; the loop has its turns in between."""
@@ -89,14 +103,15 @@ class HalfQueue:
         self.table = table = HalfTable(half, op)
         end = self.end
         while half < end:
-            parts, next_offset = await self._parts(HALF_TOPIC, half, READ_MESSAGES)
-            for copy in _copies(parts):
+            # Most stretches hold no copy, which is seen without taking their records apart.
+            found, next_offset = await self._messages(HALF_TOPIC, half, READ_MESSAGES, having=_COPY_MARK)
+            for copy in (each for each in found if p.PREPARED_QUEUE_OFFSET in each.properties):
                 table.found_copy(copy.queue_offset, root_of(copy))
             half = max(next_offset, half + 1)
             await asyncio.sleep(0)
         while op < self._store.queue_max(OP_HALF_TOPIC, 0):
-            parts, next_offset = await self._parts(OP_HALF_TOPIC, op, _READ_OPS)
-            for message in (each for part in parts for each in decode_records(part)):
+            found, next_offset = await self._messages(OP_HALF_TOPIC, op, _READ_OPS)
+            for message in found:
                 self._found_op(message, end)
             op = max(next_offset, op + 1)
             await asyncio.sleep(0)
@@ -115,19 +130,41 @@ class HalfQueue:
             if message is not None:
                 found.setdefault(message.prepared_transaction_offset, []).append(message)
         for prepared_at, delivered in found.items():
-            half = self.at(prepared_at)
-            if half is None or half.topic != HALF_TOPIC or self.table.place(root_of(half)) is None:
-                continue
-            if stands_for(half, delivered):
-                self._cut_off[root_of(half)] = len(delivered)
-                log.warning(
-                    "a crash interrupted a commit; it is completed",
-                    transaction=half.message_id, delivered=len(delivered),
-                )  # fmt: skip
-                try:
-                    self.commit(half)
-                except Refusal as refusal:  # the next end of it goes on from there
-                    log.error("it cannot be completed now", reason=refusal.remark)
+            try:
+                self._complete_one(prepared_at, delivered)
+            except Exception as problem:  # isolation boundary: the next end of it goes on from there
+                log.error("a commit cannot be completed now", half_at=prepared_at, problem=str(problem))
+
+    def _complete_one(self, prepared_at: int, delivered: list[ReceivedMessage]) -> None:
+        half = self.at(prepared_at)
+        if half is None or half.topic != HALF_TOPIC or self.table.place(root_of(half)) is None:
+            return
+        if stands_for(half, delivered):
+            self._cut_off[root_of(half)] = len(delivered)
+            log.warning(
+                "a crash interrupted a commit; it is completed",
+                transaction=half.message_id, delivered=len(delivered),
+            )  # fmt: skip
+            self.commit(half)
+
+    async def _messages(
+        self, topic: str, offset: int, count: int, *, having: bytes = b""
+    ) -> tuple[list[ReceivedMessage], int]:
+        """Messages of a queue from `offset` on, those of stretches that hold `having`, and where to go on.
+
+        What cannot be read is left out.
+        """
+        parts, following = await self._parts(topic, offset, count)
+        wanted = [part for part in parts if having in bytes(part)]
+        try:
+            return [message for part in wanted for message in decode_records(part)], following
+        except RecordError:
+            messages: list[ReceivedMessage] = []
+            for at in range(offset, following):
+                parts, _ = await self._parts(topic, at, 1)
+                read = partial(_append_all, messages, parts)
+                self._left_out.attempt(TASK, Place(topic, 0, at, -1), read)
+            return messages, following
 
     async def _parts(self, topic: str, offset: int, count: int) -> tuple[list[Body], int]:
         if self._store.is_cold(topic, 0, offset):
@@ -143,7 +180,7 @@ class HalfQueue:
     def _found_op(self, message: ReceivedMessage, half_end: int) -> None:
         named: list[int] = []
         if message.tag == REMOVE_TAG:
-            named = parse_op(message.body)
+            named = parse_op(message.stored_body)
         else:
             log.warning("op message with an unknown tag", tag=message.tag, offset=message.queue_offset)
         self.table.found_op(message.queue_offset, named, half_end)
@@ -216,10 +253,6 @@ class HalfQueue:
         self._store.when_confirmed(self._last_end, callback)
 
 
-def _copies(parts: list[Body]) -> Iterator[ReceivedMessage]:
-    # Most stretches hold none, which is seen without taking their records apart.
+def _append_all(messages: list[ReceivedMessage], parts: list[Body]) -> None:
     for part in parts:
-        if _COPY_MARK in bytes(part):
-            for half in decode_records(part):
-                if p.PREPARED_QUEUE_OFFSET in half.properties:
-                    yield half
+        messages.extend(decode_records(part))

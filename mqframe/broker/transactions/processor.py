@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from mqframe.broker.tables.shared import Conditions
@@ -22,6 +23,7 @@ from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.transactions.rules import (
     CheckLimits,
@@ -61,6 +63,7 @@ class TransactionProcessor(BrokerService):
         self._topics = topics
         _, self._live, self._clock, self._statistics = conditions
         self._is_master = is_master
+        self._asked = (0, 0)
 
     def periodic(self) -> list[Periodic]:
         """Asks for what stays open."""
@@ -123,7 +126,6 @@ class TransactionProcessor(BrokerService):
         halves, settings = self._halves, self._live.current
         limits = CheckLimits(settings.transaction_timeout_ms, settings.transaction_check_max, halves.keep_ms)
         end, at = halves.end, halves.table.half_cursor
-        asked, silent = 0, 0
         try:
             while (at := halves.table.next_open(at, end)) < end:
                 found = await halves.read(at)
@@ -137,25 +139,39 @@ class TransactionProcessor(BrokerService):
                         step = next_step(half, self._clock.now_ms(), limits)
                         if step is Step.YOUNG:
                             return
-                        if step is Step.CHECK:
-                            heard = self._ask(half)
-                            asked, silent = asked + heard, silent + (not heard)
-                        elif step is Step.DISCARD:
-                            self._discard(half)
-                        elif end - at > BEHIND_MAX:
-                            halves.put_back(half)
+                        # One that fails stays open, and counts for nobody but itself.
+                        act = partial(self._act, half, step, far_behind=end - at > BEHIND_MAX)
+                        halves.attempt(half, act)
                     at += 1
                 await asyncio.sleep(0)
         except Refusal as refusal:
             log.error("transactions are not checked", reason=refusal.remark)
         finally:
             halves.advance()
+            (asked, silent), self._asked = self._asked, (0, 0)
             if asked or silent:
                 log.info("transactions checked", asked=asked, without_producer=silent)
 
+    def _act(self, half: ReceivedMessage, step: Step, *, far_behind: bool) -> None:
+        if step is Step.CHECK:
+            heard = self._ask(half)
+            asked, silent = self._asked
+            self._asked = asked + heard, silent + (not heard)
+        elif step is Step.DISCARD:
+            self._discard(half)
+        elif far_behind:
+            self._halves.put_back(half)
+
     def _ask(self, half: ReceivedMessage) -> bool:
         times = times_checked(half.properties) + 1
-        stored, properties = self._halves.put_back(half, times)
+        try:
+            stored, properties = self._halves.put_back(half, times)
+        except Refusal as refusal:
+            if refusal.code != ResponseCode.MESSAGE_ILLEGAL:
+                raise
+            # No room for how often it was asked for: it is asked for where it is, until it is too old.
+            stored = Stored(half.commit_log_offset, half.queue_offset, half.store_size, half.store_timestamp)
+            properties = dict(half.properties)
         return self._checker.ask(half, stored, properties)
 
     def _discard(self, half: ReceivedMessage) -> None:

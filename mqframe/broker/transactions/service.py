@@ -18,7 +18,7 @@ class TransactionService(CompositeService):
     """Half messages, their ends, and the checks of those that stay open."""
 
     def __init__(self, state: BrokerState) -> None:
-        halves = HalfQueue(state.store, state.offsets, state.writer, state.clock)
+        halves = HalfQueue(state.store, state.offsets, state.writer, state.clock, state.left_out)
         checker = TransactionChecker(state.clients, state.identity)
         processor = TransactionProcessor(halves, checker, state.topics, state.conditions)
         self._rule = ToHalfTopic(state.topics, state.live)

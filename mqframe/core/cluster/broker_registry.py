@@ -67,7 +67,7 @@ class Registered(NamedTuple):
 
 
 class _Live(msgspec.Struct):
-    seen_ms: int
+    seen: float
     timeout_ms: int
     version: DataVersion
     connection: Any
@@ -93,8 +93,8 @@ class BrokerRegistry:
 
     # Brokers come, live and go
 
-    def register(self, registration: Registration, now_ms: int) -> Registered:
-        """Enter a broker and its topics, or renew it.
+    def register(self, registration: Registration, now: float) -> Registered:
+        """Enter a broker and its topics, or renew it. `now`: monotonic seconds.
 
         A stale rival for an id that somebody holds is ignored. Raises `Refusal` when an id that is not known
         yet comes with exactly one topic: everything must be registered first.
@@ -141,7 +141,7 @@ class BrokerRegistry:
                 registration, first=not holder, read_only=prime_slave and broker.enable_acting_master
             )
         self._live[key] = _Live(
-            now_ms,
+            now,
             registration.timeout_ms,
             registration.topics.data_version,
             registration.connection,
@@ -186,11 +186,11 @@ class BrokerRegistry:
                 )
                 self._mappings.setdefault(topic, {})[owner] = mapping
 
-    def heartbeat(self, cluster: str, address: str, now_ms: int) -> bool:
-        """Note that a broker lives; returns whether it is known."""
+    def heartbeat(self, cluster: str, address: str, now: float) -> bool:
+        """Note that a broker lives at `now`, monotonic seconds; returns whether it is known."""
         live = self._live.get(BrokerKey(cluster, address))
         if live is not None:
-            live.seen_ms = now_ms
+            live.seen = now
         return live is not None
 
     def data_version(self, cluster: str, address: str) -> DataVersion | None:
@@ -234,12 +234,15 @@ class BrokerRegistry:
             self._remove(key)
         return gone
 
-    def expire(self, now_ms: int) -> list[tuple[BrokerKey, Any]]:
-        """Remove the brokers silent for longer than they declared; returns them and their connections."""
+    def expire(self, now: float) -> list[tuple[BrokerKey, Any]]:
+        """Remove the brokers silent for longer than they declared; returns them and their connections.
+
+        `now`: monotonic seconds, so that no setting of the clock makes anybody silent.
+        """
         late = [
             (key, live.connection)
             for key, live in self._live.items()
-            if live.seen_ms + live.timeout_ms < now_ms
+            if live.seen + live.timeout_ms / 1000 < now
         ]
         for key, _ in late:
             self._remove(key)

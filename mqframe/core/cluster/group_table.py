@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
 
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
+from mqframe.core.consuming.group_config import (
+    RETRY_QUEUES_MAX,
+    SubscriptionGroupConfig,
+    SubscriptionGroupTable,
+)
 from mqframe.core.errors import MessageError, Refusal
+from mqframe.core.measuring.budget import admit_all
 from mqframe.core.messages.names import check_group
 from mqframe.core.retry.backoff import check_policy
 from mqframe.core.wire.bodies import DataVersion
@@ -31,19 +36,29 @@ READ_FORBIDDEN: Final = 1 << 2
 
 
 class GroupTable:
-    """Consumer groups by name. `changes` grows with every change."""
+    """Consumer groups by name. `changes` grows with every change.
 
-    __slots__ = ("_clock", "_groups", "changes", "forbidden", "version")
+    `rules`: how many pairs of group and topic are forbidden; `admit`, `admit_rule`: raise where there is no
+    room for so many more.
+    """
+
+    __slots__ = ("_clock", "_groups", "admit", "admit_rule", "changes", "forbidden", "rules", "version")
 
     def __init__(self, clock: Clock, system: Iterable[str] = SYSTEM_GROUPS) -> None:
         self._clock = clock
         self._groups = {name: SubscriptionGroupConfig(group_name=name) for name in system}
         self.forbidden: dict[str, dict[str, int]] = {}
+        self.rules = 0
+        self.admit: Callable[[int], None] = admit_all
+        self.admit_rule: Callable[[int], None] = admit_all
         self.version = DataVersion(timestamp=clock.now_ms())
         self.changes = 0
 
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._groups))
+
+    def __len__(self) -> int:
+        return len(self._groups)
 
     def __contains__(self, name: str) -> bool:
         return name in self._groups
@@ -53,13 +68,17 @@ class GroupTable:
         return self._groups.get(name)
 
     def find_or_create(self, name: str, auto_create: bool) -> SubscriptionGroupConfig | None:
-        """As `find`; where `auto_create` holds, a group with a legal name is made."""
+        """As `find`; where `auto_create` holds, a group with a legal name is made.
+
+        Raises `Refusal` where there is no room for another.
+        """
         group = self._groups.get(name)
         if group is None and auto_create:
             try:
                 check_group(name)
             except MessageError:
                 return None
+            self.admit(1)
             group = self._groups[name] = SubscriptionGroupConfig(group_name=name)
             self._changed()
         return group
@@ -72,13 +91,25 @@ class GroupTable:
         return group
 
     def put(self, group: SubscriptionGroupConfig) -> None:
-        """Create or change a group. Raises `Refusal` for an illegal name, policy or attribute change."""
+        """Create or change a group.
+
+        Raises `Refusal` for an illegal name, policy or number of queues, and where there is no room for
+        another.
+        """
         try:
             check_group(group.group_name)
         except MessageError as problem:
             raise Refusal(ResponseCode.INVALID_PARAMETER, str(problem)) from None
+        if group.retry_queue_nums > RETRY_QUEUES_MAX:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"group {group.group_name}: {group.retry_queue_nums} retry queues;"
+                f" the most is {RETRY_QUEUES_MAX}",
+            )
         check_policy(group.group_name, group.group_retry_policy)
         old = self._groups.get(group.group_name)
+        if old is None:
+            self.admit(1)
         attributes = dict(old.attributes if old else {})
         for key, value in group.attributes.items():
             if key.startswith("-"):
@@ -90,23 +121,27 @@ class GroupTable:
 
     def remove(self, name: str) -> bool:
         """Forget a group; returns whether there was one."""
-        self.forbidden.pop(name, None)
+        self.rules -= len(self.forbidden.pop(name, ()))
         if self._groups.pop(name, None) is None:
             return False
         self._changed()
         return True
 
     def forbid(self, group: str, topic: str, forbidden: bool) -> None:
-        """Forbid `group` to read `topic`, or allow it again."""
-        topics = self.forbidden.setdefault(group, {})
+        """Forbid `group` to read `topic`, or allow it again. Raises `Refusal` where there is no room."""
+        topics = self.forbidden.get(group, {})
         bits = topics.get(topic, 0)
         bits = bits | READ_FORBIDDEN if forbidden else bits & ~READ_FORBIDDEN
         if bits:
-            topics[topic] = bits
-        else:
-            topics.pop(topic, None)
-        if not topics:
-            del self.forbidden[group]
+            if topic not in topics:
+                self.admit_rule(1)
+                self.rules += 1
+            self.forbidden.setdefault(group, {})[topic] = bits
+        elif topic in topics:
+            del topics[topic]
+            self.rules -= 1
+            if not topics:
+                del self.forbidden[group]
         self._changed()
 
     def may_read(self, group: str, topic: str) -> bool:
@@ -117,6 +152,7 @@ class GroupTable:
         """Take over what was saved; it replaces what is there under the same name."""
         self._groups.update(table.subscription_group_table)
         self.forbidden = dict(table.forbidden_table)
+        self.rules = sum(map(len, self.forbidden.values()))
         self.version = table.data_version
 
     def dump(self) -> SubscriptionGroupTable:

@@ -16,6 +16,7 @@ from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 
 ORDER_TOPIC_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
 """Key-value namespace of name servers that holds the lists that operators made, by topic."""
+_DIGITS_MAX: Final = 18
 TYPE_ATTRIBUTE: Final = "message.type"
 FIFO: Final = "FIFO"
 """Value of the attribute of topics whose messages are to be consumed in order."""
@@ -28,9 +29,9 @@ def parse_order(topic: str, text: str) -> dict[str, int]:
         broker_name, colon, count = entry.partition(":")
         if not entry:
             continue
-        if not colon or not count.isdigit():
+        if not colon or not (count.isascii() and count.isdecimal()) or len(count) > _DIGITS_MAX:
             raise RouteError(
-                f"order configuration of topic {topic}: {entry!r} is not broker:queues; "
+                f"order configuration of topic {topic}: {entry[:80]!r} is not broker:queues; "
                 "correct it in the name server (namespace ORDER_TOPIC_CONFIG)"
             )
         found[broker_name] = int(count)

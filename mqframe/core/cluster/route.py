@@ -13,9 +13,12 @@ import msgspec
 from mqframe.core.cluster.order_config import parse_order
 from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.codes import PERM_READ, PERM_WRITE
+from mqframe.core.errors import RouteError
 from mqframe.core.messages.message import MessageQueue
 
 MASTER_ID: Final = 0
+QUEUES_MAX: Final = 65_536
+"""Most queues of a topic, over all its brokers, that one side reads or writes."""
 
 
 class TopicRoute:
@@ -23,7 +26,7 @@ class TopicRoute:
 
     `data`: what the name server said. `from_default`: the topic does not exist yet; the route is that of the
     default topic, which brokers make new topics after.
-    Raises `RouteError` when the order configuration cannot be read.
+    Raises `RouteError` when the order configuration cannot be read, and for more than `QUEUES_MAX` queues.
     """
 
     __slots__ = ("_addresses", "_read", "_write", "data", "from_default", "ordered", "topic")
@@ -36,15 +39,9 @@ class TopicRoute:
         self._addresses = {
             broker.broker_name: dict(sorted(broker.broker_addrs.items())) for broker in data.broker_datas
         }
-        self._write = self._ordered_queues() if self.ordered else self._writable_queues()
-        self._read = tuple(
-            sorted(
-                MessageQueue(topic, queues.broker_name, number)
-                for queues in data.queue_datas
-                if queues.perm & PERM_READ
-                for number in range(queues.read_queue_nums)
-            )
-        )
+        self._write = self._queues(self._ordered() if self.ordered else self._writable())
+        readable = [(q.broker_name, q.read_queue_nums) for q in data.queue_datas if q.perm & PERM_READ]
+        self._read = tuple(sorted(self._queues(readable)))
 
     def write_queues(self) -> tuple[MessageQueue, ...]:
         """Queues that producers choose from: by broker name and id, or as the order configuration says."""
@@ -81,20 +78,28 @@ class TopicRoute:
             and _by_broker(self.data) == _by_broker(other.data)
         )
 
-    def _ordered_queues(self) -> tuple[MessageQueue, ...]:
-        order = parse_order(self.topic, self.data.order_topic_conf or "")
-        return tuple(
-            MessageQueue(self.topic, broker_name, number)
-            for broker_name, count in order.items()
-            for number in range(count)
-        )
+    def _ordered(self) -> list[tuple[str, int]]:
+        return list(parse_order(self.topic, self.data.order_topic_conf or "").items())
 
-    def _writable_queues(self) -> tuple[MessageQueue, ...]:
-        return tuple(
-            MessageQueue(self.topic, queues.broker_name, number)
+    def _writable(self) -> list[tuple[str, int]]:
+        return [
+            (queues.broker_name, queues.write_queue_nums)
             for queues in sorted(self.data.queue_datas, key=lambda queues: queues.broker_name)
             if queues.perm & PERM_WRITE and MASTER_ID in self._addresses.get(queues.broker_name, {})
-            for number in range(queues.write_queue_nums)
+        ]
+
+    def _queues(self, counts: list[tuple[str, int]]) -> tuple[MessageQueue, ...]:
+        """The queues of these brokers, of each as many as it says. Raises `RouteError` for too many."""
+        total = sum(max(0, count) for _, count in counts)
+        if total > QUEUES_MAX:
+            raise RouteError(
+                f"the route of topic {self.topic} names {total} queues, the most is {QUEUES_MAX}; "
+                "correct what its brokers, or operators, registered at the name server"
+            )
+        return tuple(
+            MessageQueue(self.topic, broker_name, number)
+            for broker_name, count in counts
+            for number in range(count)
         )
 
 

@@ -5,14 +5,15 @@ Source: TopicConfigManager.java.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.codes import PERM_INHERIT, PERM_READ, PERM_WRITE, ResponseCode
-from mqframe.core.errors import Refusal
+from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.measuring.budget import admit_all
 from mqframe.core.messages.names import (
     BENCHMARK_TOPIC,
     DEFAULT_TOPIC,
@@ -23,21 +24,24 @@ from mqframe.core.messages.names import (
     SELF_TEST_TOPIC,
     TIMER_TOPIC,
     TRACE_TOPIC,
+    is_path_part,
     is_system_topic,
 )
 from mqframe.core.wire.bodies import DataVersion
 
 READ_WRITE = PERM_READ | PERM_WRITE
+QUEUES_MAX = 65_535
+"""Most queues of a topic on one broker."""
 
 
 class TopicTable:
     """Topics by name.
 
     `changes` grows with every change, so that the owner sees when to save and to register; `version` is what
-    name servers compare.
+    name servers compare. `admit`: raises where there is no room for so many more.
     """
 
-    __slots__ = ("_changed_names", "_clock", "_own", "_topics", "changes", "version")
+    __slots__ = ("_changed_names", "_clock", "_own", "_topics", "admit", "changes", "version")
 
     def __init__(self, clock: Clock, system: Iterable[TopicConfig] = ()) -> None:
         self._clock = clock
@@ -45,6 +49,7 @@ class TopicTable:
         self._own = frozenset(self._topics)
         self.version = DataVersion(timestamp=clock.now_ms())
         self.changes = 0
+        self.admit: Callable[[int], None] = admit_all
         self._changed_names: set[str] = set()
 
     def __iter__(self) -> Iterator[str]:
@@ -77,8 +82,12 @@ class TopicTable:
         return [name for name in self._topics if self.is_system(name)]
 
     def load(self, table: TopicConfigTable) -> None:
-        """Take over what was saved; it replaces what is there under the same name."""
+        """Take over what was saved; it replaces what is there under the same name.
+
+        Raises `BodyError` for a topic that no broker has.
+        """
         for name, topic in table.topic_config_table.items():
+            _check_saved(name, topic)
             self._topics[name] = (
                 topic if topic.topic_name else msgspec.structs.replace(topic, topic_name=name)
             )
@@ -97,10 +106,12 @@ class TopicTable:
     def put(self, topic: TopicConfig) -> bool:
         """Create or change a topic; attributes are given as changes. Returns whether anything changed.
 
-        Raises `Refusal` for an attribute change that is not one.
+        Raises `Refusal` for an attribute change that is not one, and where there is no room for another.
         """
         name = str(topic.topic_name)
         old = self._topics.get(name)
+        if old is None:
+            self.admit(1)
         attributes = _changed_attributes(old.attributes if old else {}, topic.attributes)
         topic = msgspec.structs.replace(topic, attributes=attributes)
         if topic == old:
@@ -113,7 +124,8 @@ class TopicTable:
     ) -> TopicConfig:
         """The topic `name`, made with `queues` queues when it does not exist yet.
 
-        An existing topic is left as it is but for `order`.
+        An existing topic is left as it is but for `order`. For topics that something which exists needs:
+        there is always room.
         """
         topic = self._topics.get(name)
         if topic is not None and topic.order == order:
@@ -137,11 +149,13 @@ class TopicTable:
         """Make topic `name` after the topic `model`; `None` when that does not exist or hands nothing down.
 
         It gets the smaller of `queues`, which the client asks for, and the model's write queues.
-        `auto_create`: whether TBW102 may serve as model.
+        `auto_create`: whether TBW102 may serve as model. Raises `Refusal` where there is no room.
         """
         pattern = self._topics.get(model)
         if pattern is None or not pattern.perm & PERM_INHERIT or (model == DEFAULT_TOPIC and not auto_create):
             return None
+        if name not in self._topics:
+            self.admit(1)
         count = max(0, min(queues, pattern.write_queue_nums))
         topic = TopicConfig(
             topic_name=name,
@@ -173,6 +187,15 @@ class TopicTable:
         self._changed_names.update(names)
         self.changes += 1
         self.version = self.version.next(self._clock.now_ms())
+
+
+def _check_saved(name: str, topic: TopicConfig) -> None:
+    # What was stored is damaged where it says what no request may: a table with it was never saved.
+    if not is_path_part(name) or topic.topic_name not in (None, "", name):
+        raise BodyError(f"topic {name[:40]!r} is called {str(topic.topic_name)[:40]!r}")
+    for what, count in (("read", topic.read_queue_nums), ("write", topic.write_queue_nums)):
+        if not 0 <= count <= QUEUES_MAX:
+            raise BodyError(f"topic {name}: {count} {what} queues; the most is {QUEUES_MAX}")
 
 
 def _changed_attributes(old: dict[str, str], wanted: dict[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ A setting says by `setting(live=True)` that it takes effect without a restart.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import attrs
 
@@ -14,6 +14,8 @@ from mqframe.core.config.field_types import convert, field_types
 from mqframe.core.errors import FixedSetting, SettingError
 
 S = TypeVar("S")
+LINES_CHARS_MAX: Final = 64 * 1024
+"""Longest text of changes of settings."""
 
 
 def changed(settings: S, lines: str, protected: Collection[str] = ()) -> tuple[S, set[str]]:
@@ -26,6 +28,8 @@ def changed(settings: S, lines: str, protected: Collection[str] = ()) -> tuple[S
     fields = {field.metadata["conf"]: field for field in _fields(type(settings))}
     changes: dict[str, Any] = {}
     fixed = []
+    if len(lines) > LINES_CHARS_MAX:
+        raise SettingError(f"{len(lines)} characters of settings; at most {LINES_CHARS_MAX} are read")
     for line in map(str.strip, lines.splitlines()):
         if not line or line.startswith("#"):
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -63,6 +63,18 @@ class SubscriptionGroupTable(Body):
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
     forbidden_table: dict[str, dict[str, int]] = {}
     subscription_group_table: dict[str, SubscriptionGroupConfig] = {}
+
+
+RETRY_QUEUES_MAX: Final = 65_535
+"""Most queues of a group's retry topic on one broker, as of any topic."""
+
+
+def retry_queues(group: SubscriptionGroupConfig) -> int:
+    """How many queues the retry topic of `group` is made with; 0: it wants nothing again.
+
+    A group may be stored with a number from before that was checked, or from another broker.
+    """
+    return min(max(group.retry_queue_nums, 0), RETRY_QUEUES_MAX)
 
 
 class GroupConfigList(Body):

@@ -13,6 +13,17 @@ NEVER: Final = 2**63 - 1
 """The correction of a queue in which the compared group is behind all others already."""
 
 
+def commit_problem(offset: int, end: int) -> str:
+    """What is wrong with a group's commit of `offset` to a queue whose end is `end`; empty when nothing is.
+
+    Behind the end nobody can have read: such an offset is of before a power cut, or made up, and the group
+    would miss what is stored next. One before the queue's beginning is harmless, and taken.
+    """
+    if offset < 0:
+        return f"offset {offset} is negative"
+    return f"offset {offset} is behind the end of the queue, {end}" if offset > end else ""
+
+
 def reset_target(stored: int | None, wanted: int, *, force: bool) -> int:
     """Where a reset to `wanted` sends a group that has stored `stored`. Without `force` only back."""
     if force or stored is None or stored < 0:

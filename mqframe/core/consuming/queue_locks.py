@@ -5,11 +5,12 @@ Source: RebalanceLockManager.java, ProcessQueue.isLockExpired, RebalanceImpl.loc
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Final
 
 from mqframe.core.clock import Clock
+from mqframe.core.measuring.budget import admit_all
 from mqframe.core.messages.message import MessageQueue
 
 LEASE_SECONDS: Final = 60.0
@@ -27,18 +28,31 @@ class QueueLocks:
     A's                   unlock by B                 A's
     A's, not renewed 60 s lock by B                   B's
     A's, not renewed 60 s expire                      free
+
+    `count`: locks of all groups; `admit`: raises where there is no room for so many more.
     """
 
-    __slots__ = ("_clock", "_groups", "_lease")
+    __slots__ = ("_clock", "_groups", "_lease", "admit", "count")
 
     def __init__(self, clock: Clock, lease_seconds: float = LEASE_SECONDS) -> None:
+        self.admit: Callable[[int], None] = admit_all
+        self.count = 0
         self._clock = clock
         self._lease = lease_seconds
         self._groups: dict[str, dict[MessageQueue, tuple[str, float]]] = {}
 
     def lock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> list[MessageQueue]:
-        """Lock, or renew the lock of, each of `queues` for `client_id`; returns those that it holds now."""
+        """Lock, or renew the lock of, each of `queues` for `client_id`; returns those that it holds now.
+
+        Raises `Refusal` where there is no room for those that nobody has locked.
+        """
         now = self._clock.monotonic()
+        queues = list(queues)
+        known = self._groups.get(group, {})
+        fresh = len({queue for queue in queues if queue not in known})
+        if fresh:
+            self.admit(fresh)
+            self.count += fresh
         held = self._groups.setdefault(group, {})
         won = []
         for queue in queues:
@@ -54,6 +68,7 @@ class QueueLocks:
         for queue in queues:
             if queue in held and held[queue][0] == client_id:
                 del held[queue]
+                self.count -= 1
         if not held:
             self._groups.pop(group, None)
 
@@ -68,6 +83,7 @@ class QueueLocks:
         for group, held in tuple(self._groups.items()):
             for queue in [queue for queue, (_, since) in held.items() if now - since > self._lease]:
                 del held[queue]
+                self.count -= 1
             if not held:
                 del self._groups[group]
 

@@ -9,7 +9,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.delay.timer_rules import slot_time, wanted_time, whole_number
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
-from mqframe.core.messages.names import SCHEDULE_TOPIC, TIMER_TOPIC
+from mqframe.core.messages.names import SCHEDULE_TOPIC, TIMER_TOPIC, is_queue_place
 
 _INT_MAX = (1 << 31) - 1
 
@@ -50,7 +50,7 @@ class DelayRules:
         """Topic and queue in which a message for `topic` and `queue_id` is stored.
 
         A message that waits gets its real place into `properties`. Raises `Refusal`: 13 for a delay that is
-        no number and for a time too far away, 1 where nobody delivers what waits.
+        no number, for a time too far away and for a place that is none, 1 where nobody delivers what waits.
         """
         level = _level(properties)
         if level > 0:
@@ -91,6 +91,11 @@ class DelayRules:
     def _redirect(
         topic: str, queue_id: int, properties: dict[str, str], waiting_topic: str, waiting_queue: int
     ) -> tuple[str, int]:
+        if not is_queue_place(topic, queue_id):
+            raise Refusal(
+                ResponseCode.MESSAGE_ILLEGAL,
+                f"queue {queue_id} of topic {topic[:40]!r} cannot be delivered to",
+            )
         properties[p.REAL_TOPIC] = topic
         properties[p.REAL_QUEUE_ID] = str(queue_id)
         return waiting_topic, waiting_queue

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Final
 
 from mqframe.core.clock import Clock
+from mqframe.core.delay.timer_rules import whole_number
 from mqframe.core.messages import properties as p
-from mqframe.core.messages.names import HALF_TOPIC
+from mqframe.core.messages.names import FORBIDDEN_TO_PRODUCERS, TIMER_TOPIC, is_queue_place
 from mqframe.core.wire.bodies import Body, DataVersion
+
+_NOWHERE: Final = FORBIDDEN_TO_PRODUCERS | {TIMER_TOPIC}
 
 
 class DelayOffsetTable(Body):
@@ -25,18 +29,22 @@ class DelayOffsetTable(Body):
 def is_due(time: int, now: int, delay_ms: int) -> bool:
     """Whether a message whose delivery time is `time` is delivered at `now` (both ms).
 
-    A time further ahead than the level's own delay comes from a clock that was set back, or from other
-    levels: such a message does not wait again.
+    A time further ahead than the level's own delay comes from a clock that was ahead, or from other levels:
+    such a message does not wait again.
     """
     return time <= now or time > now + delay_ms
 
 
 def real_place(properties: dict[str, str]) -> tuple[str, int] | None:
-    """Topic and queue that a delayed message goes to; `None` when it names none that it may go to."""
-    topic, queue_id = properties.get(p.REAL_TOPIC), properties.get(p.REAL_QUEUE_ID, "")
-    if topic is None or topic == HALF_TOPIC or not (queue_id.isascii() and queue_id.isdecimal()):
+    """Topic and queue that a delayed message goes to; `None` when it names none that it may go to.
+
+    What is stored is not trusted more than what is sent: it was written by others perhaps, or before it was
+    checked. The revive log is no place that a sender may name, but acknowledgements go there by the timer.
+    """
+    topic, queue_id = properties.get(p.REAL_TOPIC), whole_number(properties.get(p.REAL_QUEUE_ID, ""))
+    if topic is None or queue_id is None or topic in _NOWHERE or not is_queue_place(topic, queue_id):
         return None
-    return topic, int(queue_id)
+    return topic, queue_id
 
 
 class LevelSchedule:
@@ -74,6 +82,10 @@ class LevelSchedule:
         if self.head is None or is_due(self.head, now, self.delay_ms):
             return 0
         return self.head - now
+
+    def forget_head(self) -> None:
+        """The time at `position` may mean another moment now: it is to be read again."""
+        self.head = None
 
     def take(self, times: Sequence[int], now: int) -> int:
         """How many messages from `position` on are due; `times`: when the next ones in the queue are."""
@@ -115,6 +127,11 @@ class DelayOffsets:
     def saved(self, level: int) -> int:
         """The offset from which `level` (1 is the first) is delivered after a restart."""
         return self._saved.get(level, 0)
+
+    def correct(self, level: int, position: int) -> None:
+        """The queue of `level` has no offset that was saved: it goes on at `position`."""
+        self._saved[level] = position
+        self.changes += 1
 
     def delivered(self, level: int, offset: int, log_end: int) -> None:
         """Everything of `level` before queue `offset` is delivered; it lies before `log_end` in the log."""

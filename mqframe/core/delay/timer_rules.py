@@ -56,6 +56,16 @@ def wanted_time(properties: dict[str, str], now: int) -> int | None:
     return None
 
 
+def asked_delay(properties: dict[str, str]) -> int | None:
+    """After which time the message wants to be delivered, ms; `None` where it says when instead."""
+    for name, factor in ((p.TIMER_DELAY_SEC, 1000), (p.TIMER_DELAY_MS, 1)):
+        text = properties.get(name)
+        if text is not None:
+            number = whole_number(text)
+            return None if number is None else max(0, number * factor)
+    return None
+
+
 def slot_time(deliver_ms: int, precision_ms: int) -> int:
     """The time of the slot that is delivered first at or after `deliver_ms`, ms."""
     return (deliver_ms - 1) // precision_ms * precision_ms

@@ -11,17 +11,20 @@
 | alive | the broker starts                    | dead  | for 30 s, but not before it was born          |
 | dead  | one of its version or a newer one    | alive |                                               |
 | dead  | 24 h passed, and the table is saved  | none  |                                               |
+| dead  | another comes for which no room is   | none  |                                               |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from mqframe.core.clock import Clock
+from mqframe.core.errors import Refusal
 from mqframe.core.filtering.bloom_filter import BloomFilter
 from mqframe.core.filtering.bodies import FilterData, FilterDataTable, SubscriptionData, TopicFilterData
 from mqframe.core.filtering.subscription import is_tag_type
+from mqframe.core.measuring.budget import admit_all
 
 KEPT_DEAD_MS: Final = 24 * 3600 * 1000
 DEAD_AT_START_MS: Final = 30_000
@@ -30,10 +33,11 @@ DEAD_AT_START_MS: Final = 30_000
 class FilterTable:
     """Expressions by topic and group. `changes` grows with every change.
 
-    `compiles`: whether an expression (type, text) is one; asked when one is new.
+    `compiles`: whether an expression (type, text) is one; asked when one is new. `admit`: raises where there
+    is no room for so many more.
     """
 
-    __slots__ = ("_bloom", "_by_topic", "_clock", "_compiles", "changes")
+    __slots__ = ("_bloom", "_by_group", "_by_topic", "_clock", "_compiles", "admit", "changes", "count")
 
     def __init__(
         self,
@@ -44,6 +48,9 @@ class FilterTable:
         self._clock = clock
         self._bloom = bloom or BloomFilter()
         self._by_topic: dict[str, dict[str, FilterData]] = {}
+        self._by_group: dict[str, dict[str, None]] = {}
+        self.admit: Callable[[int], None] = admit_all
+        self.count = 0
         self.changes = 0
         self._compiles = compiles
 
@@ -52,7 +59,10 @@ class FilterTable:
         return self._by_topic.get(topic, {}).get(group)
 
     def register(self, group: str, subscriptions: Iterable[SubscriptionData]) -> None:
-        """A heartbeat of `group` names these subscriptions, and no others."""
+        """A heartbeat of `group` names these subscriptions, and no others.
+
+        Raises `Refusal` where there is no room for one that is new.
+        """
         topics = set()
         for each in subscriptions:
             topics.add(each.topic)
@@ -69,7 +79,7 @@ class FilterTable:
 
     def dump(self) -> FilterDataTable:
         """Everything, as it is saved; what was dead for a day is forgotten."""
-        self._clean()
+        self._clean(self._clock.now_ms() - KEPT_DEAD_MS)
         return FilterDataTable(
             filter_data_by_topic={
                 topic: TopicFilterData(group_filter_data=dict(groups), topic=topic)
@@ -83,7 +93,11 @@ class FilterTable:
         every = [data for groups in found.values() for data in groups.values()]
         if not all(self._bloom.is_valid(data.bloom_filter_data) for data in every):
             return
-        self._by_topic = found
+        self._by_topic, self._by_group = found, {}
+        self.count = len(every)
+        for topic, groups in found.items():
+            for group in groups:
+                self._by_group.setdefault(group, {})[topic] = None
         for data in every:
             if data.dead_time == 0:
                 self._die(data, max(self._clock.now_ms() - DEAD_AT_START_MS, data.born_time))
@@ -103,9 +117,12 @@ class FilterTable:
 
     def _replace(self, group: str, wanted: SubscriptionData, is_known: bool) -> None:
         kind, expression = wanted.expression_type or "", wanted.sub_string or ""
-        groups = self._by_topic.setdefault(wanted.topic, {})
         if self._compiles(kind, expression):
-            groups[group] = FilterData(
+            if not is_known:
+                self._make_room()
+                self.count += 1
+            self._by_group.setdefault(group, {})[wanted.topic] = None
+            self._by_topic.setdefault(wanted.topic, {})[group] = FilterData(
                 bloom_filter_data=self._bloom.generate(f"{group}#{wanted.topic}"),
                 born_time=self._clock.now_ms(),
                 client_version=wanted.sub_version,
@@ -116,25 +133,35 @@ class FilterTable:
             )
             self.changes += 1
         elif is_known:
-            del groups[group]  # the client is to hear that its new expression is none
+            self._forget(wanted.topic, group)  # the client is to hear that its new expression is none
             self.changes += 1
 
-    def _of_group(self, group: str) -> Iterator[FilterData]:
-        for groups in self._by_topic.values():
-            data = groups.get(group)
-            if data is not None:
-                yield data
+    def _make_room(self) -> None:
+        """Raise unless there is room for one more, for which dead ones go."""
+        try:
+            self.admit(1)
+        except Refusal:
+            self._clean(self._clock.now_ms())
+            self.admit(1)
+
+    def _forget(self, topic: str, group: str) -> None:
+        for outer, first, second in ((self._by_topic, topic, group), (self._by_group, group, topic)):
+            inner: dict[str, Any] = outer[first]
+            del inner[second]
+            if not inner:
+                del outer[first]
+        self.count -= 1
+
+    def _of_group(self, group: str) -> list[FilterData]:
+        return [self._by_topic[topic][group] for topic in self._by_group.get(group, ())]
 
     def _die(self, data: FilterData, at_ms: int) -> None:
         if not data.dead:
             data.dead, data.dead_time = True, max(at_ms, data.born_time)
             self.changes += 1
 
-    def _clean(self) -> None:
-        limit = self._clock.now_ms() - KEPT_DEAD_MS
+    def _clean(self, died_until_ms: int) -> None:
         for topic, groups in tuple(self._by_topic.items()):
             for group, data in tuple(groups.items()):
-                if data.dead and data.dead_time <= limit:
-                    del groups[group]
-            if not groups:
-                del self._by_topic[topic]
+                if data.dead and data.dead_time <= died_until_ms:
+                    self._forget(topic, group)

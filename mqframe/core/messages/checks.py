@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from mqframe.core.errors import MessageError
 from mqframe.core.messages.message import Message
-from mqframe.core.messages.names import DLQ_PREFIX, FORBIDDEN_TO_PRODUCERS, RETRY_PREFIX, check_topic
-from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX, RESERVED
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, check_topic, is_closed_topic
+from mqframe.core.messages.properties import KEYS, PROPERTIES_BYTES_MAX, RESERVED, find_property
 
 INT_MAX = 2**31 - 1
 
@@ -59,7 +59,7 @@ def check_sendable_topic(topic: str) -> None:
     if not isinstance(topic, str):
         raise MessageError(f"topic is {type(topic).__name__}, not text")
     check_topic(topic)
-    if topic in FORBIDDEN_TO_PRODUCERS:
+    if is_closed_topic(topic):
         raise MessageError(f"topic {topic} is the broker's own; producers may not send to it")
 
 
@@ -70,6 +70,17 @@ def check_properties_size(text: str, topic: str, more_bytes: int = 0) -> None:
         if size > PROPERTIES_BYTES_MAX:
             raise MessageError(
                 f"properties of a message to {topic} have {size} bytes, {PROPERTIES_BYTES_MAX} are allowed"
+            )
+
+
+def check_key_count(text: str, keys_max: int) -> None:
+    """Raise `MessageError` for properties `text` with more than `keys_max` keys."""
+    keys = find_property(text, KEYS)
+    if keys is not None and len(keys) >= 2 * keys_max:
+        count = sum(1 for word in keys.split(" ") if word)
+        if count > keys_max:
+            raise MessageError(
+                f"the message has {count} keys, at most {keys_max} are indexed (store.message_keys_max)"
             )
 
 

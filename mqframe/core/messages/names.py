@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from mqframe.core.errors import MessageError
@@ -21,11 +22,17 @@ TIMER_TOPIC: Final = "rmq_sys_wheel_timer"
 RETRY_PREFIX: Final = "%RETRY%"
 DLQ_PREFIX: Final = "%DLQ%"
 SYSTEM_PREFIX: Final = "rmq_sys_"
+TRACE_DATA_PREFIX: Final = "rmq_sys_TRACE_DATA_"
+"""Topics that clients write traces to where they are told to (TraceConstants.java)."""
 REPLY_SUFFIX: Final = "_REPLY_TOPIC"
 
 TOPIC_LENGTH_MAX: Final = 127
 RETRY_TOPIC_LENGTH_MAX: Final = 255
 GROUP_LENGTH_MAX: Final = 120
+PATH_PART_BYTES_MAX: Final = 255
+"""Longest name of a file or folder, bytes, on the usual file systems."""
+QUEUE_ID_MAX: Final = (1 << 31) - 1
+"""Records hold queue ids in 32 bits."""
 
 FORBIDDEN_TO_PRODUCERS: Final = frozenset(
     {SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, CHECK_MAX_TIME_TOPIC, SELF_TEST_TOPIC, OFFSET_MOVED_TOPIC}
@@ -55,6 +62,46 @@ def is_system_topic(topic: str) -> bool:
     return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)
 
 
+def is_closed_topic(topic: str) -> bool:
+    """Whether only the broker itself writes to `topic`, because it acts on what is stored there.
+
+    Besides what TopicValidator.java refuses these are all topics with the system's prefix, but for those
+    that clients write traces to.
+    """
+    if topic in FORBIDDEN_TO_PRODUCERS:
+        return True
+    return topic.startswith(SYSTEM_PREFIX) and not topic.startswith(TRACE_DATA_PREFIX)
+
+
+@lru_cache(maxsize=1 << 14)
+def is_path_part(name: str) -> bool:
+    """Whether a file or folder can be named `name`, and then lies in the folder that it is looked for in.
+
+    Whatever was stored by others, or before names were checked, is looked at with this before a path is made
+    of it; legal topics and groups all pass.
+    """
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        return False
+    try:
+        return len(name.encode()) <= PATH_PART_BYTES_MAX
+    except UnicodeEncodeError:
+        return False
+
+
+def is_queue_place(topic: str, queue_id: int) -> bool:
+    """Whether a queue of `topic` with this id can be kept in files."""
+    return 0 <= queue_id <= QUEUE_ID_MAX and is_path_part(topic)
+
+
+def check_path_part(what: str, name: str) -> None:
+    """Raise `MessageError` unless a folder may be named `name`; `what` says what is named so."""
+    if not is_path_part(name):
+        raise MessageError(
+            f"{what} {_shown(name)} cannot name a folder: it is empty, leads elsewhere,"
+            f" or is longer than {PATH_PART_BYTES_MAX} bytes"
+        )
+
+
 def check_topic(topic: str) -> None:
     """Raise `MessageError` unless `topic` is a legal name."""
     limit = RETRY_TOPIC_LENGTH_MAX if topic.startswith((RETRY_PREFIX, DLQ_PREFIX)) else TOPIC_LENGTH_MAX
@@ -64,6 +111,10 @@ def check_topic(topic: str) -> None:
 def check_group(group: str) -> None:
     """Raise `MessageError` unless `group` is a legal name of a producer or consumer group."""
     _check_name("group", group, GROUP_LENGTH_MAX)
+
+
+def _shown(name: str) -> str:
+    return repr(name) if len(name) <= 40 else f"{name[:40]!r}…"
 
 
 def _check_name(what: str, name: str, limit: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from mqframe.core.measuring.budget import admit_all
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.popping.bodies import RequestModeBody, RequestModeTable
@@ -18,9 +19,14 @@ Split = Callable[[str, Sequence[MessageQueue], Sequence[str]], list[MessageQueue
 
 
 class RequestModes:
-    """How groups read topics, as far as somebody said so. `changes` grows with every change."""
+    """How groups read topics, as far as somebody said so. `changes` grows with every change.
+
+    `count`: pairs of topic and group; `admit`: raises where there is no room for so many more.
+    """
 
     def __init__(self) -> None:
+        self.count = 0
+        self.admit: Callable[[int], None] = admit_all
         self._modes: dict[str, dict[str, RequestModeBody]] = {}
         self.changes = 0
 
@@ -34,13 +40,17 @@ class RequestModes:
         return RequestModeBody(topic=topic, consumer_group=group, mode=mode, pop_share_queue_num=share)
 
     def put(self, mode: RequestModeBody) -> None:
-        """Set how a group reads a topic."""
+        """Set how a group reads a topic. Raises `Refusal` where there is no room for another."""
+        if mode.consumer_group not in self._modes.get(mode.topic, ()):
+            self.admit(1)
+            self.count += 1
         self._modes.setdefault(mode.topic, {})[mode.consumer_group] = mode
         self.changes += 1
 
     def load(self, table: RequestModeTable) -> None:
         """Take over what was saved."""
         self._modes = {topic: dict(groups) for topic, groups in table.message_request_mode_map.items()}
+        self.count = sum(map(len, self._modes.values()))
 
     def dump(self) -> RequestModeTable:
         """Everything, as it is saved."""

@@ -9,12 +9,16 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
 from mqframe.core.consuming.bodies import QueueBody
 from mqframe.core.errors import BodyError
 from mqframe.core.wire.bodies import Body
+
+MESSAGES_MAX: Final = 32
+"""Messages of one pop; each has a bit of a Java int."""
 
 
 class BatchAck(msgspec.Struct):
@@ -35,12 +39,23 @@ class BatchAck(msgspec.Struct):
     bits: str = msgspec.field(name="b", default="")
 
     def offsets(self) -> list[int]:
-        """The queue offsets that are meant. Raises `BodyError` for bits that are not base64."""
+        """The queue offsets that are meant.
+
+        Raises `BodyError` for bits that are not base64, and for more than one pop takes.
+        """
         try:
             number = int.from_bytes(base64.b64decode(self.bits, validate=True), "little")
         except (binascii.Error, ValueError):
             raise BodyError(f"batch ack: {self.bits[:80]!r} is not a set of bits in base64") from None
-        return [self.start_offset + at for at in range(number.bit_length()) if number >> at & 1]
+        count = number.bit_count()
+        if count > MESSAGES_MAX:
+            raise BodyError(f"batch ack: {count} messages of one pop, which takes at most {MESSAGES_MAX}")
+        offsets = []
+        while number:  # bit by bit it would take as many steps as there are bits, each as long as all bits
+            lowest = number & -number
+            offsets.append(self.start_offset + lowest.bit_length() - 1)
+            number ^= lowest
+        return offsets
 
 
 def bits_of(distances: Iterable[int]) -> str:

@@ -24,17 +24,18 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
-from mqframe.core.popping.bodies import AckBody, CheckPointBody
+from mqframe.core.messages.names import is_path_part, is_queue_place
+from mqframe.core.popping.bodies import MESSAGES_MAX, AckBody, CheckPointBody
 
 RETRY_AFTER_SECONDS: Final = (
     10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200,
 )  # fmt: skip
 """How long to wait after each failure to store a message again."""
 
-MESSAGES_MAX: Final = 32
-"""Messages of one pop; each has a bit of a Java int."""
-
 _INT: Final = 1 << 32
+_OFFSET_MAX: Final = 1 << 62
+_TIME_MAX: Final = 1 << 53
+"""Times are computed with as fractions of a second, too."""
 
 
 class Kept(Enum):
@@ -198,12 +199,12 @@ class CheckPoint:
 
     @classmethod
     def restored(cls, body: CheckPointBody, revive_queue: int, revive_offset: int) -> CheckPoint | None:
-        """The check point that a record of the revive log stands for; `None` when it stands for none."""
+        """The check point that a record of the revive log stands for; `None` when no pop can have made it."""
         key = key_of(body)
-        if key is None or not 0 <= body.count <= MESSAGES_MAX:
+        if key is None or not 0 <= body.count <= MESSAGES_MAX or not 0 <= body.invisible_time <= _TIME_MAX:
             return None
         distances = body.distances or list(range(body.count))
-        if len(distances) > MESSAGES_MAX:
+        if len(distances) > MESSAGES_MAX or not all(0 <= each <= _OFFSET_MAX for each in distances):
             return None
         offsets = tuple(key.start_offset + distance for distance in distances)
         point = cls(key, body.invisible_time, offsets, revive_queue)
@@ -214,7 +215,11 @@ class CheckPoint:
 
 
 def key_of(body: CheckPointBody | AckBody) -> Key | None:
-    """The key that a record names; `None` for one that names no topic or group."""
-    if not body.topic or not body.group:
+    """The key that a record names; `None` for one that names no topic or group, or no place in a queue."""
+    if not body.topic or not body.group or not is_path_part(body.group):
+        return None
+    if not is_queue_place(body.topic, body.queue_id):
+        return None
+    if not (0 <= body.start_offset <= _OFFSET_MAX and 0 <= body.pop_time <= _TIME_MAX):
         return None
     return Key(body.topic, body.group, body.queue_id, body.start_offset, body.pop_time)

@@ -136,6 +136,12 @@ class OrderTable:
         if self._table.get(queue[:2], {}).pop(queue[2], None) is not None:
             self.changes += 1
 
+    def keep_before(self, queue: GroupQueue, end: int) -> None:
+        """The queue ends at `end`: forget its last pop if that took what is not there any more."""
+        info = self.find(queue)
+        if info is not None and max(all_offsets(info)) >= end:
+            self.clear(queue)
+
     def queues(self) -> list[GroupQueue]:
         """All queues with a pop."""
         return [(*who, queue_id) for who, queues in self._table.items() for queue_id in queues]

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import FixedSetting, FixError, MessageError, MqframeError, Refusal, StoreUnavailable
+from mqframe.core.errors import (
+    FixedSetting,
+    FixError,
+    MessageError,
+    MqframeError,
+    Refusal,
+    RetryError,
+    StoreUnavailable,
+)
 
 _CODES: Final[tuple[tuple[type[MqframeError], ResponseCode], ...]] = (
     (MessageError, ResponseCode.MESSAGE_ILLEGAL),
@@ -26,6 +34,27 @@ def refused(problem: Exception) -> Refusal:
         if isinstance(problem, kind):
             return Refusal(code, str(problem))
     return Refusal(ResponseCode.SYSTEM_ERROR, f"{type(problem).__name__}: {problem}")
+
+
+_PASSING: Final = frozenset(
+    {
+        ResponseCode.SYSTEM_BUSY,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.FLUSH_DISK_TIMEOUT,
+        ResponseCode.SLAVE_NOT_AVAILABLE,
+        ResponseCode.FLOW_CONTROL,
+    }
+)
+
+
+def may_pass(problem: Exception) -> bool:
+    """Whether `problem` is one of the whole broker, and over some day: it is full, stopping, its disk fails.
+
+    Any other error is that of the message or request that was worked on, and would come again with it.
+    """
+    if isinstance(problem, Refusal):
+        return problem.code in _PASSING
+    return isinstance(problem, StoreUnavailable | RetryError | OSError | MemoryError)
 
 
 def is_expected(problem: Exception) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 import msgspec
 
@@ -37,6 +37,11 @@ class Request(Header):
     ANSWER_BODY: ClassVar[str] = ""
     """What the answer's body holds."""
 
+    @classmethod
+    def has_text_body(cls) -> bool:
+        """Whether the request's body is text that its handler takes apart: JSON of a class, or settings."""
+        return cls.BODY.isalnum() or cls.BODY == LINES
+
 
 class GroupQueueRequest(Request):
     """A request about one queue of a topic as a group reads it; its own fields follow these."""
@@ -49,6 +54,9 @@ class GroupQueueRequest(Request):
 class NoHeader(Header):
     """No fields at all."""
 
+
+LINES: Final = "key=value lines"
+"""`Request.BODY` of requests that carry settings."""
 
 H = TypeVar("H", bound=Header)
 R = TypeVar("R", bound=type[Request])

@@ -25,7 +25,7 @@ class RegisterBrokerAnswer(Header):
     master_addr: str | None = None
 
 
-@request(103, RegisterBrokerAnswer, body="RegisterBrokerBody", answer_body="KVTable")
+@request(103, RegisterBrokerAnswer, body="RegisterBrokerBody, compressed or not", answer_body="KVTable")
 class RegisterBroker(Request):
     """A broker registers its address and topics."""
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import ValidationError, convert
 
 from mqframe.core.codes import FLAG_ONEWAY, ResponseCode
-from mqframe.core.errors import HeaderError
+from mqframe.core.errors import HeaderError, Refusal
 from mqframe.core.requests.fields import Header, Request, encode_fields
 from mqframe.core.requests.peer import Peer
 from mqframe.core.wire import bodies, loose_json
 from mqframe.core.wire.frame import Body, Frame
+
+DIALECT_BYTES_MAX: Final = 32 * 1024
+"""Longest body of a request that is read in the dialect of fastjson; a longer one has to be JSON."""
 
 B = TypeVar("B")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -88,7 +91,7 @@ class Call:
 
     def body(self, kind: type[B]) -> B:
         """The JSON body as a `kind`. Raises `BodyError`."""
-        return loose_json.decode(memoryview(self.frame.body), kind)
+        return loose_json.decode(memoryview(self.frame.body), kind, DIALECT_BYTES_MAX)
 
     def reply(self, reply: Reply) -> None:
         """Answer, once, now or later, on the loop's thread. No effect on a one-way call or a closed peer.
@@ -119,10 +122,11 @@ def serves(*kinds: type[Request]) -> Callable[[F], F]:
     return mark
 
 
-def handlers_of(*owners: object) -> dict[int, Handler]:
+def handlers_of(*owners: object, body_bytes_max: int | None = None) -> dict[int, Handler]:
     """The handlers of all `owners`, objects with marked methods or marked functions, by request code.
 
-    Raises `ValueError` when two serve the same request.
+    `body_bytes_max`: a longer body of text, which is JSON mostly, is refused; bodies of messages have limits
+    of their own. Raises `ValueError` when two serve the same request.
     """
     table: dict[int, Handler] = {}
     for owner in owners:
@@ -131,13 +135,30 @@ def handlers_of(*owners: object) -> dict[int, Handler]:
             for kind in _kinds(handler):
                 if kind.CODE in table:
                     raise ValueError(f"{kind.__name__} is served twice, once by {handler!r}")
-                table[kind.CODE] = _decoding(kind, handler)
+                serve = _decoding(kind, handler)
+                if body_bytes_max is not None and kind.has_text_body():
+                    serve = _limiting(kind, serve, body_bytes_max)
+                table[kind.CODE] = serve
     return table
 
 
 def _kinds(handler: object) -> tuple[type[Request], ...]:
     found = getattr(handler, "request_kinds", ())
     return found if isinstance(found, tuple) else ()
+
+
+def _limiting(kind: type[Request], handler: Handler, body_bytes_max: int) -> Handler:
+    def serve(call: Call) -> Any:
+        size = len(call.frame.body)
+        if size > body_bytes_max:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"the body of {kind.__name__} ({kind.CODE}) has {size} bytes, at most {body_bytes_max} are "
+                "read (net.body_bytes_max); send it in parts",
+            )
+        return handler(call)
+
+    return serve
 
 
 def _decoding(kind: type[Request], handler: Callable[[Any, Call], Any]) -> Handler:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mqframe.core.delay.levels import delivery_time
+from mqframe.core.delay.timer_rules import whole_number
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.messages.names import SCHEDULE_TOPIC
@@ -39,8 +40,9 @@ def queue_code(topic: str, text: str, store_timestamp: int, levels: tuple[int, .
     """The tags code of a record's queue entry: hash of its tag; in the delay topic its delivery time, ms."""
     if topic == SCHEDULE_TOPIC:
         delay = p.find_property(text, p.DELAY)
-        if delay is not None and delay.isdecimal() and int(delay) > 0:
-            return delivery_time(store_timestamp, int(delay), levels)
+        level = None if delay is None or not levels else whole_number(delay)
+        if level is not None and level > 0:
+            return delivery_time(store_timestamp, level, levels)
     at = text.rfind("TAGS\x01")
     if at < 0:
         return 0

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from mqframe.core.codes import SysFlag
+from mqframe.core.messages.names import is_queue_place
+from mqframe.core.storage.property_crc import agrees
 from mqframe.core.storage.record import HEAD, HEADS, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, topic_text
 
 _SIZE_MAGIC: Final = struct.Struct(">ii")
@@ -34,9 +36,10 @@ class LogRecord(NamedTuple):
 
     @property
     def has_queue_entry(self) -> bool:
-        """False for prepared and rolled-back transaction types, which no queue lists."""
+        """False for prepared and rolled-back transaction types, and where no queue can have such a name."""
         kind = self.sys_flag & SysFlag.TRANSACTION_MASK
-        return kind in (SysFlag.TRANSACTION_NONE, SysFlag.TRANSACTION_COMMIT)
+        listed = kind in (SysFlag.TRANSACTION_NONE, SysFlag.TRANSACTION_COMMIT)
+        return listed and self.queue_offset >= 0 and is_queue_place(self.topic, self.queue_id)
 
     @property
     def is_indexed(self) -> bool:
@@ -54,8 +57,9 @@ def read_record(
 ) -> LogRecord | None:
     """The record at byte `at` of `buffer`, which is `physical_offset` of the log; `None` when there is none.
 
-    Checked: magic, that the lengths of the parts add up and fit, the body's CRC (with `crc`), that text is
-    UTF-8, and that the record says the offset at which it lies (Apache RocketMQ leaves the last one out).
+    Checked: magic, that the lengths of the parts add up and fit, the CRCs (with `crc`) of the body and, where
+    there is one, of the whole record, that text is UTF-8, and that the record says the offset at which it
+    lies (Apache RocketMQ leaves the last one out).
     """
     try:
         size, magic, body_crc, queue_id, _, queue_offset, physical, sys_flag, _, _, stored, _, _, _, body = (
@@ -81,7 +85,9 @@ def read_record(
         end = topic_end + 2 + _SHORT.unpack_from(buffer, topic_end)[0]
         if end != at + size or topic_end < topic_start or end < topic_end + 2:
             return None
-        if crc and zlib.crc32(buffer[start:body_end]) & 0x7FFFFFFF != body_crc:
+        if crc and (
+            zlib.crc32(buffer[start:body_end]) & 0x7FFFFFFF != body_crc or not agrees(buffer[at:end])
+        ):
             return None
         topic = topic_text(bytes(buffer[topic_start:topic_end]))
         properties = str(buffer[topic_end + 2 : end], "utf-8")

@@ -1,12 +1,25 @@
-"""Where checking the log starts after a crash (store.md §4)."""
+"""How carefully a store is opened, and where checking its log starts after a crash (store.md §4)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Final
 
 CHECKPOINT_MARGIN_MS: Final = 3000
 """Checkpoints run ahead of the disk by up to this much (source: StoreCheckpoint.getMinTimestamp)."""
+
+
+class Care(Enum):
+    """How a store is opened.
+
+    USUAL: what the last stop and the checkpoint vouch for is trusted. THOROUGH: every record is checked.
+    ACCEPT_LOSS: the same, and where messages may have been lost the store goes on without them.
+    """
+
+    USUAL = "usual"
+    THOROUGH = "thorough"
+    ACCEPT_LOSS = "accept loss"
 
 
 def start_after_crash(

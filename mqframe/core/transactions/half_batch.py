@@ -203,7 +203,10 @@ def stands_for(half: ReceivedMessage, delivered: Sequence[ReceivedMessage]) -> b
     """Whether `delivered`, stored for the half at its commit-log offset, are the first of its messages."""
     if p.HALF_BATCH not in half.properties:
         return len(delivered) == 1 and delivered[0].message_id == half.message_id
-    wanted = list(islice(decode_batch(half.body), len(delivered)))
+    try:
+        wanted = list(islice(decode_batch(half.stored_body), len(delivered)))
+    except BodyError:
+        return False
     return len(wanted) == len(delivered) and all(
         message.stored_body == body for message, (_, body, _) in zip(delivered, wanted, strict=True)
     )

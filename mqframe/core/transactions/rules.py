@@ -13,7 +13,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.names import HALF_TOPIC
+from mqframe.core.messages.names import HALF_TOPIC, is_closed_topic, is_queue_place
 from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.transactions.outcome import TransactionOutcome
 
@@ -62,7 +62,12 @@ def is_half(properties: Mapping[str, str], reconsume_times: int) -> bool:
 
 
 def hold(properties: dict[str, str], topic: str, queue_id: int) -> None:
-    """Note in a half's properties where its message goes when it is committed."""
+    """Note in a half's properties where its message goes when it is committed.
+
+    What only a broker may say of a half, its sender does not say: that it is the copy of another one.
+    """
+    for name in (p.PREPARED_QUEUE_OFFSET, p.CHECK_TIMES):
+        properties.pop(name, None)
     unique = properties.get(p.UNIQUE_KEY)
     if unique:
         properties[p.TRANSACTION_ID] = unique
@@ -71,14 +76,18 @@ def hold(properties: dict[str, str], topic: str, queue_id: int) -> None:
 
 
 def real_place(properties: Mapping[str, str]) -> tuple[str, int] | None:
-    """Topic and queue that a half was sent to; `None` when it does not say."""
-    topic, queue_id = properties.get(p.REAL_TOPIC), _number(properties.get(p.REAL_QUEUE_ID, ""), -1)
-    return (topic, queue_id) if topic and queue_id >= 0 else None
+    """Topic and queue that a half was sent to; `None` when it does not say, or names what none is sent to."""
+    topic, queue_id = properties.get(p.REAL_TOPIC, ""), _number(properties.get(p.REAL_QUEUE_ID, ""), -1)
+    return (topic, queue_id) if is_queue_place(topic, queue_id) and not is_closed_topic(topic) else None
 
 
 def root_of(half: ReceivedMessage) -> int:
-    """The queue offset that names the transaction of `half`: its own, or that of the first of its copies."""
-    return _number(half.properties.get(p.PREPARED_QUEUE_OFFSET, ""), half.queue_offset)
+    """The queue offset that names the transaction of `half`: its own, or that of the first of its copies.
+
+    A copy lies behind its first: what says otherwise is none.
+    """
+    own = half.queue_offset
+    return min(_number(half.properties.get(p.PREPARED_QUEUE_OFFSET, ""), own), own)
 
 
 def times_checked(properties: Mapping[str, str]) -> int:

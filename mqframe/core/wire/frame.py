@@ -21,6 +21,11 @@ from mqframe.core.errors import FrameError
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """Default limit of a whole frame, its length word included."""
 
+HEADER_BYTES_MAX: Final = (1 << 24) - 1
+"""Longest header that a frame can say it has."""
+PARTS_MAX: Final = 1024
+"""Pieces of a frame under way that are kept before they are joined."""
+
 Body = bytes | bytearray | memoryview
 
 
@@ -70,6 +75,7 @@ _LENGTH_MASK: Final = 0xFFFFFF
 _TLS_RECORDS: Final = (0x1603, 0x1503)
 """First bytes of a TLS handshake, and of an alert: what a side that uses TLS says to one that does not."""
 
+_NOTHING: Final = memoryview(b"")
 _json_header: Final = msgspec.json.Decoder(_JsonHeader)
 _lax_json_header: Final = msgspec.json.Decoder(_LaxJsonHeader)
 _encode_json: Final = msgspec.json.Encoder().encode
@@ -80,17 +86,33 @@ class FrameDecoder:
 
     Call `receive` with whatever came, then `next_frame` until it returns `None`. The first bytes that cannot
     be a frame raise `FrameError`, after the good frames before them were returned; the stream is dead then.
-    `frame_bytes_max`: longest frame accepted, its length word included.
+    `frame_bytes_max`: longest frame accepted, its length word included; `header_bytes_max`: longest header.
+    `untouched`: nothing ever came.
     """
 
-    __slots__ = ("_buffer", "_frame_bytes_max", "_need", "_parts", "_parts_bytes", "_position")
+    __slots__ = (
+        "_buffer",
+        "_frame_bytes_max",
+        "_header_bytes_max",
+        "_need",
+        "_parts",
+        "_parts_bytes",
+        "_position",
+        "_small",
+        "untouched",
+    )
 
-    def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+    def __init__(
+        self, frame_bytes_max: int = FRAME_BYTES_MAX, header_bytes_max: int = HEADER_BYTES_MAX
+    ) -> None:
         self._frame_bytes_max = frame_bytes_max
-        self._buffer = memoryview(b"")
+        self._header_bytes_max = header_bytes_max
+        self._buffer = _NOTHING
         self._position = 0
+        self.untouched = True
         self._parts: list[bytes] = []
         self._parts_bytes = 0
+        self._small = 0
         self._need = 4
 
     @property
@@ -98,21 +120,22 @@ class FrameDecoder:
         """How many bytes wait here for the rest of their frame."""
         return len(self._buffer) - self._position + self._parts_bytes
 
-    @property
-    def untouched(self) -> bool:
-        """Whether nothing ever came."""
-        return not self._buffer and not self._parts
-
     def receive(self, data: bytes) -> None:
         """Take `data` in. It must not change afterwards."""
+        self.untouched = False
         if self._position == len(self._buffer) and not self._parts:
             self._buffer = memoryview(data)
             self._position = 0
             self._need = 4
             return
         # A frame is under way: pieces are gathered and joined once, when it is complete.
-        self._parts.append(data)
+        parts = self._parts
+        parts.append(data)
         self._parts_bytes += len(data)
+        if len(parts) - self._small >= PARTS_MAX:
+            # An object for each of many small pieces would take many times the room of what is in them.
+            parts[self._small :] = [b"".join(parts[self._small :])]
+            self._small += 1
 
     def next_frame(self) -> Frame | None:
         """The next whole frame, or `None` when more bytes are needed."""
@@ -124,10 +147,12 @@ class FrameDecoder:
             self._buffer = memoryview(b"".join([rest, *self._parts]))
             self._position = 0
             self._parts.clear()
-            self._parts_bytes = 0
+            self._parts_bytes = self._small = 0
         buffer, at = self._buffer, self._position
         available = len(buffer) - at
         if available < 8:
+            if not available:
+                self._buffer, self._position = _NOTHING, 0  # a large frame is not kept until the next one
             if available >= 4:
                 # Already here: whoever sent no frame may never send four bytes more.
                 self._check_length(_INT.unpack_from(buffer, at)[0])
@@ -138,6 +163,11 @@ class FrameDecoder:
         header_length = mark & _LENGTH_MASK
         if header_length > length - 4:
             raise FrameError(f"header of {header_length} bytes in a frame that says it has {length}")
+        if header_length > self._header_bytes_max:
+            raise FrameError(
+                f"header of {header_length} bytes; at most {self._header_bytes_max} are read "
+                "(net.header_bytes_max)"
+            )
         if available < length + 4:
             self._need = length + 4
             return None

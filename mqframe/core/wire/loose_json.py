@@ -19,7 +19,9 @@ from mqframe.core.messages.message import MessageQueue
 T = TypeVar("T")
 
 DEPTH_MAX: Final = 64
+"""Objects and arrays within each other that the dialect may have."""
 
+_decoders: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
 _strict: Final = msgspec.json.Decoder()
 _encode: Final = msgspec.json.Encoder().encode
 _SPACE: Final = re.compile(r"[\s\ufeff]*")
@@ -27,17 +29,26 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_$.+-]+")
 _DOUBLE: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SINGLE: Final = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+_SHOWN: Final = 40
+_NULL: Final = b":null"
 
 
-def loads(text: bytes | memoryview | str) -> Any:
+def loads(text: bytes | memoryview | str, dialect_bytes_max: int | None = None) -> Any:
     """The value that `text` stands for; keys that are message queues come as `MessageQueue`.
 
+    `dialect_bytes_max`: longer text has to be JSON. Reading the dialect takes a hundred times as long.
     Raises `BodyError` naming the position.
     """
     try:
         return _strict.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
+    except RecursionError:
+        raise BodyError("JSON is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        if dialect_bytes_max is not None and len(text) > dialect_bytes_max:
+            raise BodyError(
+                f"{len(text)} bytes that are not JSON ({problem}); only up to {dialect_bytes_max} bytes are "
+                "read in the dialect of fastjson"
+            ) from None
     try:
         plain = text if isinstance(text, str) else str(text, "utf-8")
     except UnicodeDecodeError as problem:
@@ -45,12 +56,26 @@ def loads(text: bytes | memoryview | str) -> Any:
     return _Reader(plain).whole()
 
 
-def decode(text: bytes | memoryview | str, kind: type[T]) -> T:
-    """`text` as a `kind` (a msgspec Struct or anything that msgspec converts to). Raises `BodyError`."""
+def decode(text: bytes | memoryview | str, kind: type[T], dialect_bytes_max: int | None = None) -> T:
+    """`text` as a `kind` (a msgspec Struct or anything that msgspec converts to).
+
+    `dialect_bytes_max`: as for `loads`. Raises `BodyError`.
+    """
     try:
-        return msgspec.convert(loads(text), kind, strict=False)
+        return _decoder(kind).decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # in the dialect perhaps
+    try:
+        return msgspec.convert(loads(text, dialect_bytes_max), kind, strict=False)
     except msgspec.ValidationError as problem:
         raise BodyError(f"{kind.__name__}: {problem}") from None
+
+
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    found = _decoders.get(kind)
+    if found is None:
+        found = _decoders[kind] = msgspec.json.Decoder(kind, strict=False)
+    return found
 
 
 def dumps(value: Any) -> bytes:
@@ -59,14 +84,42 @@ def dumps(value: Any) -> bytes:
         plain = _encode(value)
     except TypeError:
         plain = None  # a key that is an object
-    if plain is not None and b"null" not in plain:
-        return plain
+    if plain is not None:
+        plain = _cut_nulls(plain)
+        if plain is not None:
+            return plain
     if isinstance(value, msgspec.Struct):
         return _write_struct(value)
     builtin = msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_as_is)
     if _has_object_key(builtin):
         return _write(builtin).encode()
     return _encode(_without_nulls(builtin))
+
+
+def _cut_nulls(plain: bytes) -> bytes | None:
+    """JSON without the names whose value is null; `None` where that cannot be told from texts at once."""
+    at = plain.find(_NULL)
+    if at < 0:
+        return plain
+    parts: list[bytes] = []
+    kept = 0
+    while at >= 0:
+        # Within a text each quote has a backslash before it, and behind its end stands one of , : ] and }.
+        # So a name of plain letters between two quotes, behind { or a comma, is one.
+        first, end = plain.rfind(b'"', kept, at - 1), at + len(_NULL)
+        before, behind = plain[first - 1 : first], plain[end : end + 1]
+        name, last = plain[first + 1 : at - 1], plain[at - 1 : at]
+        if last != b'"' or not name.isalnum() or before not in (b"{", b",") or behind not in (b",", b"}"):
+            return None
+        if before == b"," and first > kept:
+            first -= 1
+        else:
+            end += behind == b","
+        parts.append(plain[kept:first])
+        kept = end
+        at = plain.find(_NULL, end)
+    parts.append(plain[kept:])
+    return b"".join(parts)
 
 
 def _write_struct(value: msgspec.Struct) -> bytes:
@@ -117,6 +170,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.in_key = False
 
     def whole(self) -> Any:
         value = self.value(0)
@@ -170,7 +224,7 @@ class _Reader:
     def key(self, depth: int) -> Any:
         match self.peek():
             case "{":
-                return _queue_or_text(self.object(depth + 1))
+                return self.object_key(depth)
             case '"' | "'":
                 return self.string()
             case _:
@@ -179,6 +233,17 @@ class _Reader:
                     raise self.problem("a key expected")
                 self.at = match.end()
                 return match[0]
+
+    def object_key(self, depth: int) -> Any:
+        # As text, keys within keys would double their backslashes with each level.
+        if self.in_key:
+            raise self.problem("an object as a key within a key")
+        if depth >= DEPTH_MAX:
+            raise self.problem(f"nested deeper than {DEPTH_MAX}")
+        self.in_key = True
+        key = self.object(depth + 1)
+        self.in_key = False
+        return _queue_or_text(key)
 
     def array(self, depth: int) -> list[Any]:
         self.at += 1
@@ -212,10 +277,11 @@ class _Reader:
         try:
             return _strict.decode(word)
         except msgspec.DecodeError:
-            raise self.problem(f"{word!r} is not a value") from None
+            raise self.problem(f"{word[:_SHOWN]!r} is not a value") from None
 
 
 def _queue_or_text(key: dict[Any, Any]) -> Any:
-    if {"brokerName", "queueId", "topic"} <= key.keys():
-        return MessageQueue(key["topic"], key["brokerName"], key["queueId"])
+    topic, broker_name, queue_id = key.get("topic"), key.get("brokerName"), key.get("queueId")
+    if isinstance(topic, str) and isinstance(broker_name, str) and isinstance(queue_id, int):
+        return MessageQueue(topic, broker_name, queue_id)
     return _encode(key).decode()

@@ -21,7 +21,8 @@ class TlsGate:
     """Makes the protocols of new connections.
 
     `plain`: whether such connections are taken, too; `make`: what serves a connection; `patience`: seconds
-    after which one that has not even begun, or not ended its handshake, is closed.
+    after which one that has not even begun, or not ended its handshake, is closed; `full`: whether no further
+    connection may come.
     """
 
     def __init__(
@@ -32,7 +33,9 @@ class TlsGate:
         *,
         plain: bool,
         patience: float,
+        full: Callable[[], bool] = lambda: False,
     ) -> None:
+        self.full = full
         self.context = context
         self.clock = clock
         self.make = make
@@ -64,6 +67,9 @@ class Arrival(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._address = address_text(transport.get_extra_info("peername"))
         self._timer = self._gate.clock.call_later(self._gate.patience, self._too_late)
+        if self._gate.full():
+            self.abort()
+            return
         self._gate.waiting.add(self)
 
     def data_received(self, data: bytes) -> None:

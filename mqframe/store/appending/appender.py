@@ -10,11 +10,14 @@ from zlib import crc32
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
+from mqframe.core.errors import MessageError
+from mqframe.core.messages.batch import decode_batch, encode_element
 from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
+from mqframe.core.storage.property_crc import ROOM, fill_in, with_room, without_crc
 from mqframe.core.storage.record import HEAD, topic_part
 from mqframe.core.storage.stored import Stored, StoredBatch
-from mqframe.store.appending.batch_layout import HOSTS_V6, BatchLayout, fixed_part, too_large
+from mqframe.store.appending.batch_layout import HOSTS_V6, BatchLayout, BatchLimits, fixed_part, too_large
 from mqframe.store.incoming import Incoming
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
@@ -63,7 +66,8 @@ class Placed(NamedTuple):
 class Appender:
     """Writes records at the end of `log`. `waiting` holds what is appended but not dispatched, in order.
 
-    `store_time`: time of the newest record, ms; it never goes back.
+    `store_time`: time of the newest record, ms; it never goes back. While the clock is behind it, because it
+    was set back, `held` is true, and delays count from the clock.
     """
 
     def __init__(
@@ -74,15 +78,25 @@ class Appender:
         self._now_ms = now_ms
         self._levels = parse_levels(settings.delay_levels)
         self._body_bytes_max = settings.body_bytes_max
+        self._crc = settings.property_crc
+        self._limits = BatchLimits(
+            settings.body_bytes_max, settings.batch_messages_max, settings.message_keys_max
+        )
         self.store_time = 0
+        self.held = False
         self.waiting: deque[Appended | Placed] = deque()
 
     def put(self, incoming: Incoming) -> Stored:
-        """Append one message. Raises `MessageError` (too large) and `StoreUnavailable` (disk full);
-        nothing is stored then."""
+        """Append one message. Raises `MessageError` (too large, a topic without a path, numbers or text that
+        records do not hold) and `StoreUnavailable` (disk full); nothing is stored then."""
         topic, queue_id, body = incoming.topic, incoming.queue_id, incoming.body
         text = incoming.properties
-        properties = text.encode()
+        if "__CRC32#" in text:
+            text = without_crc(text)  # of the record that this one is a copy of
+        try:
+            properties = (with_room(text) if self._crc else text).encode()
+        except UnicodeEncodeError as problem:
+            raise MessageError(f"the properties of a message to {topic} are no text: {problem}") from None
         body_size, properties_size = len(body), len(properties)
         if body_size > self._body_bytes_max or properties_size > PROPERTIES_BYTES_MAX:
             raise too_large(body_size, self._body_bytes_max, properties_size)
@@ -102,16 +116,18 @@ class Appender:
         now = self._now_ms()
         if now < self.store_time:
             now = self.store_time
+            self.held = True
         self.store_time = now
-        fixed = head.pack(
-            size, magic, crc32(body) & 0x7FFFFFFF, queue_id, incoming.flag, queue_offset, physical, sys_flag,
-            incoming.born_timestamp, born_host, now, store_host, incoming.reconsume_times,
-            incoming.prepared_transaction_offset, body_size,
-        )  # fmt: skip
-        file.write(
-            physical - file.base,
-            b"".join((fixed, body, topic_bytes, _SHORT.pack(properties_size), properties)),
-        )
+        try:
+            fixed = head.pack(
+                size, magic, crc32(body) & 0x7FFFFFFF, queue_id, incoming.flag, queue_offset, physical,
+                sys_flag, incoming.born_timestamp, born_host, now, store_host, incoming.reconsume_times,
+                incoming.prepared_transaction_offset, body_size,
+            )  # fmt: skip
+        except struct.error as problem:
+            raise MessageError(f"a number of a message to {topic} fits no record: {problem}") from None
+        record = b"".join((fixed, body, topic_bytes, _SHORT.pack(properties_size), properties))
+        file.write(physical - file.base, fill_in(record, (0, size)) if self._crc else record)
         end = physical + size
         log.end = end
         indexed = sys_flag & SysFlag.TRANSACTION_MASK != SysFlag.TRANSACTION_ROLLBACK
@@ -130,28 +146,43 @@ class Appender:
         indexed = [(physical, keys)] if keys else []
         if placed.queue is None:
             return Appended(placed.end, None, 0, b"", [], placed.topic, indexed, now)
-        code = queue_code(placed.topic, text, now, self._levels)
+        stored = self._unheld(now) if self.held else now
+        code = queue_code(placed.topic, text, stored, self._levels)
         entry = ENTRY.pack(physical, placed.size, code)
         return Appended(
             placed.end, placed.queue, placed.queue_offset, entry, [code], placed.topic, indexed, now
         )
+
+    def _unheld(self, stamp: int) -> int:
+        """About when a record with this stamp was stored: the stamp may be that of a clock set back since."""
+        now = self._now_ms()
+        self.held = now < self.store_time
+        return min(stamp, now)
 
     def put_batch(self, head: Incoming, batch: memoryview, extra: bytes) -> StoredBatch:
         """Append the messages of `batch` to one queue; `extra` goes behind the properties of each.
 
         Raises `BodyError` for a malformed batch, the others as `put`; nothing is stored then.
         """
-        log = self._log
+        log, topic = self._log, head.topic
         now = max(self._now_ms(), self.store_time)
         queue = self._queues.queue(head.topic, head.queue_id)
         first, raw = queue.next_offset, bytes(batch)
-        layout = BatchLayout(head, extra, now, self._levels, self._body_bytes_max)
-        laid = layout.lay(raw, log.end, first)
+        if b"__CRC32#" in raw:
+            raw = _without_crcs(raw)
+        if self._crc:
+            extra += ROOM
+        layout = BatchLayout(head, extra, now, self._levels, self._limits)
+        try:
+            laid = layout.lay(raw, log.end, first)
+        except struct.error as problem:
+            raise MessageError(f"a number of a batch to {topic} fits no record: {problem}") from None
         size = laid.end - log.end
         file = log.room(size)
         if laid.end != log.end + size:  # the log turned to its next file, and all offsets with it
             laid = layout.lay(raw, log.end, first)
-        file.write(log.end - file.base, laid.records)
+        records = fill_in(laid.records, [*laid.offsets, laid.end]) if self._crc else laid.records
+        file.write(log.end - file.base, records)
         self.store_time = now
         log.end = laid.end
         queue.next_offset = first + len(laid.offsets)
@@ -159,3 +190,10 @@ class Appender:
             Appended(laid.end, queue, first, laid.entries, laid.codes, head.topic, laid.indexed, now)
         )
         return StoredBatch(laid.offsets, first, laid.end, now)
+
+
+def _without_crcs(batch: bytes) -> bytes:
+    return b"".join(
+        encode_element(bytes(body), without_crc(str(properties, "utf-8", "replace")).encode(), flag)
+        for flag, body, properties in decode_batch(batch)
+    )

@@ -8,6 +8,7 @@ from zlib import crc32
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import BodyError, MessageError
+from mqframe.core.messages.checks import check_key_count
 from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX, UNIQUE_KEY, find_property
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.record import HEADS, topic_part
@@ -16,9 +17,19 @@ from mqframe.store.queues.consume_queue import ENTRY
 
 HOSTS_V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 _SHORT: Final = struct.Struct(">h")
+_INT: Final = struct.Struct(">i")
+_ELEMENT_BYTES_MIN: Final = 22
 _ELEMENT: Final = struct.Struct(">iiiii")
 _KEY: Final = b"UNIQ_KEY\x01"
 _PAIR_END: Final = 2
+
+
+class BatchLimits(NamedTuple):
+    """What one batch may have: bytes of a body; messages, and as many keys of all; keys of one message."""
+
+    body_bytes: int
+    messages: int = 32_768
+    keys: int = 1000
 
 
 class LaidBatch(NamedTuple):
@@ -54,27 +65,31 @@ _NO_SHAPE: Final = _Shape(b"", b"", -1, 0, 0, (), None)
 class BatchLayout:
     """Lays the messages of one batch out; all have what `head` says, and `extra` behind their properties.
 
-    `now`: store time, ms; `levels`: delays of the delay levels; `body_max`: bytes a body may have.
+    `now`: store time, ms; `levels`: delays of the delay levels.
     """
 
     def __init__(
-        self, head: Incoming, extra: bytes, now: int, levels: tuple[int, ...], body_max: int
+        self, head: Incoming, extra: bytes, now: int, levels: tuple[int, ...], limits: BatchLimits
     ) -> None:
         self._head = head
         self._extra = extra
         self._now = now
         self._levels = levels
-        self._body_max = body_max
+        self._limits = limits
+        self._keys_max = 0
 
     def lay(self, raw: bytes, physical: int, queue_offset: int) -> LaidBatch:
         """The batch `raw` from log offset `physical` and queue offset `queue_offset` on.
 
-        Raises `BodyError` where `raw` is malformed, `MessageError` where a message is too large.
+        Raises `BodyError` where `raw` is malformed, `MessageError` where a message is too large, or there are
+        too many.
         """
+        self._check_count(raw)
         head, extra, extra_size = self._head, self._extra, len(self._extra)
         fixed, same_for_all = self._fixed_part()
         magic, topic_bytes = topic_part(head.topic)
-        overhead, queue_id, body_max = fixed.size + len(topic_bytes) + 2, head.queue_id, self._body_max
+        overhead, queue_id = fixed.size + len(topic_bytes) + 2, head.queue_id
+        body_max = self._limits.body_bytes
         pack, pack_short = fixed.pack, _SHORT.pack
         unpack, unpack_short = _ELEMENT.unpack_from, _SHORT.unpack_from
         prefix, suffix, shape_size, value_size, code, keys, words = _NO_SHAPE
@@ -136,6 +151,8 @@ class BatchLayout:
             position = stop
         if not offsets:
             raise BodyError("the batch holds no message")
+        if self._keys_max * len(offsets) > self._limits.messages:
+            self._check_keys(keyed)
         entries = b"".join(map(ENTRY.pack, offsets, sizes, codes))
         return LaidBatch(
             b"".join(pieces), physical, entries, codes, offsets, list(zip(offsets, keyed, strict=True))
@@ -156,6 +173,9 @@ class BatchLayout:
         """What follows from `properties`, and which other properties it follows from just as well."""
         text = _decode(properties + self._extra, number)
         code, keys = queue_code(self._head.topic, text, self._now, self._levels), index_keys(text)
+        if len(keys) > 2:
+            check_key_count(text, self._limits.keys)
+            self._keys_max = max(self._keys_max, len(keys))
         at = properties.find(_KEY)
         end = properties.find(b"\x02", at)
         start = at + len(_KEY)
@@ -165,6 +185,29 @@ class BatchLayout:
         hidden = find_property(self._extra.decode(), UNIQUE_KEY) is not None
         words = None if hidden else keys[1:]
         return _Shape(properties[:start], properties[end:], len(properties), end - start, code, keys, words)
+
+    def _check_count(self, raw: bytes) -> None:
+        """Raise `MessageError` for more messages than may be, before time is spent on any of them."""
+        limit = self._limits.messages
+        if len(raw) <= limit * _ELEMENT_BYTES_MIN:
+            return
+        count = position = 0
+        while position + 4 <= len(raw):
+            (total,) = _INT.unpack_from(raw, position)
+            count += 1
+            if total < _ELEMENT_BYTES_MIN:
+                return  # malformed, as will be said
+            if count > limit:
+                raise MessageError(f"the batch has more than {limit} messages (store.batch_messages_max)")
+            position += total
+
+    def _check_keys(self, keyed: list[tuple[str, ...]]) -> None:
+        words, limit = sum(map(len, keyed)) - len(keyed), self._limits.messages
+        if words > limit:
+            raise MessageError(
+                f"the messages of the batch have {words} keys, at most {limit} are indexed at once "
+                "(store.batch_messages_max); send fewer together"
+            )
 
 
 def fixed_part(born_host: bytes, store_host: bytes, sys_flag: int) -> tuple[struct.Struct, int]:

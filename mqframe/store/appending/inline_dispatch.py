@@ -7,15 +7,27 @@ from collections.abc import Callable
 from typing import Final
 
 from mqframe.core.errors import StoreUnavailable
+from mqframe.core.storage.left_out import Place
 from mqframe.log import get_logger
 from mqframe.store.appending.appender import Appended, Placed
 from mqframe.store.index.key_index import KeyIndex
-from mqframe.store.queues.consume_queue import ConsumeQueue
+from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
 from mqframe.store.queues.queue_table import QueueTable
 
 log: Final = get_logger("store")
 OnArrival = Callable[[str, int, int, list[int]], None]
 """Called with new messages of a queue: topic, queue id, the queue's end after them, their tags codes."""
+OnFailure = Callable[[Place, Exception], object]
+"""Called with a message that could not be dispatched whole, and the error."""
+
+
+def log_failure(place: Place, problem: Exception) -> None:
+    """Tell the log of a message that could not be dispatched whole."""
+    log.error(
+        "a message was not dispatched whole",
+        topic=place.topic, queue=place.queue_id, offset=place.queue_offset, log_offset=place.log_offset,
+        exc_info=problem,
+    )  # fmt: skip
 
 
 class InlineDispatch:
@@ -23,6 +35,9 @@ class InlineDispatch:
 
     `done`: log offset up to which all is dispatched; `failure`: what refuses writes while queue or index
     files cannot be written, `None` normally. What could not be written is kept and written again.
+
+    Only errors of the disk and of memory are everybody's. Any other belongs to one message: it is readable
+    nevertheless, if perhaps not by its tag or its keys, `on_failure` is told, and the others go on.
     """
 
     def __init__(
@@ -38,6 +53,7 @@ class InlineDispatch:
         self._queues = queues
         self._index = index
         self._on_arrival = on_arrival
+        self.on_failure: OnFailure = log_failure
         self.done = 0
         self.done_timestamp = 0
         self.failure: StoreUnavailable | None = None
@@ -50,19 +66,17 @@ class InlineDispatch:
         taken: list[Appended] = []
         while waiting and waiting[0].end <= confirmed:
             each = waiting.popleft()
-            taken.append(each if isinstance(each, Appended) else self._describe(each))
+            try:
+                taken.append(each if isinstance(each, Appended) else self._describe(each))
+            except Exception as problem:  # isolation boundary: of others' messages
+                assert isinstance(each, Placed)
+                self.on_failure(_place(each), problem)
+                taken.append(_plain(each))
         try:
             arrivals = self._write(taken)
-        except OSError as problem:
+        except (OSError, MemoryError) as problem:
             waiting.extendleft(reversed(taken))
-            if self.failure is None:
-                log.error(
-                    "queues or index cannot be written; writes are refused until they can",
-                    problem=str(problem),
-                )
-            self.failure = StoreUnavailable(
-                f"queue or index files cannot be written: {problem.strerror}; free some disk space",
-            )
+            self._refuse(problem)
             return
         self.failure = None
         self.done = taken[-1].end
@@ -70,7 +84,21 @@ class InlineDispatch:
         if self._on_arrival is not None:
             tell = self._on_arrival
             for queue, codes in arrivals:
-                tell(queue.topic, queue.queue_id, queue.end, codes)
+                try:
+                    tell(queue.topic, queue.queue_id, queue.end, codes)
+                except Exception as problem:  # isolation boundary: others wait for the other queues
+                    self.on_failure(Place(queue.topic, queue.queue_id, queue.end - 1, -1), problem)
+
+    def _refuse(self, problem: OSError | MemoryError) -> None:
+        if self.failure is None:
+            log.error(
+                "queues or index cannot be written; writes are refused until they can",
+                problem=str(problem),
+            )
+        why = problem.strerror if isinstance(problem, OSError) else "no memory"
+        self.failure = StoreUnavailable(
+            f"queue or index files cannot be written: {why}; free some disk space",
+        )
 
     def _write(self, taken: list[Appended]) -> list[tuple[ConsumeQueue, list[int]]]:
         runs: dict[ConsumeQueue, list[Appended]] = {}
@@ -85,12 +113,17 @@ class InlineDispatch:
         arrivals = []
         for queue, run in runs.items():
             first = run[0]
-            if len(run) == 1:
-                queue.write(first.queue_offset, first.entries, first.end)
-                arrivals.append((queue, first.codes))
-            else:
-                queue.write(first.queue_offset, b"".join([each.entries for each in run]), run[-1].end)
-                arrivals.append((queue, [code for each in run for code in each.codes]))
+            try:
+                if len(run) == 1:
+                    queue.write(first.queue_offset, first.entries, first.end)
+                    arrivals.append((queue, first.codes))
+                else:
+                    queue.write(first.queue_offset, b"".join([each.entries for each in run]), run[-1].end)
+                    arrivals.append((queue, [code for each in run for code in each.codes]))
+            except (OSError, MemoryError):
+                raise
+            except Exception as problem:  # isolation boundary: of other queues; a start builds this one again
+                self.on_failure(_place_in(queue, first), problem)
             self._queues.dirty.add(queue)
         index = self._index
         if index is not None:
@@ -99,7 +132,43 @@ class InlineDispatch:
                 if appended.end <= index.noted:
                     continue
                 if appended.indexed:
-                    index.add(topic, appended.indexed, timestamp)
+                    try:
+                        index.add(topic, appended.indexed, timestamp)
+                    except (OSError, MemoryError):
+                        raise
+                    except Exception:  # isolation boundary: of other messages, of the same batch, too
+                        self._index_singly(index, appended)
                 index.noted = appended.end
             index.write()
         return arrivals
+
+    def _index_singly(self, index: KeyIndex, appended: Appended) -> None:
+        queue_id = -1 if appended.queue is None else appended.queue.queue_id
+        for number, record in enumerate(appended.indexed):
+            try:
+                index.add(appended.topic, [record], appended.timestamp)
+            except (OSError, MemoryError):
+                raise
+            except Exception as problem:  # isolation boundary: of other messages
+                place = Place(appended.topic, queue_id, appended.queue_offset + number, record[0])
+                self.on_failure(place, problem)
+
+
+def _plain(placed: Placed) -> Appended:
+    """`placed` as a message without tag and keys, which can always be dispatched."""
+    listed = placed.queue is not None
+    entry = ENTRY.pack(placed.physical, placed.size, 0) if listed else b""
+    codes = [0] if listed else []
+    return Appended(
+        placed.end, placed.queue, placed.queue_offset, entry, codes, placed.topic, [], placed.timestamp
+    )
+
+
+def _place(placed: Placed) -> Place:
+    queue_id = -1 if placed.queue is None else placed.queue.queue_id
+    return Place(placed.topic, queue_id, placed.queue_offset, placed.physical)
+
+
+def _place_in(queue: ConsumeQueue, appended: Appended) -> Place:
+    physical, _, _ = ENTRY.unpack_from(appended.entries)
+    return Place(queue.topic, queue.queue_id, appended.queue_offset, physical)

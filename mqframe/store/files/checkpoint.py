@@ -12,19 +12,24 @@ _TIMES: Final = struct.Struct(">qqqqq")
 
 
 class Checkpoint:
-    """Times (ms) of the newest record on disk, for each part; `master_flushed` and `confirmed`: bytes."""
+    """Times (ms) of the newest record on disk, for each part; `master_flushed` and `confirmed`: bytes.
 
-    __slots__ = ("_path", "confirmed", "index", "log", "master_flushed", "queues")
+    `is_known`: whether there was a whole checkpoint; without one all numbers are 0.
+    """
+
+    __slots__ = ("_path", "confirmed", "index", "is_known", "log", "master_flushed", "queues")
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.log = self.queues = self.index = self.master_flushed = self.confirmed = 0
+        self.is_known = False
         try:
             raw = path.read_bytes()
         except FileNotFoundError:
             return
         if len(raw) >= _TIMES.size:
             self.log, self.queues, self.index, self.master_flushed, self.confirmed = _TIMES.unpack_from(raw)
+            self.is_known = True
 
     @staticmethod
     def decode(raw: bytes) -> tuple[int, int, int, int, int]:
@@ -38,5 +43,5 @@ class Checkpoint:
         return _TIMES.pack(log, queues, self.index, self.master_flushed, self.confirmed)
 
     def save(self, encoded: bytes | None = None) -> None:
-        """Write and sync the file. May run in a thread when `encoded` was taken by the owner."""
+        """Write and sync the file; for a thread when `encoded` was taken by the owner. Raises OSError."""
         save_page(self._path, self.encode() if encoded is None else encoded)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from mqframe.core.errors import MqframeError
+from mqframe.core.errors import StoreError
 from mqframe.log import get_logger
-from mqframe.store.files.log_file import sync_directory
+from mqframe.store.files.syncing import make_directories, sync_directory
 
 T = TypeVar("T")
 log: Final = get_logger("store")
@@ -25,28 +25,38 @@ class ConfigFile:
     def load(self, decode: Callable[[bytes], T]) -> T | None:
         """What `decode` makes of the file; of the backup when the file is missing, empty or broken.
 
-        `None` when there is neither. `decode` says "broken" by raising ValueError, KeyError, TypeError or an
-        error of mqframe. When both are broken `None` too, with an error in the log: a broker starts then as
-        one without the file does.
+        `None` when there is neither, or the first save was cut off: one file, and that empty. `decode` says
+        "broken" by raising anything but OSError and MemoryError, which are raised. Raises `StoreError` when
+        something was kept and neither can be read: whoever went on without it would save over it.
         """
+        broken: list[str] = []
         for path in (self.path, self.backup):
             try:
                 raw = path.read_bytes()
                 if raw.strip():
                     return decode(raw)
                 log.warning("configuration file is empty", file=str(path))
+                broken.append(f"{path} is empty")
             except FileNotFoundError:
                 continue
-            except (MqframeError, ValueError, KeyError, TypeError, AttributeError) as problem:
+            except (OSError, MemoryError):
+                raise
+            except Exception as problem:  # whatever decoding meets in damaged bytes
                 log.error("configuration file is broken", file=str(path), problem=str(problem))
-        return None
+                broken.append(f"{path} is broken: {str(problem) or type(problem).__name__}")
+        if not broken or broken == [f"{self.path} is empty"]:
+            return None
+        raise StoreError(
+            f"{'; '.join(broken)}. Put a copy of {self.path.name} from elsewhere in its place; or, to start"
+            f" without what it held, move it and {self.backup.name} away"
+        )
 
     def save(self, content: bytes) -> None:
         """Replace the file by `content`, durably and at once; the former one becomes the backup.
 
         May run in a thread. Raises OSError; the former file is in place then.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_directories(self.path.parent)
         fresh = self.path.with_name(self.path.name + ".tmp")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:

@@ -6,15 +6,21 @@ import os
 from collections import OrderedDict
 from typing import Final
 
+from mqframe.store.files.syncing import Sync, sync_directory, sync_really
+
 _PAGE_BYTES: Final = 4096
 
 
 class Descriptors:
-    """At most `limit` open files, the one unused for longest is closed first. Belongs to one thread."""
+    """At most `limit` open files, the one unused for longest is closed first. Belongs to one thread.
+
+    `new_names`: folders in which files and folders were made that may not be on disk yet.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._open: OrderedDict[str, int] = OrderedDict()
+        self.new_names: set[str] = set()
 
     def get(self, path: str, size: int | None = None) -> int:
         """A descriptor of the file at `path`; valid until the next call.
@@ -27,7 +33,8 @@ class Descriptors:
             return descriptor
         if len(self._open) >= self._limit:
             os.close(self._open.popitem(last=False)[1])
-        descriptor = _open(path, size)
+        descriptor, made = _open(path, size)
+        self.new_names.update(made)
         self._open[path] = descriptor
         return descriptor
 
@@ -44,28 +51,38 @@ class Descriptors:
         self._open.clear()
 
 
-def _open(path: str, size: int | None) -> int:
+def _open(path: str, size: int | None) -> tuple[int, list[str]]:
+    """A descriptor, and the folders in which a name was made for it."""
     if size is None:
-        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC), []
+    made: list[str] = []
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o644)
     except FileNotFoundError:
+        folder = os.path.dirname(path)
+        while not os.path.isdir(folder):
+            folder = os.path.dirname(folder)
+            made.append(folder)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         descriptor = os.open(path, flags, 0o644)
+    # A file that was just made is empty; what it is made of another size for is as new to the disk.
     if os.fstat(descriptor).st_size != size:
+        made.append(os.path.dirname(path))
         os.ftruncate(descriptor, size)
-    return descriptor
+    return descriptor, made
 
 
-def save_page(path: str | os.PathLike[str], data: bytes) -> None:
+def save_page(path: str | os.PathLike[str], data: bytes, sync: Sync = sync_really) -> None:
     """Write `data` at the beginning of the file at `path`, which has one page, and wait for the disk."""
-    descriptor = _open(os.fspath(path), _PAGE_BYTES)
+    descriptor, made = _open(os.fspath(path), _PAGE_BYTES)
     try:
         os.pwrite(descriptor, data, 0)
-        os.fdatasync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)
+    for folder in made:
+        sync_directory(folder)
 
 
 def write_all(descriptor: int, data: bytes, at: int) -> None:

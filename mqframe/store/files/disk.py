@@ -1,4 +1,4 @@
-"""The disk below a store: how its space is allocated, and how much there is."""
+"""The disk below a store: how its space is allocated, how much there is, and how it is waited for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mqframe.store.files.log_file import Allocate, allocate_really
+from mqframe.store.files.syncing import Sync, sync_really
 
 DiskUsage = Callable[[Path], tuple[int, int]]
 """Total and free bytes of the disk that holds a directory."""
@@ -20,7 +21,8 @@ def disk_usage(directory: Path) -> tuple[int, int]:
 
 
 class Disk(NamedTuple):
-    """How a store gets space (`allocate`) and learns how much there is (`usage`)."""
+    """How a store gets space (`allocate`), learns how much there is (`usage`) and waits for it (`sync`)."""
 
     allocate: Allocate = allocate_really
     usage: DiskUsage = disk_usage
+    sync: Sync = sync_really

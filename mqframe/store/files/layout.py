@@ -21,9 +21,11 @@ class Layout:
         self.lock = root / "lock"
         self.queue_ends = root / "queue-ends"
         self.dispatched = root / "dispatched"
+        self.sync_failed = root / "sync-failed"
         self.timer_wheel = root / "timerwheel"
         self.timer_log = root / "timerlog"
         self.timer_checkpoint = root / "config" / "timercheck"
+        self.quarantine = root / "quarantine"
         self.deleted_topics = root / "config" / "deletedTopics.json"
         self.cursors = root / "config" / "dispatchers.json"
 

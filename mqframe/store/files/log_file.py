@@ -8,8 +8,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from mqframe.core.errors import StoreUnavailable
 from mqframe.store.files.descriptors import write_all
+from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import file_name
+from mqframe.store.files.syncing import sync_directory
 
 Allocate = Callable[[int, int], None]
 """Allocates that many bytes of disk for the file behind a descriptor. Raises OSError on a full disk."""
@@ -23,12 +26,14 @@ def allocate_really(descriptor: int, size: int) -> None:
 class LogFile:
     """One mapped file of the commit log.
 
-    `base`: log offset of its first byte; `map`: its bytes; `view`: the same as memoryview.
+    `base`: log offset of its first byte; `map`: its bytes; `view`: the same as memoryview. `durability`: is
+    told when the disk fails.
     """
 
-    __slots__ = ("__weakref__", "base", "descriptor", "map", "path", "removed", "size", "view")
+    __slots__ = ("__weakref__", "_durability", "base", "descriptor", "map", "path", "removed", "size", "view")
 
-    def __init__(self, path: Path, size: int) -> None:
+    def __init__(self, path: Path, size: int, durability: Durability | None = None) -> None:
+        self._durability = durability or Durability()
         self.path = path
         self.base = int(path.name)
         self.size = size
@@ -38,22 +43,33 @@ class LogFile:
         self.view = memoryview(self.map)
 
     @classmethod
-    def create(cls, directory: Path, base: int, size: int, allocate: Allocate) -> LogFile:
-        """A new file of zeros. Raises OSError, leaving nothing behind, when the disk is full."""
+    def create(
+        cls, directory: Path, base: int, size: int, allocate: Allocate, durability: Durability | None = None
+    ) -> LogFile:
+        """A new file of zeros, on disk with its name.
+
+        Raises OSError, leaving nothing behind, when the disk is full, and `StoreUnavailable` when it fails.
+        """
         path = directory / file_name(base)
+        durability = durability or Durability()
         # Allocated under another name: a crash half-way must not leave a log file of the wrong size.
         unready = path.with_suffix(".allocating")
         descriptor = os.open(unready, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
             allocate(descriptor, size)
-        except OSError:
+            _sync(descriptor, path, durability)
+        except (OSError, StoreUnavailable):
             unready.unlink()
             raise
         finally:
             os.close(descriptor)
         unready.rename(path)
-        sync_directory(directory)
-        return cls(path, size)
+        try:
+            sync_directory(directory)
+        except OSError as problem:
+            # A second try would succeed without the name being on disk.
+            raise durability.lost(directory, problem) from problem
+        return cls(path, size, durability)
 
     def clear_from(self, at: int, allocate: Allocate) -> None:
         """Make everything from byte `at` zeros again, so that no stale record can follow the end."""
@@ -64,21 +80,26 @@ class LogFile:
         """Wait until the disk holds what was written. Releases the interpreter lock.
 
         For a thread, during which the loop may `remove` the file: nothing of it has to be on disk then.
+        Raises OSError, and nothing is stored any more then.
         """
         try:
-            os.fdatasync(self.descriptor)
-        except OSError:
+            self._durability.sync(self.descriptor)
+        except OSError as problem:
             if not self.removed:
+                self._durability.lost(self.path, problem)
                 raise
 
     def write(self, at: int, data: bytes) -> None:
         """Write `data` at byte `at`; the map shows it at once.
 
         Through the descriptor: the first touch of each mapped page costs more than the call (on ext4 some
-        10 µs a page against 1 µs). Raises OSError.
+        10 µs a page against 1 µs). Raises `StoreUnavailable`, and nothing is stored any more then.
         """
-        if os.pwrite(self.descriptor, data, at) != len(data):
-            write_all(self.descriptor, data, at)
+        try:
+            if os.pwrite(self.descriptor, data, at) != len(data):
+                write_all(self.descriptor, data, at)
+        except OSError as problem:
+            raise self._durability.lost(self.path, problem) from problem
 
     def read_now(self, at: int, size: int) -> bytearray | None:
         """`size` bytes from byte `at` on; `None` where the disk would have to be waited for."""
@@ -93,6 +114,20 @@ class LogFile:
             return None  # a file system that cannot tell
         return buffer if got == size else None
 
+    def data_from(self, at: int) -> list[tuple[int, int]]:
+        """(start, end) of the parts from byte `at` on that may hold anything but zeros, in order."""
+        found = []
+        while at < self.size:
+            try:
+                start = os.lseek(self.descriptor, at, os.SEEK_DATA)
+            except OSError as problem:
+                if problem.errno != errno.ENXIO:
+                    raise
+                break
+            at = min(os.lseek(self.descriptor, start, os.SEEK_HOLE), self.size)
+            found.append((start, at))
+        return found
+
     def modified_ms(self) -> int:
         """When the file was last changed, ms."""
         return int(os.fstat(self.descriptor).st_mtime * 1000)
@@ -103,16 +138,18 @@ class LogFile:
         os.close(self.descriptor)
 
     def remove(self) -> None:
-        """Delete the file; slices that were handed out stay readable."""
+        """Delete the file, durably; slices that were handed out stay readable.
+
+        For a thread. Raises OSError, and can be called again then.
+        """
         self.removed = True
         self.path.unlink(missing_ok=True)
+        sync_directory(self.path.parent)
         os.close(self.descriptor)
 
 
-def sync_directory(directory: Path) -> None:
-    """Make names that were made or removed in `directory` durable."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _sync(descriptor: int, path: Path, durability: Durability) -> None:
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        durability.sync(descriptor)
+    except OSError as problem:
+        raise durability.lost(path, problem) from problem

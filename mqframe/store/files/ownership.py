@@ -8,41 +8,58 @@ import struct
 
 from mqframe.core.errors import StoreError
 from mqframe.store.files.layout import Layout
+from mqframe.store.files.syncing import make_directories, sync_directory, write_durably
 
 
 class Ownership:
     """Exclusive use of a store directory: byte 0 of its file `lock` is locked.
 
-    Raises `StoreError` when somebody else has it.
+    Raises `StoreError` when somebody else has it, and when its files cannot be opened or written.
     `was_killed`: whether the last owner did not stop in good order.
     """
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        layout.root.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            _lock_first_byte(self._descriptor)
-        except OSError:
-            os.close(self._descriptor)
-            raise StoreError(
-                f"{layout.root} is in use by another broker (it holds {layout.lock}): stop that one, or give"
-                " this one a directory of its own"
-            ) from None
-        os.pwrite(self._descriptor, b"lock", 0)
-        self.was_killed = layout.abort.exists()
+            make_directories(layout.root)
+            self._descriptor = _locked(layout)
+            self.was_killed = layout.abort.exists()
+        except OSError as problem:
+            raise StoreError(f"the store in {layout.root} cannot be used: {problem}") from problem
 
     def mark(self) -> None:
-        """From now on an end without `unmark` is an unclean one."""
-        self._layout.abort.write_text(str(os.getpid()))
+        """From now on, as soon as this returns, an end without `unmark` is an unclean one.
+
+        To be called before anything of the store is changed. Raises OSError.
+        """
+        write_durably(self._layout.abort, str(os.getpid()).encode())
 
     def unmark(self) -> None:
-        """Everything is on disk."""
+        """Everything is on disk. Raises OSError."""
         self._layout.abort.unlink(missing_ok=True)
+        sync_directory(self._layout.root)
 
     def release(self) -> None:
         """Let others use the directory."""
         os.close(self._descriptor)
+
+
+def _locked(layout: Layout) -> int:
+    descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        _lock_first_byte(descriptor)
+    except OSError:
+        os.close(descriptor)
+        raise StoreError(
+            f"{layout.root} is in use by another broker (it holds {layout.lock}): stop that one, or give this"
+            " one a directory of its own"
+        ) from None
+    try:
+        os.pwrite(descriptor, b"lock", 0)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _lock_first_byte(descriptor: int) -> None:

@@ -23,8 +23,8 @@ class Threads:
         """From now on results come back on the running loop."""
         self._loop = asyncio.get_running_loop()
 
-    def run(self, work: Callable[[], T], done: Callable[[T | None, OSError | None], None]) -> None:
-        """Do `work` in a thread, then call `done` on the loop with its result or its OSError.
+    def run(self, work: Callable[[], T], done: Callable[[T | None, Exception | None], None]) -> None:
+        """Do `work` in a thread, then call `done` on the loop with its result or its exception.
 
         Once the threads were ended, nothing is done and `done` is not called: files are closed by then, and
         perhaps somebody else's.
@@ -34,14 +34,14 @@ class Threads:
         if self._loop is None:
             try:
                 result = work()
-            except OSError as problem:
+            except Exception as problem:  # whatever it is, it is the caller's: he waits for an end
                 done(None, problem)
             else:
                 done(result, None)
             return
         loop = self._loop
 
-        def deliver(result: T | None, problem: OSError | None) -> None:
+        def deliver(result: T | None, problem: Exception | None) -> None:
             if not self._closed:
                 done(result, problem)
 
@@ -59,12 +59,12 @@ class Threads:
 
 
 def _report(
-    loop: asyncio.AbstractEventLoop, ended: Future[T], done: Callable[[T | None, OSError | None], None]
+    loop: asyncio.AbstractEventLoop, ended: Future[T], done: Callable[[T | None, Exception | None], None]
 ) -> None:
     problem = ended.exception()
     if loop.is_closed():
         return
-    if isinstance(problem, OSError):
+    if isinstance(problem, Exception):
         loop.call_soon_threadsafe(done, None, problem)
     else:
         loop.call_soon_threadsafe(lambda: done(ended.result(), None))

@@ -99,7 +99,11 @@ class Follower(threading.Thread):
         self._wake = threading.Event()
         self._pause = threading.Event()
         self._ending = False
-        self.cursor = cursors.get(dispatcher.name) or 0
+        # What lay behind was lost in a crash; what is stored there from now on is new.
+        self._end_at_start = log.end
+        self._saved = cursors.get(dispatcher.name) or 0
+        self.cursor = self._existing(self._saved)
+        self.save()
         # How far stretches were handed over: ahead of the cursor while the dispatcher gathers what it took.
         self._handed = self.cursor
 
@@ -156,10 +160,19 @@ class Follower(threading.Thread):
     def _start(self) -> None:
         own = self._dispatcher.start(self._directory.parent, self._broker_name)
         if own is not None:
-            self._keep(own)
+            self._keep(self._existing(own))
         self._handed = self.cursor
 
+    def _existing(self, cursor: int) -> int:
+        if cursor > self._end_at_start:
+            log.warning(
+                "dispatcher is ahead of the log, which lost records in a crash; it goes on at the log's end",
+                dispatcher=self._dispatcher.name, cursor=cursor, end=self._end_at_start,
+            )  # fmt: skip
+        return min(cursor, self._end_at_start)
+
     def _step(self) -> bool:
+        self.save()
         start = self._handed
         oldest = self._log.start
         if start < oldest:
@@ -203,9 +216,15 @@ class Follower(threading.Thread):
         return FileRange(start, end, self._directory, self._file_bytes, self._broker_name)
 
     def _keep(self, cursor: int) -> None:
-        if cursor != self.cursor:
-            self.cursor = cursor
-            self._cursors.set(self._dispatcher.name, cursor)
+        self.cursor = cursor
+        self.save()
+
+    def save(self) -> None:
+        """Save the cursor, as far as the log is on disk; what is behind follows with a later call."""
+        durable = min(self.cursor, self._log.flushed)
+        if durable != self._saved:
+            self._cursors.set(self._dispatcher.name, durable)
+            self._saved = durable
 
 
 class Followers:
@@ -249,6 +268,11 @@ class Followers:
         for follower in self._followers.values():
             if follower.is_alive():
                 follower.join()
+
+    def save_cursors(self) -> None:
+        """Save all cursors once more, the threads having ended and the log being flushed. Raises OSError."""
+        for follower in self._followers.values():
+            follower.save()
 
     def cursors(self) -> dict[str, int]:
         """How far each dispatcher is, log bytes, by name."""

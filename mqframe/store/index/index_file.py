@@ -19,6 +19,15 @@ _SECONDS_MAX: Final = 0x7FFFFFFF
 _CHAIN_MAX: Final = 64
 
 
+class Looks:
+    """How many entries of an index one search may still look at."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
 class IndexFile:
     """An index file for reading; `open_to_write` prepares it for entries.
 
@@ -229,16 +238,19 @@ class IndexFile:
         """Whether the file's time range and [begin, end] (ms) meet."""
         return bool(begin <= self.end_timestamp and end >= self.begin_timestamp)
 
-    def offsets(self, key_hash: int, begin: int, end: int) -> Iterator[int]:
+    def offsets(self, key_hash: int, begin: int, end: int, looks: Looks | None = None) -> Iterator[int]:
         """Log offsets of records whose key has this hash, newest first, stored from `begin` to `end` (ms).
 
-        Times are kept in whole seconds, so the ends are rounded outwards; the caller compares key and time.
+        It ends where `looks` does. Times are kept in whole seconds, so the ends are rounded outwards; the
+        caller compares key and time.
         """
+        looks = looks or Looks(self.entries)
         read, descriptor = os.pread, self._descriptor
         raw = read(descriptor, 4, HEADER.size + key_hash % self.slots * 4)
         number = _SLOT.unpack(raw)[0] if len(raw) == 4 else 0
         before = self.count
-        while 0 < number < before:
+        while 0 < number < before and looks.left > 0:
+            looks.left -= 1
             raw = read(descriptor, 20, self._entries_at + number * 20)
             if len(raw) < 20:
                 return

@@ -11,9 +11,11 @@ from typing import Final
 from mqframe.core.messages.java_hash import index_hash, unsigned_hash
 from mqframe.log import get_logger
 from mqframe.store.files.log_file import Allocate
-from mqframe.store.index.index_file import IndexFile
+from mqframe.store.index.index_file import IndexFile, Looks
 
 log: Final = get_logger("store")
+LOOKS_MAX: Final = 16_384
+"""Entries that one search looks at, of records with other keys of the same hash or another time, too."""
 _HEADS_MAX: Final = 20_000
 _SHIFT_4: Final = 31**4
 _SHIFT_8: Final = 31**8
@@ -194,11 +196,15 @@ class KeyIndex:
             self._writing.write()
 
     def offsets(self, topic: str, key: str, begin: int, end: int) -> Iterator[int]:
-        """Log offsets of records that may have `key`, newest first, stored from `begin` to `end` (ms)."""
+        """Log offsets of records that may have `key`, newest first, stored from `begin` to `end` (ms).
+
+        No more than `LOOKS_MAX` entries are looked at: those of a common key may be millions.
+        """
+        looks = Looks(LOOKS_MAX)
         key_hash = index_hash(f"{topic}#{key}")
         for file in reversed(self.files):
             if file.matches_time(begin, end):
-                yield from file.offsets(key_hash, begin, end)
+                yield from file.offsets(key_hash, begin, end, looks)
             if file.begin_timestamp < begin:
                 return
 
@@ -206,10 +212,11 @@ class KeyIndex:
         """Delete files that end before `log_start` (never the last file); how many went."""
         dropped = 0
         while len(self.files) > 1 and self.files[0].end_offset < log_start:
+            self.files[0].path.unlink(missing_ok=True)  # first, so that it is tried again when it fails
             gone = self.files.pop(0)
             if gone in self.filled:
                 self.filled.remove(gone)
-            gone.remove()
+            gone.close()
             dropped += 1
         return dropped
 

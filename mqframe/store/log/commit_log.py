@@ -3,54 +3,55 @@
 from __future__ import annotations
 
 import struct
+import threading
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Final
 
 from mqframe.core.errors import MessageError, StoreUnavailable
 from mqframe.core.storage.record import BLANK_BYTES, MAGIC_BLANK
-from mqframe.log import get_logger
-from mqframe.store.files.layout import numbered_files
+from mqframe.store.files.durability import Durability
 from mqframe.store.files.log_file import Allocate, LogFile
+from mqframe.store.files.syncing import make_directories, sync_directory
+from mqframe.store.log.log_directory import sound_files
 
-log: Final = get_logger("store")
 _BLANK: Final = struct.Struct(">ii")
 
 
 class CommitLog:
     """The commit log of one store: files of `file_bytes` in `directory`.
 
-    `end`: offset at which the next record is written, bytes.
+    `end`: offset at which the next record is written, bytes; `flushed`: up to where it is on disk;
+    `durability`: whether it still gets there. `accept_loss`: see `sound_files`, whose errors are raised.
     """
 
-    def __init__(self, directory: Path, file_bytes: int, allocate: Allocate, threads: Executor) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+    def __init__(
+        self,
+        directory: Path,
+        file_bytes: int,
+        allocate: Allocate,
+        threads: Executor,
+        durability: Durability | None = None,
+        *,
+        accept_loss: bool = False,
+    ) -> None:
+        make_directories(directory)
+        self.durability = durability or Durability()
+        self.durability.reached = lambda: self.flushed
+        self._syncing = threading.Lock()
         self.directory = directory
         self.file_bytes = file_bytes
         self._allocate = allocate
         self._threads = threads
         for leftover in directory.glob("*.allocating"):
             leftover.unlink()
-        self.files = [LogFile(path, file_bytes) for _, path in numbered_files(directory, file_bytes)]
-        self._check_contiguous()
+        paths = sound_files(directory, file_bytes, allocate, accept_loss=accept_loss)
+        self.files = [LogFile(path, file_bytes, self.durability) for path in paths]
         self.end = self.files[0].base if self.files else 0
         self.flushed = self.end
         self.keep_ahead = False
         """Whether a thread makes each next file before it is needed."""
         self._ahead: Future[LogFile] | None = None
-
-    def _check_contiguous(self) -> None:
-        # A hole ends the log at the last file before it: what lies behind cannot be reached in order.
-        for number in range(1, len(self.files)):
-            if self.files[number].base != self.files[number - 1].base + self.file_bytes:
-                for stray in self.files[number:]:
-                    log.error(
-                        "commit-log file does not follow the one before it; set aside", file=str(stray.path)
-                    )
-                    stray.path.rename(stray.path.with_suffix(".stray"))
-                    stray.close()
-                del self.files[number:]
-                return
 
     @property
     def start(self) -> int:
@@ -109,7 +110,7 @@ class CommitLog:
         try:
             if ahead is not None:
                 return ahead.result()
-            return LogFile.create(self.directory, base, self.file_bytes, self._allocate)
+            return self._create(base)
         except OSError as problem:
             raise StoreUnavailable(
                 f"no room for a commit-log file of {self.file_bytes} bytes in {self.directory}:"
@@ -119,18 +120,19 @@ class CommitLog:
     def allocate_ahead(self) -> None:
         """Have a thread make the next file, unless it is made or being made."""
         if self._ahead is None and self.files:
-            base = self.files[-1].base + self.file_bytes
-            self._ahead = self._threads.submit(
-                LogFile.create, self.directory, base, self.file_bytes, self._allocate
-            )
+            self._ahead = self._threads.submit(self._create, self.files[-1].base + self.file_bytes)
+
+    def _create(self, base: int) -> LogFile:
+        return LogFile.create(self.directory, base, self.file_bytes, self._allocate, self.durability)
 
     def drop_ahead(self) -> None:
-        """Remove the file made ahead: it is empty."""
+        """Remove the file made ahead, durably: it is empty. Raises OSError."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead.exception() is None:
             file = ahead.result()
             file.close()
             file.path.unlink()
+            sync_directory(self.directory)
 
     def forget_ahead(self) -> None:
         """Close the file made ahead and leave it, as a killed process does."""
@@ -149,9 +151,21 @@ class CommitLog:
                 self.files[-1].clear_from(at, self._allocate)
 
     def sync_to(self, end: int) -> None:
-        """Make everything up to `end` durable. For a thread; `flushed` is set by the caller's loop."""
-        for file in tuple(self.files):
-            if file.base < end and file.base + self.file_bytes > self.flushed:
+        """Make everything up to `end` durable. For a thread; `flushed` is set by the caller's loop.
+
+        Raises OSError: when the disk fails, and when it failed anybody's sync before.
+        """
+        # One at a time: the kernel tells of an error once, and nobody else's sync may succeed beside it.
+        with self._syncing:
+            self.durability.check()
+            for file in tuple(self.files):
+                if file.base < end and file.base + self.file_bytes > self.flushed:
+                    file.sync()
+
+    def sync_all(self) -> None:
+        """Make all files durable, also what a killed process left in memory. Raises OSError."""
+        with self._syncing:
+            for file in self.files:
                 file.sync()
 
     def remove_oldest(self, count: int) -> list[LogFile]:

@@ -8,13 +8,10 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
-from mqframe.core.errors import StoreUnavailable
-from mqframe.log import get_logger
 from mqframe.store.files.threads import Threads
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.settings import StoreSettings
 
-log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
 
 
@@ -37,8 +34,7 @@ class _Waiter(NamedTuple):
 class LogFlusher:
     """Flushes the commit log, one flush at a time; what is appended meanwhile shares the next.
 
-    `failure`: why nothing can be stored any
-    more, once the disk has failed; `None` normally.
+    Once the disk has failed, whoever's call met it, nothing is flushed any more and nobody waits.
     """
 
     def __init__(
@@ -57,11 +53,12 @@ class LogFlusher:
         self._pages_min = settings.flush_pages_min
         self._thorough_seconds = settings.flush_thorough_ms / 1000
         self._wait_seconds = settings.sync_flush_timeout_ms / 1000
-        self.failure: StoreUnavailable | None = None
+        self._durability = commit_log.durability
         self._under_way = False
         self._asked = False
         self._last_flush = clock.monotonic()
         self._waiters: deque[_Waiter] = deque()
+        self._flush_waiters: deque[tuple[int, Callable[[bool], object]]] = deque()
 
     def tick(self) -> None:
         """Each flush interval: flush when enough is dirty, or when the last flush is long ago."""
@@ -79,42 +76,55 @@ class LogFlusher:
     def flush(self) -> None:
         """Start a flush of everything appended so far, unless one is under way."""
         self._asked = False
-        if self._under_way or self.failure is not None or self._log.end <= self._log.flushed:
+        if self._under_way or self._durability.failure is not None or self._log.end <= self._log.flushed:
             return
         self._under_way = True
         self._last_flush = self._clock.monotonic()
         end = self._log.end
         self._threads.run(lambda: self._log.sync_to(end), lambda _, problem: self._flushed(end, problem))
 
-    def _flushed(self, end: int, problem: OSError | None) -> None:
+    def _flushed(self, end: int, problem: Exception | None) -> None:
         self._under_way = False
         if problem is not None:
-            # The kernel forgets what it could not write: a second try would succeed without it. So nothing
-            # that was not on disk before is ever confirmed; the next start finds out what is there.
-            log.error("the commit log could not be flushed; no more is taken", problem=str(problem))
-            self.failure = StoreUnavailable(
-                f"the commit log could not be flushed: {problem.strerror}; check the disk and restart",
-            )
+            # Nothing that was not on disk before is ever confirmed; the next start finds out what is there.
+            self._durability.lost(self._log.directory, problem)
             self.give_up()
         elif end > self._log.flushed:
             self._log.flushed = end
             self._confirmation.dispatch()
             self.settle()
-            if self._waiters:
+            if self._waiters or self._flush_waiters:
                 self.flush()
 
     def settle(self) -> None:
-        """Call back those who wait for an offset that is confirmed now."""
+        """Call back those who wait for an offset that is confirmed, or flushed, now."""
         confirmed, waiters = self._confirmation.confirmed(), self._waiters
         while waiters and waiters[0].end <= confirmed:
             waiters.popleft().callback(True)
+        flushed, flush_waiters = self._log.flushed, self._flush_waiters
+        while flush_waiters and flush_waiters[0][0] <= flushed:
+            flush_waiters.popleft()[1](True)
+
+    def when_flushed(self, callback: Callable[[bool], object]) -> None:
+        """Have everything appended so far flushed, then call `callback` with True; with False if that fails.
+
+        It waits for as long as the disk takes.
+        """
+        end = self._log.end
+        if end <= self._log.flushed:
+            callback(True)
+        elif self._durability.failure is not None:
+            callback(False)
+        else:
+            self._flush_waiters.append((end, callback))
+            self.flush()
 
     def when_confirmed(self, end: int, callback: Callable[[bool], object]) -> None:
         """Call `callback` once log offset `end` is confirmed: True, or False after the time limit."""
         if end <= self._confirmation.confirmed():
             callback(True)
             return
-        if self.failure is not None:
+        if self._durability.failure is not None:
             callback(False)
             return
         self._waiters.append(_Waiter(end, self._clock.monotonic() + self._wait_seconds, callback))
@@ -128,12 +138,16 @@ class LogFlusher:
             self.flush()
 
     def expire(self) -> None:
-        """Call back those who have waited too long."""
+        """Call back those who have waited too long, and all once the disk has failed."""
+        if self._durability.failure is not None:
+            self.give_up()
         now, waiters = self._clock.monotonic(), self._waiters
         while waiters and waiters[0].deadline <= now:
             waiters.popleft().callback(False)
 
     def give_up(self) -> None:
-        """Call all who wait back with False: the store stops."""
+        """Call all who wait back with False: the store stops, or the disk has failed."""
         while self._waiters:
             self._waiters.popleft().callback(False)
+        while self._flush_waiters:
+            self._flush_waiters.popleft()[1](False)

@@ -8,6 +8,8 @@ from bisect import bisect_left
 from pathlib import Path
 from typing import Final
 
+from mqframe.core.errors import MessageError
+from mqframe.core.messages.names import QUEUE_ID_MAX, check_path_part
 from mqframe.store.files.descriptors import Descriptors, write_all
 from mqframe.store.files.layout import file_name
 from mqframe.store.incoming import ENTRY_BYTES
@@ -18,6 +20,7 @@ FILLER_SIZE: Final = 0x7FFFFFFF
 """The record size that a filler names."""
 FILLER: Final = ENTRY.pack(0, FILLER_SIZE, 0)
 """Stands where a queue has no record: before its first one, or in a gap."""
+_ENTRIES_AT_ONCE: Final = 200
 
 
 class ConsumeQueue:
@@ -25,7 +28,8 @@ class ConsumeQueue:
 
     `next_offset`: queue offset that the next stored message gets; `end`: first queue offset without an entry
     (behind `next_offset` by what is not dispatched yet); `covered`: largest end of a record with an entry, in
-    log bytes; `loaded`: offsets before it were found at the start, not written since.
+    log bytes; `loaded`: offsets before it were found at the start, not written since. Raises `MessageError`
+    for a topic that no folder can be named after, and for an id that records do not hold.
     """
 
     __slots__ = (
@@ -50,6 +54,9 @@ class ConsumeQueue:
     def __init__(
         self, root: Path | str, topic: str, queue_id: int, file_bytes: int, descriptors: Descriptors
     ) -> None:
+        check_path_part("topic", topic)
+        if not 0 <= queue_id <= QUEUE_ID_MAX:
+            raise MessageError(f"queue id {queue_id} of topic {topic}: ids go from 0 to {QUEUE_ID_MAX}")
         self.topic = topic
         self.queue_id = queue_id
         self.key = (topic, queue_id)
@@ -123,7 +130,7 @@ class ConsumeQueue:
             write_all(descriptor, FILLER * ((at - first) // ENTRY_BYTES), first - base)
         if not self.bases or self.bases[-1] != base:
             self.bases.append(base)
-        if not self._floor and len(self.bases) == 1:
+        if not (self._floor or self.end) and len(self.bases) == 1:
             self._floor = offset
 
     def enter(self, offset: int, entries: bytes, covered: int) -> bool:
@@ -214,19 +221,53 @@ class ConsumeQueue:
         """First queue offset from `low` on whose record lies at `log_offset` or behind; `end`: none does."""
 
         def is_reached(offset: int) -> bool:
-            entry = self.entry(offset)
-            return entry is not None and entry[0] >= log_offset and entry[1] != FILLER_SIZE
+            # A filler stands for the record behind it: there may be some between records.
+            listed = self.listed_from(offset)
+            return listed is None or listed[1] >= log_offset
 
-        return bisect_left(range(self.end), True, low, self.end, key=is_reached)
+        found = self.listed_from(bisect_left(range(self.end), True, low, self.end, key=is_reached))
+        return self.end if found is None else found[0]
+
+    def listed_from(self, offset: int) -> tuple[int, int] | None:
+        """Queue offset and log offset of the first record that is listed at `offset` or behind."""
+        while raw := self.read(offset, _ENTRIES_AT_ONCE):
+            for physical, size, _ in ENTRY.iter_unpack(raw):
+                if size != FILLER_SIZE:
+                    return (offset, physical) if size > 0 else None
+                offset += 1
+        return None
+
+    def listed_within(self, start: int, end: int) -> tuple[int, int]:
+        """The queue offsets, first and behind the last, whose records lie in [start, end) of the log."""
+        first = self.first_from(start, self.bases[0] // ENTRY_BYTES if self.bases else 0)
+        behind_last = self.first_from(end, first)
+        while behind_last > first and not behind(self.entry(behind_last - 1)):
+            behind_last -= 1
+        return first, behind_last
+
+    def blot(self, start: int, end: int) -> list[str]:
+        """Put fillers in the place of the entries from queue offset `start` to before `end`. Raises OSError.
+
+        Returns the files that have to be synced.
+        """
+        self._write_across(start, FILLER * (end - start))
+        first, behind_last = start * ENTRY_BYTES, end * ENTRY_BYTES
+        return [
+            self.path(base) for base in self.bases if base < behind_last and base + self._file_bytes > first
+        ]
 
     def drop_files_before(self, log_start: int) -> int:
         """Delete files whose last entry lies before `log_start` (never the last file); how many went."""
         dropped = 0
         while len(self.bases) > 1:
-            last = self.entry(self.bases[1] // ENTRY_BYTES - 1)
+            behind_file = self.bases[1] // ENTRY_BYTES
+            last = self.entry(behind_file - 1)
             if last is not None and last[0] >= log_start:
                 break
-            self._remove_file(self.bases.pop(0))
+            if behind(last) == 0 and self.first_from(log_start, self.bases[0] // ENTRY_BYTES) < behind_file:
+                break  # the last is a filler, and others before it are still wanted
+            self._remove_file(self.bases[0])  # stays in the list when it fails
+            del self.bases[0]
             dropped += 1
         return dropped
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from mqframe.store.files.log_file import sync_directory
+from mqframe.store.files.syncing import write_durably
 
 QueueRow = tuple[int, list[int], int, int, int, int]
 """Queue id, first bytes of its files, floor, log start that the floor is for, end, covered."""
@@ -60,11 +59,4 @@ def read_ends(path: Path) -> QueueEnds | None:
 
 def save_note(path: Path, encoded: bytes) -> None:
     """Replace the note at `path`, durably and at once. Raises OSError."""
-    fresh = path.with_name(path.name + ".tmp")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(encoded)
-        file.flush()
-        os.fdatasync(file.fileno())
-    os.replace(fresh, path)
-    sync_directory(path.parent)
+    write_durably(path, encoded)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from mqframe.core.messages.names import check_path_part, is_path_part, is_queue_place
 from mqframe.store.files.descriptors import Descriptors
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue, behind, entries_in
@@ -42,7 +43,10 @@ class QueueTable:
         return len(self._queues)
 
     def queue(self, topic: str, queue_id: int) -> ConsumeQueue:
-        """The queue, made if there is none (its files come with its first entry)."""
+        """The queue, made if there is none (its files come with its first entry).
+
+        Raises `MessageError` for a topic or an id that no path can be made of.
+        """
         key = (topic, queue_id)
         queue = self._queues.get(key)
         if queue is None:
@@ -53,8 +57,10 @@ class QueueTable:
     def load(self, after_crash: bool) -> None:
         """Find all queues and their ends in their files; damage goes to `doubts`. Raises OSError."""
         for topic in _directories(self._root):
+            if not is_path_part(topic.name):
+                continue  # no text, so no topic
             for name in _directories(topic.path):
-                if name.name.isdecimal():
+                if name.name.isdecimal() and is_queue_place(topic.name, int(name.name)):
                     self._load_queue(self.queue(topic.name, int(name.name)), after_crash)
 
     def _load_queue(self, queue: ConsumeQueue, after_crash: bool) -> None:
@@ -121,6 +127,8 @@ class QueueTable:
         """Take the queues over from what an orderly stop left; those whose files differ go to `doubts`."""
         for topic, rows in ends.queues.items():
             for queue_id, bases, floor, floor_for, end, covered in rows:
+                if not is_queue_place(topic, queue_id):
+                    continue
                 queue = self.queue(topic, queue_id)
                 if look(queue.directory) == [(base, self._file_bytes) for base in bases]:
                     queue.restore(bases, floor, floor_for, end, covered)
@@ -135,7 +143,7 @@ class QueueTable:
         """
         for topic, rows in ends.queues.items():
             for queue_id, bases, floor, _, end, covered in rows:
-                if covered <= self.deleted.offset(topic):
+                if covered <= self.deleted.offset(topic) or not is_queue_place(topic, queue_id):
                     continue
                 queue = self.queue(topic, queue_id)
                 if queue.end < end:
@@ -177,7 +185,8 @@ class QueueTable:
         )
 
     def remove_topic(self, topic: str) -> None:
-        """Delete the queues of `topic`."""
+        """Delete the queues of `topic`. Raises `MessageError` for a name that leads elsewhere."""
+        check_path_part("topic", topic)
         for queue in self:
             if queue.topic == topic:
                 self._remove(queue)

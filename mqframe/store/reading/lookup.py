@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Sequence
+from itertools import islice
 from typing import Final
 
 from mqframe.core.delay.levels import parse_levels
@@ -26,6 +27,8 @@ from mqframe.store.settings import StoreSettings
 
 _STORE_TIME_AT: Final = 56
 _QUERY_MAX: Final = 64
+_QUERY_LOOKS_MAX: Final = 1024
+_QUERY_BYTES_MAX: Final = 4 << 20
 _PARTS_JOINED_FROM: Final = 32
 
 
@@ -354,7 +357,9 @@ class Lookup:
             return 0
 
         def is_reached(offset: int) -> bool:
-            stored = self._store_time(queue, offset)
+            # A filler stands for the record behind it: there may be some between records.
+            listed = queue.listed_from(offset)
+            stored = None if listed is None else self._store_time(queue, listed[0])
             return stored is not None and (stored > timestamp_ms or (stored == timestamp_ms and not upper))
 
         floor = queue.min_offset(self._log.start)
@@ -375,7 +380,8 @@ class Lookup:
     ) -> QueryFound:
         """Records with exactly this key (a business key or a unique id), newest first.
 
-        `unique`: only records whose unique id it is.
+        `unique`: only records whose unique id it is. No more than 1,024 records are looked at, and about
+        4 MiB of them are given.
         """
         index = self._index
         if index is None:
@@ -383,8 +389,9 @@ class Lookup:
         last = index.files[-1] if index.files else None
         records: list[bytes] = []
         seen: set[int] = set()
-        for offset in index.offsets(topic, key, begin_ms, end_ms):
-            if len(records) >= min(max_count, _QUERY_MAX):
+        size = 0
+        for offset in islice(index.offsets(topic, key, begin_ms, end_ms), _QUERY_LOOKS_MAX):
+            if len(records) >= min(max_count, _QUERY_MAX) or size >= _QUERY_BYTES_MAX:
                 break
             found = self._record(offset)
             if found is None or offset in seen:
@@ -399,4 +406,5 @@ class Lookup:
                 matches = key in index_keys(record.properties)
             if matches:
                 records.append(bytes(raw))
+                size += len(raw)
         return QueryFound(records, last.end_timestamp if last else 0, last.end_offset if last else 0)

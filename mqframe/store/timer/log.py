@@ -84,6 +84,22 @@ class TimerLog:
             if not ended:
                 return
 
+    def units_back(self) -> Iterator[tuple[int, Unit]]:
+        """Position and unit of each, the last one first, to the oldest that is still there."""
+        position = self.end
+        while True:
+            at = position % self._file_bytes
+            position += -UNIT.size if at else self._last_unit - self._file_bytes
+            unit = self.unit(position)
+            if unit is None:
+                return
+            yield position, unit
+
+    @property
+    def _last_unit(self) -> int:
+        """Where in a full file the last unit lies."""
+        return (self._file_bytes - BLANK.size) // UNIT.size * UNIT.size - UNIT.size
+
     def reaches(self, position: int) -> bool:
         """Whether a unit lies right before `position`, or a file begins there. Looks at the bytes alone."""
         at = position % self._file_bytes
@@ -143,9 +159,8 @@ class TimerLog:
     def remove_before(self, log_offset: int) -> list[Path]:
         """Remove files, not the last, all of whose messages lie before commit-log offset `log_offset`."""
         removed = []
-        last_unit = (self._file_bytes - BLANK.size) // UNIT.size * UNIT.size - UNIT.size
         for base in sorted(self._files)[:-1]:
-            unit = self.unit(base + last_unit)
+            unit = self.unit(base + self._last_unit)
             if unit is not None and unit.log_offset >= log_offset:
                 break
             os.close(self._files.pop(base))

@@ -14,7 +14,7 @@ from typing import Final
 
 from mqframe.core.delay.timer_layout import MAGIC_DELETE, MAGIC_PLAIN, MAGIC_ROLL, UNIT, Unit
 from mqframe.core.delay.timer_rules import placed, slot_of_write
-from mqframe.core.errors import StoreError
+from mqframe.core.errors import RetryError
 from mqframe.core.storage.agreement import samples
 from mqframe.log import get_logger
 from mqframe.store.files.layout import Layout
@@ -28,15 +28,15 @@ _SPARE_SLOTS: Final = 60
 _IDLE_MARK_MS: Final = 60_000
 
 
-class TimerDamage(StoreError):
+class TimerDamage(RetryError):
     """Wheel and log of the timer contradict each other, or the commit log."""
 
 
 class TimerStore:
     """Wheel, log and checkpoint of one store. Belongs to one loop; `sync` may run in a thread.
 
-    `read_time`: the first slot that is not delivered, ms; `queue_offset`: first message of the timer topic
-    that is not taken in; `waiting`: messages in the wheel.
+    `read_time`: the first slot that is not delivered, ms, never one that is to come; `queue_offset`: first
+    message of the timer topic that is not taken in; `waiting`: messages in the wheel.
 
     Made by a start, which recovers: what the log holds beyond the checkpoint is entered into the wheel again,
     what is no unit ends the log, and slots that say something else than the log are written anew. `lost`: the
@@ -60,13 +60,14 @@ class TimerStore:
         self.taken_before = self.checkpoint.master_offset
         self.lost = False
         self.record_end = 0
-        """The log offset behind the last record that units name, bytes."""
         self.waiting = 0
-        self._taken: set[int] = set()
+        self._taken: dict[int, int] = {}
         self._last_taken = -1
-        self._delivered = False
+        self._changed = False
         self._marks: deque[tuple[int, int, int, int]] = deque()
         self._recover(now)
+        self.first_position = self._log.end
+        """Where in the log the units of this process begin."""
 
     @property
     def is_empty(self) -> bool:
@@ -76,9 +77,25 @@ class TimerStore:
     # Taking in
 
     def move_write_time(self, now: int) -> int:
-        """The slot of `now`, ms, into which nothing earlier is put; it never goes back."""
-        self.write_time = max(self.write_time, slot_of_write(now, self.precision))
+        """The slot of `now`, ms, into which nothing earlier is put.
+
+        Where the clock was set back, the slots that come once more are emptied: what they held is delivered.
+        Not to be called while a slot is being delivered. Raises OSError.
+        """
+        self.write_time = slot_of_write(now, self.precision)
+        if self.write_time < self.read_time:
+            self._turn_back(self.write_time)
         return self.write_time
+
+    @property
+    def is_turn_behind(self) -> bool:
+        """Whether the wheel has no room for new messages before older ones are delivered."""
+        return self.write_time - self.read_time >= (_REACH_SLOTS + _SPARE_SLOTS) * self.precision
+
+    def _turn_back(self, time: int) -> None:
+        self._wheel.clear_between(time, self.read_time)
+        self.read_time = time
+        self._changed = True
 
     def has(self, log_offset: int) -> bool:
         """Whether the message at this commit-log offset was in the wheel already before the last start."""
@@ -104,7 +121,7 @@ class TimerStore:
         """The timer topic is taken in up to `queue_offset`; `last_taken`: commit-log offset of the last."""
         self.queue_offset = queue_offset
         if self._taken and last_taken >= self._last_taken:
-            self._taken = set()
+            self._taken = {}
 
     # Giving out
 
@@ -131,8 +148,42 @@ class TimerStore:
     def delivered(self, slot: Slot) -> None:
         """All of `slot` is delivered."""
         self.waiting -= slot.messages
-        self._delivered = True
+        self._changed = True
         self.read_time = slot.time + self.precision
+
+    def slots_written_since(self, position: int) -> tuple[set[int], dict[int, int]]:
+        """Slots (ms) of the units from `position` on, and of those before it by a clock ahead of now.
+
+        With them, for each commit-log offset named there, where its newest unit lies: only that one counts.
+        """
+        slots: set[int] = set()
+        newest: dict[int, int] = {}
+        for at, unit in self._log.units_back():
+            if at < position and unit.write_time <= self.write_time:
+                break
+            newest.setdefault(unit.log_offset, at)
+            slots.add(slot_of_write(unit.time, self.precision))
+        return slots, newest
+
+    def waiting_slot(self, time: int) -> Slot | None:
+        """The slot of `time` (ms), if it is in use and not delivered."""
+        slot = self._wheel.slot(time) if time >= self.read_time else None
+        return None if slot is None or slot.first < 0 else slot
+
+    def replace(self, slot: Slot, units: list[Unit]) -> None:
+        """Let `slot` hold these units, the oldest first, instead of what it holds. Raises OSError."""
+        first = last = -1
+        messages = 0
+        for unit in units:
+            last = self._log.append(unit._replace(previous=last, write_time=self.write_time))
+            first = last if first < 0 else first
+            messages += -1 if unit.recalls else 1
+        if units:
+            self._wheel.put(Slot(slot.time, first, last, messages))
+        else:
+            self._wheel.clear(slot.time)
+        self.waiting += messages - slot.messages
+        self._changed = True
 
     def skip_to(self, time: int) -> None:
         """No slot before `time` (ms) is in use."""
@@ -147,10 +198,10 @@ class TimerStore:
         """
         saved = self.checkpoint
         noted = self._marks[-1] if self._marks else (0, saved.read_time, saved.queue_offset, 0)
-        idle = self.queue_offset == noted[2] and not self._delivered
+        idle = self.queue_offset == noted[2] and not self._changed
         if idle and self.read_time - noted[1] < _IDLE_MARK_MS:
             return bool(self._marks)
-        self._delivered = False
+        self._changed = False
         self._marks.append((log_end, self.read_time, self.queue_offset, self._log.end))
         return True
 
@@ -195,12 +246,13 @@ class TimerStore:
         self.taken_before = max(self.taken_before, self.queue_offset)
         self.queue_offset = self.waiting = 0
         self._marks.clear()
-        self._taken = set()
+        self._taken = {}
         # On disk first: what a kill leaves half built must not count as whole.
         self.checkpoint.advance(self.read_time, 0, 0, self.checkpoint.timestamp, self.taken_before)
         self.checkpoint.save(self.checkpoint.encode())
         self._log.empty()
         self._wheel.empty()
+        self.first_position = 0
         self.lost = False
 
     @property
@@ -218,33 +270,60 @@ class TimerStore:
 
     def _recover(self, now: int) -> None:
         known = self.checkpoint.position
-        oldest = slot_of_write(now, self.precision) - (_REACH_SLOTS - _SPARE_SLOTS) * self.precision
-        self.read_time = max(self.checkpoint.read_time, oldest)
+        today = slot_of_write(now, self.precision)
+        # However long ago it was: no clock that is far ahead may skip what waits.
+        delivered = self.checkpoint.read_time or self._first_slot(today)
+        self.read_time = delivered
+        if today < delivered:
+            self._turn_back(today)
         self.lost = self._log.is_broken or bool(known and not self._log.reaches(known))
-        slots: dict[int, Slot] = {}
         end = self._log.start
         for position, unit in self._log.units_from(self._log.start):
             end = position + UNIT.size
             self.record_end = max(self.record_end, unit.log_offset + unit.size)
             if position >= known:
-                self._taken.add(unit.log_offset)
-            self._count_in(slots, position, unit)
+                self._taken[unit.log_offset] = position
         # Behind a file's last unit there may be room that is too small for one.
         self.lost = self.lost or (end < known and not self._log.is_unused(end, known))
         if not self.lost:
             self._log.cut(max(end, known))
             self._last_taken = max(self._taken, default=-1)
-            self._set(slots)
+            self._set(self._slots(known, delivered))
         self.checkpoint.read_time = self.read_time
         self.checkpoint.queue_offset = self.queue_offset
 
-    def _count_in(self, slots: dict[int, Slot], position: int, unit: Unit) -> None:
+    def _first_slot(self, today: int) -> int:
+        """A slot before which none was ever used, for a timer without a checkpoint."""
+        oldest = today - (_REACH_SLOTS - _SPARE_SLOTS) * self.precision
+        first = next(self._log.units_from(self._log.start), None)
+        return oldest if first is None else min(oldest, slot_of_write(first[1].write_time, self.precision))
+
+    def _slots(self, known: int, delivered: int) -> dict[int, Slot]:
+        """What the wheel has to say: slots of units, of those before position `known` from `delivered` on.
+
+        Where a slot was emptied, only units behind `known` count, which may not have got into it any more.
+        """
+        slots: dict[int, Slot] = {}
+        emptied: dict[int, bool] = {}
+        for position, unit in self._log.units_from(self._log.start):
+            time = slot_of_write(unit.time, self.precision)
+            # What was moved to another slot lies there twice; the last one counts.
+            moved = position >= known and self._taken.get(unit.log_offset, position) != position
+            if moved or time < (self.read_time if position >= known else delivered):
+                continue
+            if position < known:
+                if time not in emptied:
+                    emptied[time] = self._wheel.is_emptied(time)
+                if emptied[time]:
+                    continue
+            self._count_in(slots, time, position, unit)
+        return slots
+
+    def _count_in(self, slots: dict[int, Slot], time: int, position: int, unit: Unit) -> None:
         """Let the unit's slot name it; the unit has to name the one before it in its slot."""
-        time = slot_of_write(unit.time, self.precision)
-        if time < self.read_time:
-            return
         slot, change = slots.get(time), -1 if unit.recalls else 1
-        if slot is None:
+        if slot is None or unit.previous < 0:
+            # The first one, or the slot was emptied before it.
             slots[time] = Slot(time, position, position, change)
             if unit.previous >= self._log.start:
                 self._log.relink(position, unit._replace(previous=-1))

@@ -61,8 +61,14 @@ class TimerWheel:
         write_all(self._descriptor, raw, number % SLOTS * SLOT.size)
 
     def clear(self, time: int) -> None:
-        """Empty the slot that begins at `time`."""
-        os.pwrite(self._descriptor, bytes(SLOT.size), time // self._precision % SLOTS * SLOT.size)
+        """Empty the slot that begins at `time`, for good: it goes on to say that it was."""
+        number = time // self._precision
+        write_all(self._descriptor, _emptied(number), number % SLOTS * SLOT.size)
+
+    def is_emptied(self, time: int) -> bool:
+        """Whether the slot that begins at `time` was emptied, and not used since."""
+        slot = self.slot(time)
+        return slot is not None and slot.first < 0
 
     def used(self, start: int, end: int) -> Iterator[Slot]:
         """The slots in use with times in [`start`, `end`), ms, in order; at most one turn of the wheel."""
@@ -74,10 +80,18 @@ class TimerWheel:
             for at, raw in self._data(index * SLOT.size, (index + whole) * SLOT.size):
                 expected = number + (at // SLOT.size - index)
                 for held, first, last, count, _ in SLOT.iter_unpack(raw):
-                    if held == expected:
+                    if held == expected and first >= 0:
                         yield Slot(held * self._precision, first, last, count)
                     expected += 1
             number += whole
+
+    def clear_between(self, start: int, end: int) -> None:
+        """Empty the slots with times in [`start`, `end`), ms, however many turns that is. Raises OSError."""
+        low, high = start // self._precision, -(-end // self._precision)
+        for at, raw in self._data(0, _FILE_BYTES):
+            for index, (held, *_) in enumerate(SLOT.iter_unpack(raw)):
+                if low <= held < high:
+                    write_all(self._descriptor, _emptied(held), at + index * SLOT.size)
 
     def _data(self, at: int, end: int) -> Iterator[tuple[int, bytes]]:
         """What was ever written between two bytes of the file, in blocks of whole slots: (start, bytes)."""
@@ -108,3 +122,7 @@ class TimerWheel:
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
+
+
+def _emptied(number: int) -> bytes:
+    return SLOT.pack(number, -1, -1, 0, 0)

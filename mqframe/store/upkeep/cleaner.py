@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import datetime
 from typing import Final
 
@@ -39,6 +40,8 @@ class Cleaner:
         self._threads = threads
         self._usage = usage
         self._hours = parse_hours(settings.delete_when)
+        self._leaving: deque[LogFile] = deque()
+        self._removing = False
         self.refusal: StoreUnavailable | None = None
 
     def look(self) -> Pressure:
@@ -86,19 +89,34 @@ class Cleaner:
                     )
             gone = self._log.remove_oldest(count)
             log.info("old commit-log files go", files=count, start=start, pressure=level.name)
-            self._threads.run(lambda: _remove(gone), _log_problem)
-        start = self._log.start
-        self._queues.follow_log(start)
-        if self._index is not None:
-            self._index.follow_log(start)
+            self._leaving.extend(gone)
+        self._remove()
+        for part in (self._queues, self._index):
+            try:
+                if part is not None:
+                    part.follow_log(self._log.start)
+            except OSError as problem:
+                log.error("old queue or index files could not be removed; tried again", problem=str(problem))
         return gone
 
+    def _remove(self) -> None:
+        """Have a thread remove what has left the log, unless one does."""
+        if self._leaving and not self._removing:
+            self._removing = True
+            self._threads.run(lambda: _remove_in_order(self._leaving), self._removed)
 
-def _remove(files: list[LogFile]) -> None:
-    for file in files:
-        file.remove()
+    def _removed(self, _: None, problem: Exception | None) -> None:
+        self._removing = False
+        if problem is not None:
+            log.error("old commit-log files could not be removed", problem=str(problem))
 
 
-def _log_problem(_: None, problem: OSError | None) -> None:
-    if problem is not None:
-        log.error("old commit-log files could not be removed", problem=str(problem))
+def _remove_in_order(leaving: deque[LogFile]) -> None:
+    """Remove the files, oldest first, each durably before the next.
+
+    Whatever stops this, what is left or comes back after a power loss lies right before the log: with a gap
+    between them a start could not tell old files from lost ones.
+    """
+    while leaving:
+        leaving[0].remove()
+        leaving.popleft()

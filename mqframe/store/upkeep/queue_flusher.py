@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
 
 from mqframe.core.clock import Clock
 from mqframe.log import get_logger
 from mqframe.store.appending.inline_dispatch import InlineDispatch
 from mqframe.store.files.layout import Layout
+from mqframe.store.files.syncing import Sync, sync_directory, sync_file_system, sync_really
 from mqframe.store.files.threads import Threads
+from mqframe.store.index.index_file import IndexFile
 from mqframe.store.message_files import MessageFiles
+from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.queues.queue_ends import QueueEnds, save_note
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.agreement import ends_of
@@ -20,8 +24,20 @@ _PAGE_BYTES: Final = 4096
 _FILES_SYNCED_ONE_BY_ONE_MAX: Final = 256
 
 
+class _Due(NamedTuple):
+    """What one flush brings to disk. `queues`: each with its bytes that were not; `folders`: of new names."""
+
+    queues: list[tuple[ConsumeQueue, int]]
+    paths: list[str]
+    folders: set[str]
+    index_files: list[IndexFile]
+
+
 class QueueFlusher:
-    """Syncs queues with enough dirty pages; from time to time all of them, the index and the checkpoint."""
+    """Syncs queues with enough dirty pages; from time to time all of them, the index and the checkpoint.
+
+    The checkpoint follows what it speaks of, and stays where it is once anything could not be synced.
+    """
 
     def __init__(
         self,
@@ -33,6 +49,7 @@ class QueueFlusher:
     ) -> None:
         self._files = files
         self._log, self._queues, self._index, self._checkpoint = files
+        self._durability = self._log.durability
         self._note_path = Layout(settings.directory).queue_ends
         self._clock = clock
         self._threads = threads
@@ -49,40 +66,31 @@ class QueueFlusher:
             return
         now = self._clock.monotonic()
         thorough = now - self._last_thorough >= self._thorough_seconds
-        least = 1 if thorough else self._dirty_bytes_min
-        paths: list[str] = []
-        for queue in [queue for queue in self._queues.dirty if queue.dirty_bytes >= least]:
-            paths += queue.dirty_paths()
-            self._queues.dirty.discard(queue)
         filled = list(self._index.filled) if self._index is not None else []
+        due = self._take(1 if thorough else self._dirty_bytes_min, filled, thorough)
         if thorough:
             self._last_thorough = now
-        if not (paths or filled or thorough):
+        if not (due.paths or filled or thorough):
+            self._queues.descriptors.new_names |= due.folders
             return
-        files = filled + (self._index.files[-1:] if thorough and self._index is not None else [])
         logged, log_end = self._dispatched.done_timestamp, self._log.end
         ends = self._noted(self._dispatched.done, logged) if thorough else None
 
         def work() -> None:
             if thorough:
                 self._log.sync_to(log_end)
-            sync_paths(paths)
-            for file in files:
-                file.sync()
+            self._sync(due)
 
-        def done(_: None, problem: OSError | None) -> None:
+        def done(_: None, problem: Exception | None) -> None:
             self._under_way = False
             if problem is not None:
-                log.error("queues could not be flushed", problem=str(problem))
+                self._durability.distrust(self._log.directory.parent, problem)
+                self._put_back(due)
                 return
             if filled and self._index is not None:
                 self._index.filled = [file for file in self._index.filled if file not in filled]
-                self._checkpoint.index = max(file.end_timestamp for file in filled)
-            if thorough:
-                self._checkpoint.log = self._checkpoint.queues = logged
-            if thorough or filled:
-                encoded = self._checkpoint.encode()
-                self._threads.run(lambda: self._save(encoded, ends), _log_problem)
+            if self._durability.trusted:
+                self._move_checkpoint(logged if thorough else None, filled, ends)
 
         self._under_way = True
         self._threads.run(work, done)
@@ -103,31 +111,77 @@ class QueueFlusher:
         self._checkpoint.save(checkpoint)
 
     def flush_all(self) -> None:
-        """Sync queues and index, whatever is dirty. For a thread, at the orderly stop."""
-        sync_paths([path for queue in tuple(self._queues.dirty) for path in queue.dirty_paths()])
-        self._queues.dirty.clear()
-        if self._index is not None:
-            for file in [*self._index.filled, *self._index.files[-1:]]:
+        """Sync queues and index, whatever is dirty. For a thread, at the orderly stop. Raises OSError."""
+        self._sync(self._take(0, list(self._index.filled) if self._index is not None else [], True))
+
+    def _take(self, bytes_min: int, filled: list[IndexFile], thorough: bool) -> _Due:
+        queues = [queue for queue in tuple(self._queues.dirty) if queue.dirty_bytes >= bytes_min]
+        taken = [(queue, queue.dirty_bytes) for queue in queues]
+        paths = [path for queue in queues for path in queue.dirty_paths()]
+        self._queues.dirty.difference_update(queues)
+        folders, self._queues.descriptors.new_names = self._queues.descriptors.new_names, set()
+        last = self._index.files[-1:] if thorough and self._index is not None else []
+        return _Due(taken, paths, folders, filled + [file for file in last if file not in filled])
+
+    def _put_back(self, due: _Due) -> None:
+        for queue, dirty_bytes in due.queues:
+            if self._queues.get(queue.key) is queue:
+                queue.dirty_bytes += dirty_bytes
+                self._queues.dirty.add(queue)
+        self._queues.descriptors.new_names |= due.folders
+
+    def _sync(self, due: _Due) -> None:
+        try:
+            for file in due.index_files:
                 file.sync()
+            index_folders = {str(file.path.parent) for file in due.index_files}
+            sync_paths(due.paths, self._durability.sync, due.folders | index_folders)
+        except OSError as problem:
+            # Noted in this thread: the loop may be past asking when it would be told.
+            self._durability.distrust(problem.filename or self._log.directory.parent, problem)
+            raise
+
+    def _move_checkpoint(
+        self, logged: int | None, filled: Sequence[IndexFile], ends: QueueEnds | None
+    ) -> None:
+        if filled:
+            self._checkpoint.index = max(file.end_timestamp for file in filled)
+        if logged is not None:
+            self._checkpoint.log = self._checkpoint.queues = logged
+        if filled or logged is not None:
+            encoded = self._checkpoint.encode()
+            self._threads.run(lambda: self._save(encoded, ends), _log_problem)
 
 
-def sync_paths(paths: list[str]) -> None:
-    """Wait until the disk holds these files; missing ones are passed over."""
-    if len(paths) > _FILES_SYNCED_ONE_BY_ONE_MAX:
+def sync_paths(paths: list[str], sync: Sync = sync_really, folders: Collection[str] = ()) -> None:
+    """Wait until the disk holds these files, and the names in `folders`; missing ones are passed over.
+
+    Raises OSError.
+    """
+    if len(paths) + len(folders) > _FILES_SYNCED_ONE_BY_ONE_MAX:
         # Thousands of small waits for the journal take longer than writing everything once.
-        os.sync()
-        return
+        there = next(filter(os.path.exists, paths), None)
+        if there is not None:
+            sync_file_system(os.path.dirname(there))
+            return
     for path in paths:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
             continue
         try:
-            os.fdatasync(descriptor)
+            sync(descriptor)
+        except OSError as problem:
+            raise OSError(problem.errno, problem.strerror, path) from problem
         finally:
             os.close(descriptor)
+    for folder in sorted(folders, reverse=True):  # what is inside before what names it
+        try:
+            sync_directory(folder)
+        except FileNotFoundError:
+            continue
 
 
-def _log_problem(_: None, problem: OSError | None) -> None:
+def _log_problem(_: None, problem: Exception | None) -> None:
     if problem is not None:
         log.error("the checkpoint could not be written", problem=str(problem))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
-from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record, scan
-from mqframe.core.storage.recovery import start_after_crash
+from mqframe.core.messages.names import is_queue_place
+from mqframe.core.storage.damage import Stretch
+from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record
+from mqframe.core.storage.recovery import Care, start_after_crash
 from mqframe.log import get_logger
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.layout import Layout
@@ -17,39 +18,61 @@ from mqframe.store.queues.queue_ends import QueueEnds, read_ends, save_note
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.agreement import Agreement, ends_of
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
+from mqframe.store.upkeep.last_commits import LastCommits
+from mqframe.store.upkeep.log_check import LogCheck
+from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, Report
 from mqframe.store.upkeep.redispatch import Redispatch
+from mqframe.store.upkeep.setting_aside import SettingAside
 
 log: Final = get_logger("store")
-COMMITS_MAX: Final = 1 << 15
 
 
 class Recovered(NamedTuple):
     """`store_time`: of the newest record, ms; `records`: how many were checked.
 
-    `last_commits`: log offsets of the committed transactional messages that the log ends with, at most
-    `COMMITS_MAX`: a crash may have come before what has to follow them.
+    `last_commits`: log offsets of the committed transactional messages that the log ends with, see
+    `LastCommits`: a crash may have come before what has to follow them. `set_aside`: what this start took out
+    of the log.
     """
 
     store_time: int
     records: int
     last_commits: tuple[int, ...] = ()
+    set_aside: tuple[Report, ...] = ()
 
 
 class Recovery:
-    """Brings the parts of one store into agreement. Nothing in it raises for damaged records."""
+    """Brings the parts of one store into agreement.
 
-    def __init__(self, layout: Layout, settings: StoreSettings, files: MessageFiles) -> None:
+    `now_ms`: for reports. Damaged records are set aside. Raises `UndecidedDamage`, with no message touched,
+    where it cannot be told whether something was lost, unless `care` accepts that.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        settings: StoreSettings,
+        files: MessageFiles,
+        now_ms: Callable[[], int],
+        care: Care,
+    ) -> None:
         self._layout = layout
+        self._care = care
         self._crc = settings.check_crc_on_recovery
         self._log, self._queues, self._index, self._checkpoint = files
+        quarantine = Quarantine(layout.quarantine)
+        self._setting_aside = SettingAside(self._log, self._queues, quarantine, now_ms)
+        self._lost: list[tuple[Stretch, list[LostEntries], int]] = []
         self._mark = DispatchMark(layout)
+        # Before the owner's mark is made anew: it counts for the former one only.
+        self._marked = self._mark.trusted()
         self._redispatch = Redispatch(self._queues, self._index, parse_levels(settings.delay_levels))
 
     def run(self, killed: bool) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError."""
         noted = self._noted()
-        ends = self._orderly_ends(noted) if not killed else None
-        marked = self._mark.trusted() if killed else None
+        ends = self._orderly_ends(noted) if not killed and self._care is Care.USUAL else None
+        marked = self._marked if killed and self._care is Care.USUAL else None
         # Whatever happens from now on, it is stale.
         self._mark.clear()
         self._load(killed, ends, noted)
@@ -66,14 +89,16 @@ class Recovery:
         if marked is not None and exact:
             start = max(start, marked)
         start, again = self._before_disagreement(start, noted, taken_back=killed and not exact)
-        commits: deque[int] = deque(maxlen=COMMITS_MAX)
+        commits = LastCommits()
         if again:
             # Killed before its end, the work is to be done once more.
-            self._checkpoint.log = self._checkpoint.queues = 0
+            self._checkpoint.queues = 0
             self._checkpoint.save()
-        newest, records, end = self._check(start, commits)
+        check = self._check(start, ends.log_end if ends is not None else None, commits)
+        end = check.end
         self._redispatch.finish(self._log.start, start <= self._log.start)
         self._queues.cut_after(end)
+        set_aside = tuple(self._set_aside())[::-1]
         if noted is not None:
             self._go_on_behind(noted)
         if self._index is not None:
@@ -81,8 +106,9 @@ class Recovery:
         self._cut_log(end, killed)
         for queue in self._queues:
             queue.loaded = queue.end
-        newest = max(newest, self._checkpoint.log, self._checkpoint.queues)
-        return Recovered(newest, records, tuple(commits))
+        newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
+        last_commits = commits.offsets(self._log, self._queues, start)
+        return Recovered(newest, check.records, last_commits, set_aside)
 
     def _noted(self) -> QueueEnds | None:
         """What was noted of queues and index; `None` when it may not be of this store as it is."""
@@ -107,7 +133,7 @@ class Recovery:
     def _go_on_behind(self, noted: QueueEnds) -> None:
         for topic, rows in noted.queues.items():
             for row in rows:
-                if row[5] <= self._queues.deleted.offset(topic):
+                if row[5] <= self._queues.deleted.offset(topic) or not is_queue_place(topic, row[0]):
                     continue
                 queue = self._queues.queue(topic, row[0])
                 if queue.end < row[4]:
@@ -135,7 +161,9 @@ class Recovery:
 
     def _start(self, killed: bool) -> int:
         files = self._log.files
-        if killed:
+        if self._care is not Care.USUAL:
+            start = files[0].base
+        elif killed:
             firsts = [read_record(file.view, 0, file.base, crc=self._crc) for file in files]
             number = start_after_crash(
                 [record.store_timestamp if record else None for record in firsts],
@@ -171,30 +199,44 @@ class Recovery:
         keys_start = agreement.index_start()
         return min(queues_start, start if keys_start is None else keys_start), queues_start < start
 
-    def _check(self, start: int, commits: deque[int]) -> tuple[int, int, int]:
-        newest = records = 0
-        position = start
+    def _check(self, start: int, known_end: int | None, commits: LastCommits) -> LogCheck:
+        check = LogCheck(
+            self._log,
+            self._checkpoint,
+            check_crc=self._crc,
+            known_end=known_end,
+            accept_loss=self._care is Care.ACCEPT_LOSS,
+        )
         last: LogRecord | None = None
-        for file in self._log.files:
-            if position >= file.base + self._log.file_bytes or position < file.base:
-                continue
-            for record in scan(file.view, file.base, position - file.base, crc=self._crc):
-                self._redispatch.take(record)
-                position = record.end
-                newest = max(newest, record.store_timestamp)
-                records += 1
-                if last is not None:
-                    _note(last, commits)
-                last = record
-            if position - file.base < self._log.file_bytes and not is_blank(file.view, position - file.base):
-                break
-            position = file.base + self._log.file_bytes
-        if last is not None and last.end == position and last.properties.endswith("\0"):
+        for record in check.walk(start):
+            self._note_stretches(check)
+            self._redispatch.take(record)
+            if last is not None:
+                commits.take(last)
+            last = record
+        self._note_stretches(check)
+        if last is not None and last.end == check.end and last.properties.endswith("\0"):
             # No text ends so: the write of the last record was cut off in its properties, which have no CRC.
-            position = last.physical_offset
+            check.end = last.physical_offset
         elif last is not None:
-            _note(last, commits)
-        return newest, records, self._before_empty_files(position)
+            commits.take(last)
+        check.end = self._before_empty_files(check.end)
+        return check
+
+    def _note_stretches(self, check: LogCheck) -> None:
+        """Look what queues list of each new stretch, before they are written anew."""
+        for stretch in check.stretches[len(self._lost) :]:
+            self._lost.append((stretch, self._setting_aside.listed(stretch), check.newest))
+
+    def _set_aside(self) -> Iterator[Report]:
+        gaps = list(self._redispatch.gaps)
+        for stretch, listed, after_ms in reversed(self._lost):
+            known = {(each.topic, each.queue_id): each for each in listed}
+            for before, gap in gaps:
+                if before >= stretch.end:
+                    known.setdefault((gap.topic, gap.queue_id), gap)
+            gaps = [(before, gap) for before, gap in gaps if before < stretch.end]
+            yield self._setting_aside.set_aside(stretch, list(known.values()), after_ms)
 
     def _before_empty_files(self, end: int) -> int:
         # A file that was made ahead is not needed when the one before it ended exactly.
@@ -208,16 +250,8 @@ class Recovery:
         later = bool(files) and files[-1].base >= end and len(files) > 1
         stale = file is not None and any(file.view[end - file.base : end - file.base + 8])
         if killed or later or stale:
-            if stale:
-                log.warning("the log ends at a damaged or unfinished record", offset=end)
+            self._setting_aside.keep_tail(end)
             self._log.cut(end)
-
-
-def _note(record: LogRecord, commits: deque[int]) -> None:
-    if record.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_COMMIT:
-        commits.append(record.physical_offset)
-    elif commits:
-        commits.clear()
 
 
 def save_ends(layout: Layout, files: MessageFiles, newest: int) -> None:

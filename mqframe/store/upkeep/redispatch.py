@@ -10,6 +10,7 @@ from mqframe.log import get_logger
 from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.queues.consume_queue import ENTRY, FILLER, FILLER_SIZE, ConsumeQueue, behind
 from mqframe.store.queues.queue_table import QueueTable
+from mqframe.store.upkeep.quarantine import LostEntries
 
 log: Final = get_logger("store")
 _GATHERED_MAX: Final = 1 << 15
@@ -50,6 +51,8 @@ class Redispatch:
         self._gathered = 0
         self._keys: list[tuple[int, tuple[str, ...]]] = []
         self._keys_topic, self._keys_time = "", 0
+        self.gaps: list[tuple[int, LostEntries]] = []
+        """Queue offsets of which the log held no record, each with the log offset of the record behind it."""
         self.mended = 0
         """Queue entries that were missing or wrong, as whole runs of neighbours count."""
 
@@ -102,6 +105,9 @@ class Redispatch:
             log.error("a record names an impossible queue offset", queue=queue.key, offset=offset)
             return
         self._write(queue, run)
+        if 0 < run.following < offset:
+            physical: int = ENTRY.unpack(entry)[0]
+            self.gaps.append((physical, LostEntries(queue.topic, queue.queue_id, run.following, offset)))
         if offset < run.following:
             queue.cut(offset, behind(queue.entry(offset - 1)) if offset else 0)
             run.begin = min(run.begin, offset)

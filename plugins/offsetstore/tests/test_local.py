@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from mqframe_offsetstore import LocalOffsetStore
 
-from mqframe.core.errors import StoreError
+from mqframe.core.errors import MessageError, StoreError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.wire import loose_json
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
@@ -43,6 +43,12 @@ def persist(store: LocalOffsetStore, offset: int) -> None:
 
 def test_lies_where_the_java_client_looks(store: LocalOffsetStore, tmp_path: Path) -> None:
     assert store.path == tmp_path / "10.0.0.1@42" / "billing" / "offsets.json"
+
+
+@pytest.mark.parametrize(("group", "client"), [("..", "c"), ("g", "../../c"), ("g", "/etc"), ("", "c")])
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, group: str, client: str) -> None:
+    with pytest.raises(MessageError, match="cannot name a folder"):
+        LocalOffsetStore(OffsetStoreContext(group, client, MemoryWire(), tmp_path))
 
 
 def test_the_directory_can_be_chosen(tmp_path: Path) -> None:

@@ -32,12 +32,15 @@ def test_groups_are_made_changed_listed_and_deleted(run):
 def test_a_group_goes_with_its_offsets_where_that_is_asked(run):
     async def scenario(world):
         await world.talker.beat("g")
+        for _ in range(4):
+            await world.talker.ok_send("t", "UNIQ_KEY\x01FD00AA\x02")
         fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
         await world.talker.ok(UpdateConsumerOffset(commit_offset=4, **fields))
         await world.talker.ok(DeleteSubscriptionGroup(group_name="g"))
         assert (await world.talker.ok(QueryConsumerOffset(**fields))).ext == {"offset": "4"}
         await world.talker.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
-        assert (await world.talker.invoke(QueryConsumerOffset(**fields))).code == 22
+        gone = QueryConsumerOffset(set_zero_if_not_found=False, **fields)
+        assert (await world.talker.invoke(gone)).code == 22
 
     run(scenario)
 

@@ -175,6 +175,7 @@ def test_nobody_can_be_told(run):
 def test_offsets_are_cloned_of_all_topics_or_one(run):
     async def scenario(world):
         await fill(world)
+        await world.talker.ok_send("t", KEY, queue_id=1)
         await world.talker.beat("source")
         await commit(world, 2, "source")
         await commit(world, 1, "source", queue_id=1)
@@ -227,6 +228,7 @@ def test_members_of_the_target_go_on_from_the_clone(run):
 )
 def test_clones_that_make_no_sense_are_refused(run, fields, code):
     async def scenario(world):
+        await fill(world)
         await world.talker.beat("source")
         await commit(world, 2, "source")
         assert (await world.talker.invoke(CloneGroupOffset(*fields))).code == code

@@ -83,6 +83,8 @@ def test_a_changed_permission_reaches_the_name_server(run):
 def test_progress_is_given_to_a_replica(run):
     async def scenario(world):
         await world.talker.beat("g")
+        for _ in range(6):
+            await world.talker.ok_send("t", KEY, queue_id=1)
         await world.talker.ok(
             UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=1, commit_offset=6)
         )

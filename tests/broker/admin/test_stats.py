@@ -123,6 +123,7 @@ def test_who_consumes_what(run):
     async def scenario(world):
         await world.talker.beat("g", SubscriptionData(topic="t", sub_string="a"))
         await world.talker.beat("h")
+        await fill(world, 1)
         await commit(world, 1, "h")
         answer = await world.talker.ok(QueryTopicConsumeByWho(topic="t"))
         assert decode(answer.body, GroupList).group_list == ["g", "h"]

@@ -60,6 +60,8 @@ def test_fewer_queues_refuse_what_was_taken_before(run):
         (create("new", attributes="a=b"), 1),
         (DeleteTopicInBroker(topic=" "), 29),
         (DeleteTopicInBroker(topic="SELF_TEST_TOPIC"), 29),
+        (DeleteTopicInBroker(topic=".."), 29),
+        (DeleteTopicInBroker(topic="x" * 300), 29),
         (GetTopicConfig(topic="absent"), 17),
     ],
 )
@@ -106,5 +108,19 @@ def test_all_topics_are_listed(run):
         names = decode(answer.body, TopicList).topic_list
         assert "TBW102" in names
         assert "t" not in names
+
+    run(scenario)
+
+
+def test_a_deletion_touches_no_folder_but_the_topics_own(run, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+
+    async def scenario(world):
+        for name in (str(outside), f"../../{outside.name}", "../config/empty"):
+            (world.store.settings.directory / "config" / "empty").mkdir(exist_ok=True)
+            assert (await world.talker.invoke(DeleteTopicInBroker(topic=name))).code == 29
+            assert outside.is_dir()
+            assert (world.store.settings.directory / "config" / "empty").is_dir()
 
     run(scenario)

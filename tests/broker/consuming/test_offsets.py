@@ -16,8 +16,8 @@ def query(topic="t", **fields):
     return QueryConsumerOffset(consumer_group="g", topic=topic, queue_id=0, **fields)
 
 
-def update(offset, topic="t", group="g"):
-    return UpdateConsumerOffset(consumer_group=group, topic=topic, queue_id=0, commit_offset=offset)
+def update(offset, topic="t", group="g", queue_id=0):
+    return UpdateConsumerOffset(consumer_group=group, topic=topic, queue_id=queue_id, commit_offset=offset)
 
 
 def test_a_new_group_begins_at_zero_of_a_short_queue(run):
@@ -43,6 +43,8 @@ def test_a_new_group_on_a_long_queue_has_no_offset(run):
 def test_offsets_are_stored_also_backwards(run):
     async def scenario(world):
         await world.talker.beat("g")
+        for _ in range(5):
+            await world.talker.ok_send("t", KEY)
         await world.talker.ok(update(5))
         assert (await world.talker.ok(query())).ext == {"offset": "5"}
         await world.talker.ok(update(2))
@@ -56,6 +58,58 @@ def test_offsets_of_nobody_are_refused(run, group, topic, code):
     async def scenario(world):
         await world.talker.beat("g")
         assert (await world.talker.invoke(update(1, topic, group))).code == code
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("offset", "queue_id", "reason"),
+    [
+        (-1, 0, "offset -1 is negative"),
+        (3, 0, "offset 3 is behind the end of the queue, 2"),
+        (1 << 62, 1, "is behind the end of the queue, 0"),
+        (0, 2, "the topic has 2 read queues"),
+        (0, -1, "the topic has 2 read queues"),
+    ],
+)
+def test_an_offset_that_nobody_can_have_reached_is_refused(run, offset, queue_id, reason, caplog):
+    async def scenario(world):
+        await world.talker.beat("g")
+        for _ in range(2):
+            await world.talker.ok_send("t", KEY)
+        await world.talker.ok(update(1))
+        answer = await world.talker.invoke(update(offset, queue_id=queue_id))
+        assert answer.code == 29
+        assert answer.remark.startswith(f"group g at t/{queue_id}: ")
+        assert answer.remark.endswith(f"{reason}; not stored")
+        assert "offset of a group refused" in caplog.text
+        assert (await world.talker.ok(query())).ext == {"offset": "1"}
+        await world.talker.ok(update(2))
+
+    run(scenario)
+
+
+def test_queues_that_a_topic_had_once_are_still_committed(run):
+    async def scenario(world):
+        await world.talker.beat("g")
+        await world.talker.ok_send("t", KEY, queue_id=1)
+        await world.cluster.create_topic("t", 1)
+        await world.talker.ok(update(1, queue_id=1))
+        assert (await world.talker.invoke(update(2, queue_id=1))).code == 29
+
+    run(scenario)
+
+
+def test_a_pull_brings_no_offset_behind_the_end(run, caplog):
+    async def scenario(world):
+        await world.talker.beat("g")
+        await world.talker.ok_send("t", KEY)
+        answer = await world.talker.pull("t", 0, sys_flag=5, commit_offset=1)
+        assert answer.code == 0
+        for wrong in (2, -1):
+            assert (await world.talker.pull("t", 0, sys_flag=5, commit_offset=wrong)).code == 0
+        assert caplog.text.count("offset in a pull refused") == 2
+        assert (await world.talker.ok(query())).ext == {"offset": "1"}
 
     run(scenario)
 

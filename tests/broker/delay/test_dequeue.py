@@ -112,11 +112,12 @@ def test_what_the_log_no_longer_holds_is_left_out(with_store, monkeypatch):
         timer.files.add(NOW + 3000, 1 << 40, 100, 0, recalls=True)
         timer.sent(b"b", 3)
         dequeue = await dequeue_of(timer, 4)
-        with pytest.raises(TimerDamage, match="names no record"):
+        with pytest.raises(TimerDamage, match="names no message"):
             await dequeue.deliver()
         # That the log does not hold it any more is no damage.
         monkeypatch.setattr(type(local.store), "min_offset", 1 << 41)
         await dequeue.deliver()
         assert local.bodies("t", 1) == [b"a", b"b"]
+        assert list(local.left_out.messages.newest) == []
 
     with_store(scenario)

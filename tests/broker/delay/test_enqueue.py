@@ -95,7 +95,13 @@ def test_a_recall_that_comes_too_late_is_dropped(with_store):
 
 
 @pytest.mark.parametrize(
-    "properties", [{}, {"TIMER_OUT_MS": "x", "REAL_TOPIC": "t"}, {"TIMER_OUT_MS": NOW + 5000}]
+    "properties",
+    [
+        {},
+        {"TIMER_OUT_MS": "x", "REAL_TOPIC": "t"},
+        {"TIMER_OUT_MS": NOW + 5000},
+        {"TIMER_OUT_MS": "9" * 5000, "REAL_TOPIC": "t"},
+    ],
 )
 def test_strangers_hold_nobody_up(with_store, properties):
     async def scenario(local):
@@ -105,6 +111,30 @@ def test_strangers_hold_nobody_up(with_store, properties):
         await timer.take_all()
         assert [unit.log_offset for unit in timer.waiting(5)] == [stored.commit_log_offset]
         assert len(timer.slots()) == 1
+        (noted,) = local.left_out.messages.newest
+        assert (noted.topic, noted.queue_offset, noted.log_offset) == (TIMER_TOPIC, 0, 0)
+
+    with_store(scenario)
+
+
+def test_an_error_of_the_wheel_leaves_one_message_out(with_store):
+    async def scenario(local):
+        timer = Timer(local)
+        for body in (b"a", b"odd", b"b"):
+            timer.sent(body, 5)
+        odd = local.messages(TIMER_TOPIC)[1].commit_log_offset
+        add = timer.files.add
+
+        def failing(out_time, log_offset, *more, **also):
+            if log_offset == odd:
+                raise OverflowError("odd")
+            add(out_time, log_offset, *more, **also)
+
+        timer.files.add = failing
+        await timer.take_all()
+        assert len(timer.waiting(5)) == 2
+        assert [each.log_offset for each in local.left_out.messages.newest] == [odd]
+        assert timer.files.queue_offset == 3
 
     with_store(scenario)
 

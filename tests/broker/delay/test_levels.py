@@ -8,7 +8,11 @@ import pytest
 
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.properties import decode_properties
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo
+from mqframe.core.requests.messages import ViewMessageById
 from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.bodies import KVTable
+from mqframe.core.wire.loose_json import decode
 from mqframe.store.incoming import Incoming
 
 LEVELS = [1, 5, 10, 30, *(60 * minutes for minutes in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30)), 3600, 7200]
@@ -204,9 +208,59 @@ def test_strangers_in_the_delay_topic_hold_nobody_up(run):
     run(scenario)
 
 
-def put_stranger(world, properties):
+POISON = [
+    f"REAL_TOPIC\x01t\x02REAL_QID\x01{10**12}\x02",
+    f"REAL_TOPIC\x01t\x02REAL_QID\x01{'9' * 5000}\x02",
+    f"DELAY\x01{'9' * 5000}\x02REAL_TOPIC\x01t\x02REAL_QID\x010\x02REAL_QID\x01x\x02",
+    "REAL_TOPIC\x01../../up\x02REAL_QID\x010\x02",
+    f"REAL_TOPIC\x01{'x' * 300}\x02REAL_QID\x010\x02",
+    "REAL_TOPIC\x01rmq_sys_wheel_timer\x02REAL_QID\x010\x02",
+    "",
+]
+
+
+@pytest.mark.parametrize("kill", [False, True])
+@pytest.mark.parametrize("topic", ["SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer"])
+def test_no_stored_message_stops_the_delivery_of_others_nor_after_a_start(run, topic, kill):
+    async def scenario(world):
+        wish = "DELAY\x011\x02" if topic == "SCHEDULE_TOPIC_XXXX" else "TIMER_DELAY_MS\x01900\x02"
+        when = world.clock.now_ms() + 1
+        for number, properties in enumerate(POISON):
+            await world.talker.send("t", str(number).encode(), wish)
+            put_stranger(world, f"TIMER_OUT_MS\x01{when}\x02{properties}", topic)
+        await world.talker.send("t", b"last", wish)
+        await advance_and_settle(world, 2)
+        expected = [*map(str, range(len(POISON))), "last"]
+        assert bodies(world) == expected
+        counters = await runtime(world)
+        assert counters["leftOutMessages"] == str(len(POISON))
+        assert all("log offset" in counters[f"leftOut.{n:02d}"] for n in range(1, len(POISON) + 1))
+        lost = counters["leftOut.01"].split()[0]
+        found = await world.talker.ok(ViewMessageById(offset=int(lost[-16:], 16)))
+        assert next(decode_records(found.body)).body == b"stranger"
+        await advance_and_settle(world, 10)
+        await restart(world, kill)
+        await world.talker.send("t", b"more", wish)
+        await advance_and_settle(world, 2)
+        again = bodies(world)
+        assert again == [*expected, "more"] or (kill and list(dict.fromkeys(again)) == [*expected, "more"])
+        assert (await runtime(world))["leftOutMessages"] == str(len(POISON))
+
+    run(scenario)
+
+
+async def advance_and_settle(world, seconds):
+    await world.clock.aadvance(seconds)
+    await world.settle()
+
+
+async def runtime(world):
+    return decode((await world.talker.ok(GetBrokerRuntimeInfo())).body, KVTable).table
+
+
+def put_stranger(world, properties, topic="SCHEDULE_TOPIC_XXXX"):
     host = bytes(8)
-    world.store.put(Incoming("SCHEDULE_TOPIC_XXXX", 0, b"stranger", properties, 0, host, host))
+    world.store.put(Incoming(topic, 0, b"stranger", properties, 0, host, host))
     world.store.dispatch()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from mqframe.broker.delay.enqueue import TimerEnqueue
 from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.core.delay.timer_layout import Unit
 from mqframe.core.delay.timer_metrics import TimerMetrics
@@ -27,8 +28,9 @@ class Timer:
         )  # fmt: skip
         self.files.move_write_time(local.clock.now_ms())
         self.metrics = TimerMetrics(local.clock)
-        redelivery = Redelivery(local.writer)
-        self.parts = TimerParts(self.files, local.store, self.metrics, redelivery, local.clock)
+        redelivery = Redelivery(local.writer, local.left_out)
+        self.times = TimerTimes(local.store, 1000, local.clock)
+        self.parts = TimerParts(self.files, local.store, self.metrics, redelivery, local.clock, self.times)
 
     def sent(self, body: bytes, seconds: float, **more: Any) -> Stored:
         """A message for queue 1 of `t` in the timer topic, due in the slot that begins in `seconds`."""

@@ -4,9 +4,10 @@ import pytest
 from msgspec.structs import replace
 from popping import pop_request, popped
 
+from mqframe.broker.popping.ack import TURN_ACKS
 from mqframe.core.popping.bodies import BatchAck, BatchAckBody, bits_of
 from mqframe.core.requests.pop import BatchAckMessage
-from mqframe.core.wire.loose_json import dumps
+from mqframe.core.wire.loose_json import decode, dumps
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 
@@ -142,6 +143,20 @@ def test_many_are_acknowledged_at_once(run):
         await world.talker.ok(BatchAckMessage(), batch(again, [0, 1]))
         await world.clock.aadvance(3600)
         assert await pop(world) == []
+
+    run(scenario)
+
+
+def test_a_long_batch_is_served_in_several_turns(run):
+    async def scenario(world):
+        messages = await sent_and_popped(world, 3)
+        one = decode(batch(messages, [1]), BatchAckBody).acks[0]
+        other = decode(batch(messages, [2]), BatchAckBody).acks[0]
+        body = dumps(BatchAckBody([one] * (2 * TURN_ACKS) + [other], "broker-a"))
+        await world.talker.ok(BatchAckMessage(), body)
+        assert (await world.talker.invoke(BatchAckMessage(), body)).code == 208
+        await world.clock.aadvance(60)
+        assert [m.body for m in await pop(world)] == [b"0"]
 
     run(scenario)
 

@@ -8,7 +8,6 @@ from mqframe.core.requests.admin import (
     InvokeBrokerToResetOffset,
     UpdateBrokerConfig,
 )
-from mqframe.core.requests.consumers import UpdateConsumerOffset
 
 
 def test_a_queue_may_be_named(run):
@@ -100,9 +99,8 @@ def test_an_operator_s_reset_moves_the_next_pop(run):
 def test_offsets_that_do_not_exist_are_corrected(run):
     async def scenario(world):
         await send(world, b"1")
-        update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=7)
         await world.talker.beat("g")
-        await world.talker.ok(update)
+        world.cluster.broker.service_port.offsets.commit("g", "t", 0, 7)  # no client can
         assert await pop(world) == []
         assert await committed(world) == 1
         await send(world, b"2")

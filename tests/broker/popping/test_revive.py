@@ -3,6 +3,7 @@
 from popping import KEY, committed, pop, send
 
 from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.core.errors import Refusal
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     UpdateAndCreateSubscriptionGroup,
@@ -84,5 +85,90 @@ def test_an_error_with_one_message_does_not_keep_the_others_hidden(run, monkeypa
         bad.clear()
         await world.clock.aadvance(10)
         assert [m.body for m in await pop(world)] == [b"1"]
+
+    run(scenario)
+
+
+def test_a_message_that_can_never_be_stored_again_is_left_out_and_the_others_come_once(run, monkeypatch):
+    put = InternalWriter.put
+    stored = []
+
+    def put_unless_odd(self, topic, queue_id, body, *arguments, **fields):
+        if bytes(body) == b"1":
+            raise OverflowError("odd")
+        stored.append(bytes(body))
+        return put(self, topic, queue_id, body, *arguments, **fields)
+
+    monkeypatch.setattr(InternalWriter, "put", put_unless_odd)
+
+    async def scenario(world):
+        await send(world, b"0", b"1", b"2")
+        await pop(world, invisible_time=5000)
+        await world.clock.aadvance(3600)
+        assert stored == [b"0", b"2"]
+        (noted,) = world.cluster.broker._state.left_out.messages.newest
+        assert (noted.topic, noted.queue_id, noted.queue_offset) == ("t", 0, 1)
+        await world.cluster.restart_broker()
+        await world.clock.aadvance(3600)
+        assert stored == [b"0", b"2"]
+
+    run(scenario)
+
+
+def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(run, monkeypatch):
+    put = InternalWriter.put
+    stored, full = [], [True]
+
+    def put_unless_full(self, topic, queue_id, body, *arguments, **fields):
+        if full and bytes(body) == b"1":
+            raise Refusal(14, "the disk is full")
+        stored.append(bytes(body))
+        return put(self, topic, queue_id, body, *arguments, **fields)
+
+    monkeypatch.setattr(InternalWriter, "put", put_unless_full)
+
+    async def scenario(world):
+        await send(world, b"0", b"1", b"2")
+        await pop(world, invisible_time=5000)
+        await world.clock.aadvance(6)
+        full.clear()
+        await world.clock.aadvance(20)
+        assert stored == [b"0", b"1", b"2"]
+        assert world.cluster.broker._state.left_out.messages.total == 0
+
+    run(scenario)
+
+
+def test_properties_without_room_for_what_the_broker_adds_come_again_or_become_dead_letters(run):
+    async def scenario(world):
+        await world.talker.ok(
+            UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g", "retryMaxTimes": 2})
+        )
+        own = len("MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster\x02")
+        full = KEY + "a\x01" + "x" * (32767 - own - len(KEY) - 3) + "\x02"
+        await send(world, b"big", properties=full)
+        await send(world, b"small")
+        assert sorted(m.body for m in await pop(world, invisible_time=5000)) == [b"big", b"small"]
+        came = []
+        for _ in range(4):
+            await world.clock.aadvance(6)
+            came += [m.body for m in await pop(world, invisible_time=5000)]
+        assert came == [b"small", b"small"]
+        letters = list(decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0]))
+        assert sorted(letter.body for letter in letters) == [b"big", b"small"]
+
+    run(scenario)
+
+
+def test_a_number_of_tries_that_no_record_holds_more_of_stays(run):
+    async def scenario(world):
+        await world.talker.ok(
+            UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g", "retryMaxTimes": 2**31 - 1})
+        )
+        await world.talker.ok_send("t", KEY, body=b"often", reconsume_times=2**31 - 1)
+        await pop(world, invisible_time=5000)
+        await world.clock.aadvance(6)
+        (letter,) = decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0])
+        assert (letter.body, letter.reconsume_times) == (b"often", 2**31 - 1)
 
     run(scenario)

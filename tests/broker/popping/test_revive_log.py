@@ -1,17 +1,19 @@
 """What was popped, across restarts and kills."""
 
 import asyncio
+import json
 
 import pytest
 from popping import pop_request, popped
 
+from mqframe.broker.popping import revive_log
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.errors import ConnectionLost, Refusal
 from mqframe.core.popping.bodies import AckBody, CheckPointBody
 from mqframe.core.requests.consumers import UpdateConsumerOffset
-from mqframe.core.storage.record import decode_records
+from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.wire.loose_json import decode, dumps, loads
 from mqframe.store.reader import StoreReader
 
@@ -22,6 +24,14 @@ REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
 async def send(world, count):
     for number in range(count):
         await world.talker.ok_send("t", KEY, body=b"%d" % number)
+
+
+def foreign(world, tag, body, queue_id=0):
+    """Store a record of the revive log as another kind of broker would have."""
+    world.cluster.broker.service_port.writer.put(
+        REVIVE, queue_id, body, {"TAGS": tag}, born_timestamp=world.clock.now_ms(), heed_delay=False
+    )
+    world.store.dispatch()
 
 
 async def pop(talker, **fields):
@@ -217,13 +227,88 @@ def test_the_revive_log_s_own_offset_follows_what_is_needed(run):
 def test_records_that_are_none_do_not_stop_a_start(run):
     async def scenario(world):
         for tag, body in (("ck", b"nonsense"), ("ck", b"{}"), ("ack", b"{"), ("bAck", b"[]"), ("x", b"y")):
-            await world.talker.ok_send(REVIVE, f"TAGS\x01{tag}\x02{KEY}", body=body)
+            foreign(world, tag, body)
         await send(world, 1)
         await pop(world.talker, invisible_time=60_000)
         await world.cluster.restart_broker()
         talker = world.join()
         await world.clock.aadvance(60)
         assert len(await pop(talker)) == 1
+
+    run(scenario)
+
+
+ODD_POINTS = [
+    {"t": "../../up"},
+    {"t": "x" * 300},
+    {"c": "a/b"},
+    {"q": -1},
+    {"q": 1 << 31},
+    {"so": -1},
+    {"so": 1 << 63},
+    {"d": [-5]},
+    {"d": [1 << 63]},
+    {"d": list(range(33))},
+    {"pt": 1 << 62},
+    {"it": 1 << 62},
+    {"it": -1},
+    {"n": 33},
+    {"d": ["x"]},
+    {"pt": 10**400},
+]
+
+
+def test_no_record_stops_the_reading_of_others_nor_the_next_start(run):
+    async def scenario(world):
+        await send(world, 1)
+        await world.talker.beat("g")
+        update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=1)
+        await world.talker.ok(update)
+        now = world.clock.now_ms()
+        whole = {"t": "t", "c": "g", "q": 0, "so": 0, "pt": now, "it": 30_000, "n": 1, "d": [0], "bm": 0}
+        for odd in ODD_POINTS:
+            foreign(world, "ck", json.dumps(whole | odd).encode(), 5)
+        foreign(world, "ck", b"[" * 5000, 5)
+        foreign(world, "ck", json.dumps(whole).encode(), 5)
+        noted = world.cluster.broker._state.left_out.messages
+        assert noted.total == len(ODD_POINTS) + 1
+        assert {each.queue_offset for each in noted.newest} == set(range(noted.total))
+        for _ in range(2):
+            await world.cluster.restart_broker()
+        noted = world.cluster.broker._state.left_out.messages
+        assert noted.total == len(ODD_POINTS) + 1, "told and counted once"
+        await world.clock.aadvance(33)
+        assert [m.body for m in await pop(world.join())] == [b"0"]
+
+    run(scenario)
+
+
+def test_bytes_that_are_no_record_take_no_others_with_them(run, monkeypatch):
+    decode_all = revive_log.decode_records
+
+    def failing(part):
+        messages = list(decode_all(part))
+        if any(b"damaged" in message.stored_body for message in messages):
+            raise RecordError("no record")
+        return messages
+
+    monkeypatch.setattr(revive_log, "decode_records", failing)
+
+    async def scenario(world):
+        await send(world, 1)
+        await world.talker.beat("g")
+        update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=1)
+        await world.talker.ok(update)
+        now = world.clock.now_ms()
+        whole = {"t": "t", "c": "g", "q": 0, "so": 0, "pt": now, "it": 30_000, "n": 1, "d": [0], "bm": 0}
+        put = world.cluster.broker.service_port.writer.put
+        for body in (b"damaged", json.dumps(whole).encode()):
+            put(REVIVE, 5, body, {"TAGS": "ck"}, born_timestamp=now, heed_delay=False)
+        world.store.dispatch()
+        (noted,) = world.cluster.broker._state.left_out.messages.newest
+        assert (noted.topic, noted.queue_id, noted.queue_offset) == (REVIVE, 5, 0)
+        await world.clock.aadvance(33)
+        assert [m.body for m in await pop(world.talker)] == [b"0"]
 
     run(scenario)
 
@@ -254,14 +339,14 @@ def test_records_that_somebody_else_wrote_are_heeded(run):
         await world.talker.beat("g")
         await world.talker.ok(update)
         await world.clock.aadvance(29)
-        await world.talker.ok_send(REVIVE, f"TAGS\x01ck\x02{KEY}", body=dumps(point), queue_id=5)
+        foreign(world, "ck", dumps(point), 5)
         await world.clock.aadvance(1)
         for ack, tag in (
             (AckBody("t", "g", 0, 0, now, 1), "ack"),
             (AckBody("t", "g", 0, 0, now, -1, "broker-a", [2, 7]), "bAck"),
             (AckBody("t", "g", 0, 0, now - 1, 0), "ack"),
         ):
-            await world.talker.ok_send(REVIVE, f"TAGS\x01{tag}\x02{KEY}", body=dumps(ack), queue_id=5)
+            foreign(world, tag, dumps(ack), 5)
         assert await pop(world.talker) == []
         await world.clock.aadvance(3)
         assert [m.body for m in await pop(world.talker)] == [b"0"]
@@ -274,10 +359,10 @@ def test_own_records_among_those_of_others_are_read_once(run):
         await send(world, 8)
         for number in range(8):
             (message,) = await pop(world.talker, max_msg_nums=1, invisible_time=60_000)
-            await world.talker.ok_send(REVIVE, f"TAGS\x01x\x02{KEY}", body=b"foreign", queue_id=number)
+            foreign(world, "x", b"foreign", number)
         await world.clock.aadvance(11)
         for number in range(8):
-            await world.talker.ok_send(REVIVE, f"TAGS\x01x\x02{KEY}", body=b"foreign", queue_id=number)
+            foreign(world, "x", b"foreign", number)
         await world.clock.aadvance(49)
         assert len(await pop(world.talker)) == 8
         assert await pop(world.talker) == []

@@ -147,6 +147,8 @@ def test_a_malformed_batch_is_refused_and_nothing_is_stored(run, body):
         ({"topic": ""}, b"x", 29),
         ({"topic": "SCHEDULE_TOPIC_XXXX"}, b"x", 16),
         ({"topic": "RMQ_SYS_TRANS_HALF_TOPIC"}, b"x", 16),
+        ({"topic": "rmq_sys_wheel_timer"}, b"x", 16),
+        ({"topic": "rmq_sys_REVIVE_LOG_DefaultCluster"}, b"x", 16),
         ({"topic": "absent", "default_topic": "nothing"}, b"x", 17),
         ({"topic": "t"}, b"", 13),
         ({"topic": "t"}, bytes(4 * 1024 * 1024 + 1), 13),

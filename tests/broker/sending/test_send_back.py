@@ -4,6 +4,7 @@ import pytest
 from recorded import FRAMES, Recorded
 
 from mqframe.core.codes import SysFlag
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.requests.admin import (
@@ -338,3 +339,40 @@ def test_recorded_requests_get_the_recorded_answer(run, frame: Recorded):
 
     assert len(RECORDED) == 8
     run(scenario)
+
+
+def test_a_stored_group_with_absurdly_many_retry_queues_stops_nobody(run):
+    async def scenario(world):
+        groups = world.cluster.broker.service_port.groups
+        groups.load(
+            SubscriptionGroupTable(
+                subscription_group_table={
+                    "g": SubscriptionGroupConfig(group_name="g", retry_queue_nums=10**12)
+                }
+            )
+        )
+        offset = await sent(world)
+        await ok_back(world, offset, level=1)
+        topic = loads((await world.talker.ok(GetTopicConfig(topic="%RETRY%g"))).body)
+        assert topic["writeQueueNums"] == 65_535
+        await world.talker.ok_send("t", f"DELAY\x011\x02{KEY}", queue_id=1)
+        await world.clock.aadvance(1.0)
+        assert len(lying(world, "t", 1)) == 1
+        came = [message for n in range(65_535) for message in lying(world, "%RETRY%g", n)]
+        assert [message.body for message in came] == [b"body"]
+
+    run(scenario, store=SELDOM)
+
+
+def test_a_copy_goes_to_no_queue_that_the_retry_topic_lacks(run):
+    async def scenario(world):
+        await make_group(world, retryQueueNums=1)
+        offset = await sent(world)
+        await ok_back(world, offset, level=1)
+        await make_group(world, retryQueueNums=1000)
+        for _ in range(5):
+            await ok_back(world, offset, level=1)
+        await world.clock.aadvance(1.0)
+        assert len(lying(world, "%RETRY%g")) == 6
+
+    run(scenario, store=SELDOM)

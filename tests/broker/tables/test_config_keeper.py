@@ -13,6 +13,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.offset_table import OffsetTable
+from mqframe.core.errors import StoreError
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -28,12 +29,17 @@ class Kept:
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
 
 
+async def on_disk() -> bool:
+    """All of the log is on disk already."""
+    return True
+
+
 def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     kept.topics.put(TopicConfig(topic_name="t", read_queue_nums=3))
     kept.offsets.commit("g", "t", 1, 17)
     kept.keeper.save_tables()
-    asyncio.run(kept.keeper.save_rest())
+    asyncio.run(kept.keeper.save_rest(on_disk))
     kept.keeper.close()
     again = Kept(tmp_path)
     again.keeper.load()
@@ -45,7 +51,7 @@ def test_only_what_changed_is_written(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     assert kept.keeper.has_unsaved_tables  # the file is to be there for tools after the first start
     kept.keeper.save_tables()
-    asyncio.run(kept.keeper.save_rest())
+    asyncio.run(kept.keeper.save_rest(on_disk))
     assert [path.name for path in tmp_path.iterdir()] == ["topics.json"]
     (tmp_path / "topics.json").unlink()
     assert not kept.keeper.has_unsaved_tables
@@ -64,19 +70,103 @@ def test_what_a_full_disk_refuses_is_saved_later(tmp_path: Path, caplog: Any) ->
     kept = Kept(directory)
     kept.offsets.commit("g", "t", 0, 5)
     kept.keeper.save_tables()
-    asyncio.run(kept.keeper.save_rest())
+    asyncio.run(kept.keeper.save_rest(on_disk))
     assert kept.keeper.has_unsaved_tables
     directory.unlink()
     kept.keeper.save_tables()
-    asyncio.run(kept.keeper.save_rest())
+    asyncio.run(kept.keeper.save_rest(on_disk))
     kept.keeper.close()
     assert sorted(path.name for path in directory.iterdir()) == ["consumerOffset.json", "topics.json"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]"])
-def test_a_broken_file_leaves_the_table_empty(tmp_path: Path, content: str) -> None:
-    (tmp_path / "topics.json").write_text(content)
+def test_progress_is_saved_behind_the_log_that_it_speaks_of(tmp_path: Path, caplog: Any) -> None:
+    kept = Kept(tmp_path)
+    kept.offsets.commit("g", "t", 0, 5)
+    path, steps = tmp_path / "consumerOffset.json", []
+
+    async def flushed() -> bool:
+        steps.append(path.exists())
+        kept.offsets.commit("g", "t", 0, 9)  # of records that this flush does not hold
+        return True
+
+    async def failed() -> bool:
+        steps.append(path.exists())
+        return False
+
+    assert not asyncio.run(kept.keeper.save_rest(failed))
+    assert not asyncio.run(kept.keeper.save_rest(failed))
+    assert caplog.text.count("progress is not saved any more") == 1
+    assert not path.exists()
+    assert asyncio.run(kept.keeper.save_rest(flushed))
+    assert steps == [False, False, False]
+    again = Kept(tmp_path)
+    again.keeper.load()
+    assert again.offsets.query("g", "t", 0) == 5
+    assert asyncio.run(kept.keeper.save_rest(on_disk)), "9 comes behind the next flush"
+    again.keeper.load()
+    assert again.offsets.query("g", "t", 0) == 9
+    assert asyncio.run(kept.keeper.save_rest(failed)), "nothing changed, so nothing is waited for"
+    kept.keeper.close()
+    again.keeper.close()
+
+
+TOPIC = b'{"topicConfigTable":{"t":{"topicName":"t",%s}}}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b"[]",
+        b"[" * 100_000,
+        b'{"topicConfigTable":' + b'{"a":' * 5000,
+        b'{"topicConfigTable":{"../up":{}}}',
+        b'{"topicConfigTable":{"t":{"topicName":"u"}}}',
+        TOPIC % b'"perm":"all"',
+        TOPIC % b'"perm":[6]',
+        TOPIC % b'"readQueueNums":1000000000000',
+        TOPIC % b'"writeQueueNums":-1',
+    ],
+    ids=lambda content: content[:60].decode(),
+)
+@pytest.mark.parametrize("name", ["topics.json", "topics.json.bak"])
+def test_what_cannot_be_read_stops_the_start_and_is_not_saved_over(
+    tmp_path: Path, content: bytes, name: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    kept = Kept(tmp_path)
+    with pytest.raises(StoreError, match=f"{name} is broken"):
+        kept.keeper.load()
+    kept.offsets.commit("g", "t", 1, 17)
+    kept.keeper.save_tables()
+    asyncio.run(kept.keeper.save_rest(on_disk))
+    kept.keeper.close()
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, content)]
+
+
+def test_the_backup_is_taken_where_the_table_refuses_the_file(tmp_path: Path) -> None:
+    (tmp_path / "topics.json").write_bytes(TOPIC % b'"readQueueNums":-1')
+    (tmp_path / "topics.json.bak").write_bytes(TOPIC % b'"readQueueNums":3')
+    kept = Kept(tmp_path)
+    kept.keeper.load()
+    assert kept.topics.need("t").read_queue_nums == 3
+    kept.keeper.close()
+
+
+def test_a_file_that_no_first_save_completed_leaves_the_table_empty(tmp_path: Path) -> None:
+    (tmp_path / "topics.json").write_bytes(b"")
     kept = Kept(tmp_path)
     kept.keeper.load()
     assert kept.topics.find("t") is None
     kept.keeper.close()
+
+
+def test_what_is_not_vital_stops_no_start(tmp_path: Path) -> None:
+    (tmp_path / "list.json").write_bytes(b"{")
+    keeper, topics = ConfigKeeper(tmp_path), TopicTable(ManualClock())
+    keeper.keep("list.json", TopicConfigTable, topics, vital=False)
+    keeper.load()
+    topics.put(TopicConfig(topic_name="t"))
+    asyncio.run(keeper.save_rest(on_disk))
+    keeper.close()
+    assert b'"t"' in (tmp_path / "list.json").read_bytes()

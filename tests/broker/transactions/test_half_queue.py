@@ -23,18 +23,22 @@ from broker.transactions.halves import (
     stored,
 )
 
+from mqframe.broker.transactions import half_queue
 from mqframe.broker.transactions.half_queue import READ_MESSAGES, HalfQueue
+from mqframe.core.codes import SysFlag
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC
+from mqframe.core.storage.record import RecordError
 from mqframe.core.transactions.rules import CHECK_GROUP
 from mqframe.store.incoming import Incoming
 
 
 def queue_of(local: Any, offsets: OffsetTable | None = None) -> HalfQueue:
-    return HalfQueue(local.store, offsets or OffsetTable(local.clock), local.writer, local.clock)
+    offsets = offsets or OffsetTable(local.clock)
+    return HalfQueue(local.store, offsets, local.writer, local.clock, local.left_out)
 
 
 def kept(offsets: OffsetTable) -> tuple[int | None, int | None]:
@@ -266,6 +270,37 @@ class TestRecovery:
 
         with_store(scenario)
 
+    def test_bytes_that_are_no_record_take_no_others_with_them(
+        self, with_store: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        decode_all = half_queue.decode_records
+
+        def failing(part: Any) -> list[Any]:
+            messages = list(decode_all(part))
+            if any(message.stored_body in (b"damaged", b"3") for message in messages):
+                raise RecordError("no record")
+            return messages
+
+        async def scenario(local: Any) -> None:
+            offsets = OffsetTable(local.clock)
+            halves = queue_of(local, offsets)
+            made = [local_half(local, body) for body in (b"0", b"damaged", b"2")]
+            copy = halves.put_back(made[0], 1)[0].queue_offset
+            for named in (b"3", b"2"):  # the first of them cannot be read
+                local.put(OP_HALF_TOPIC, named, TAGS="d")
+            monkeypatch.setattr(half_queue, "decode_records", failing)
+            again = queue_of(local, offsets)
+            await again.recover()
+            assert [again.table.place(root) for root in range(3)] == [copy, 1, None]
+            assert [each.body for each in await again.read(0)] == [b"0", b"2", b"0"]
+            noted = local.left_out.messages.newest
+            assert [(each.topic, each.queue_offset) for each in noted] == [
+                (OP_HALF_TOPIC, 0),
+                (HALF_TOPIC, 1),
+            ]
+
+        with_store(scenario)
+
     def test_all_of_a_long_queue_is_read(self, with_store: Any) -> None:
         async def scenario(local: Any) -> None:
             for number in range(1500):
@@ -289,6 +324,18 @@ class TestRecovery:
             halves = queue_of(local)
             await halves.recover()
             assert [halves.table.place(root) for root in range(5)] == [None, 1, None, 3, 4]
+
+        with_store(scenario)
+
+    def test_an_op_that_says_it_is_compressed_is_read_as_it_is(self, with_store: Any) -> None:
+        # Ops never are; unpacking what is none would keep the broker from starting.
+        async def scenario(local: Any) -> None:
+            for number in range(3):
+                local_half(local, b"%d" % number)
+            local.put(OP_HALF_TOPIC, b"1", TAGS="d", sys_flag=SysFlag.COMPRESSED)
+            halves = queue_of(local)
+            await halves.recover()
+            assert [halves.table.place(root) for root in range(3)] == [0, None, 2]
 
         with_store(scenario)
 

@@ -206,7 +206,7 @@ class TestEnds:
             answer = await half(world)
             clock, settings = world.clock, BrokerSettings()
             slave = TransactionProcessor(
-                HalfQueue(world.store, OffsetTable(clock), Unused(), clock),  # type: ignore[arg-type]
+                HalfQueue(world.store, OffsetTable(clock), Unused(), clock, Unused()),  # type: ignore[arg-type]
                 TransactionChecker(ClientRegistry(clock), Identity(settings)),
                 TopicTable(clock),
                 Conditions(Identity(settings), LiveSettings(settings), clock, Statistics(clock)),
@@ -217,6 +217,64 @@ class TestEnds:
             with pytest.raises(Refusal) as caught:
                 slave.end(request, Call(frame, Peerless(), 0.0))
             assert caught.value.code == 11
+
+        run(scenario)
+
+
+class TestIsolation:
+    def test_no_half_ends_another_or_takes_memory_by_what_its_sender_says(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            first = await half(world, b"first")
+            for said in ("0", "9" * 18):
+                stranger = await half(world, b"stranger", f"TRAN_PREPARED_QUEUE_OFFSET\x01{said}\x02")
+                assert (await end(world, stranger, ROLLBACK)).code == 0
+            assert (await end(world, first, COMMIT)).code == 0
+            assert bodies(world) == [b"first"]
+
+        run(scenario)
+
+    @pytest.mark.parametrize("restart", [False, True])
+    def test_a_half_without_room_for_counts_is_asked_for_and_stops_no_check(
+        self, run: Any, restart: bool
+    ) -> None:
+        async def scenario(world: Any) -> None:
+            own = "MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster\x02"
+            noted = "__transactionId__\x01U1\x02REAL_TOPIC\x01t\x02REAL_QID\x010\x02"
+            room = 32767 - len(HALF) - len(own) - len(noted) - 3
+            await half(world, b"full", "a\x01" + "x" * room + "\x02")
+            await half(world, b"other")
+            if restart:
+                await world.cluster.restart_broker()
+                await world.talker.client.close()
+                world.talkers.remove(world.talker)
+                world.talker = world.join()
+            asked = await producer(world, COMMIT)
+            await rounds(world, 2)
+            assert sorted(each.body for each in asked.halves) == [b"full", b"other"]
+            assert sorted(bodies(world)) == [b"full", b"other"]
+
+        run(scenario)
+
+    def test_an_odd_error_with_one_half_stops_no_check_of_others(
+        self, run: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ask = TransactionChecker.ask
+
+        def fail_for_one(self: Any, message: Any, *more: Any) -> bool:
+            if message.body == b"odd":
+                raise KeyError("odd")
+            return ask(self, message, *more)
+
+        monkeypatch.setattr(TransactionChecker, "ask", fail_for_one)
+
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            for body in (b"odd", b"a", b"b"):
+                await half(world, body)
+            await rounds(world, 2)
+            assert [each.body for each in asked.halves] == [b"a", b"b"] * 2
+            newest = world.cluster.broker._state.left_out.messages.newest
+            assert {(each.task, each.topic) for each in newest} == {("transactions", HALF_TOPIC)}
 
         run(scenario)
 

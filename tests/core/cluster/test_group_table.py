@@ -55,3 +55,10 @@ def test_what_is_saved_comes_back(table):
     assert other.remove("g") is True
     assert other.remove("g") is False
     assert other.may_read("g", "t")
+
+
+def test_more_retry_queues_than_a_topic_has_are_refused():
+    table = GroupTable(ManualClock())
+    with pytest.raises(Refusal, match=r"29.*1000000000000 retry queues; the most is 65535"):
+        table.put(SubscriptionGroupConfig(group_name="g", retry_queue_nums=10**12))
+    table.put(SubscriptionGroupConfig(group_name="g", retry_queue_nums=65_535))

@@ -85,3 +85,25 @@ def test_routes_are_compared_whatever_the_order():
     assert one.same_as(TopicRoute("t", data(("b", 6, 2, 2), ("a", 6, 1, 1))))
     assert not one.same_as(TopicRoute("t", data(("b", 6, 2, 2), ("a", 4, 1, 1))))
     assert not one.same_as(TopicRoute("t", data(("b", 6, 2, 2), ("a", 6, 1, 1), brokers={"a": {0: "z:1"}})))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        data(("a", 6, 2**31, 1)),
+        data(("a", 6, 1, 2**63)),
+        data(("a", 6, 40_000, 40_000), ("b", 6, 40_000, 40_000)),
+        data(("a", 6, 1, 1), order="a:99999999999"),
+        data(("a", 6, 1, 1), order="a:" + "9" * 5000),
+        data(("a", 6, 1, 1), order="a:\u00b2"),
+    ],
+)
+def test_a_route_of_absurdly_many_queues_is_none(said):
+    # Whoever reads it would make each of them: gigabytes, and minutes of its loop.
+    with pytest.raises(RouteError, match="topic t"):
+        TopicRoute("t", said)
+
+
+def test_queues_that_are_not_for_this_one_do_not_count():
+    route = TopicRoute("t", data(("a", 2, 2**31, 3), ("b", 4, 2, 2**31), ("c", 0, 2**40, 2**40)))
+    assert (len(route.write_queues()), len(route.read_queues())) == (3, 2)

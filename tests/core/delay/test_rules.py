@@ -45,6 +45,13 @@ def test_a_message_that_does_not_wait_stays_as_it_is(rules, properties):
     assert properties == was
 
 
+@pytest.mark.parametrize("properties", [{"DELAY": "1"}, {"TIMER_DELAY_SEC": "5"}])
+@pytest.mark.parametrize(("topic", "queue_id"), [("t", 10**12), ("t", -1), ("../up", 0), ("x" * 300, 0)])
+def test_what_could_never_be_delivered_does_not_wait(rules, properties, topic, queue_id):
+    with pytest.raises(Refusal, match=r"13.*cannot be delivered to"):
+        rules.place(topic, queue_id, dict(properties))
+
+
 def test_what_rolls_stays_in_the_timer_topic(rules):
     properties = {"TIMER_DELAY_SEC": "5", "REAL_TOPIC": "t"}
     assert rules.place("rmq_sys_wheel_timer", 0, properties) == ("rmq_sys_wheel_timer", 0)

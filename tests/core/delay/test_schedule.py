@@ -25,6 +25,14 @@ def test_a_message_is_due_at_its_time_and_when_that_cannot_be_right(time, due):
         ({"REAL_TOPIC": "t", "REAL_QID": "-1"}, None),
         ({"REAL_TOPIC": "t", "REAL_QID": "x"}, None),
         ({"REAL_TOPIC": "RMQ_SYS_TRANS_HALF_TOPIC", "REAL_QID": "0"}, None),
+        ({"REAL_TOPIC": "SCHEDULE_TOPIC_XXXX", "REAL_QID": "0"}, None),
+        ({"REAL_TOPIC": "rmq_sys_wheel_timer", "REAL_QID": "0"}, None),
+        ({"REAL_TOPIC": "rmq_sys_REVIVE_LOG_C", "REAL_QID": "7"}, ("rmq_sys_REVIVE_LOG_C", 7)),
+        ({"REAL_TOPIC": "%RETRY%g+t", "REAL_QID": "0"}, ("%RETRY%g+t", 0)),
+        ({"REAL_TOPIC": "../../up", "REAL_QID": "0"}, None),
+        ({"REAL_TOPIC": "x" * 300, "REAL_QID": "0"}, None),
+        ({"REAL_TOPIC": "t", "REAL_QID": str(1 << 31)}, None),
+        ({"REAL_TOPIC": "t", "REAL_QID": "9" * 5000}, None),
     ],
 )
 def test_a_message_goes_where_it_says(properties, place):

@@ -7,7 +7,7 @@ from mqframe.core.popping.bodies import AckBody, BatchAck, BatchAckBody, CheckPo
 from mqframe.core.wire.loose_json import decode, dumps
 
 
-@given(st.sets(st.integers(0, 300)))
+@given(st.sets(st.integers(0, 300), max_size=32))
 def test_bits_stand_for_offsets(distances: set[int]):
     ack = BatchAck("g", "t", 10, 0, 0, 1, 2, bits=bits_of(distances))
     assert ack.offsets() == [10 + distance for distance in sorted(distances)]
@@ -32,6 +32,14 @@ def test_a_batch_of_a_java_client_is_read():
 def test_bits_that_are_none_are_named():
     with pytest.raises(BodyError, match="'!'"):
         BatchAck("g", "t", 0, 0, 0, 1, 2, bits="!").offsets()
+
+
+def test_no_pop_has_more_messages_than_one_may_take():
+    far = BatchAck("g", "t", 0, 0, 0, 1, 2, bits=bits_of([*range(31), 8_000_000]))
+    assert far.offsets() == [*range(31), 8_000_000]
+    many = BatchAck("g", "t", 0, 0, 0, 1, 2, bits=bits_of(range(33)))
+    with pytest.raises(BodyError, match="33 messages of one pop, which takes at most 32"):
+        many.offsets()
 
 
 def test_stored_pops_have_the_reference_s_names():

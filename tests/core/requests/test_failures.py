@@ -13,7 +13,7 @@ from mqframe.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from mqframe.core.requests.failures import is_expected, refused
+from mqframe.core.requests.failures import is_expected, may_pass, refused
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,25 @@ from mqframe.core.requests.failures import is_expected, refused
 def test_errors_of_requests_and_full_disks_keep_their_text(problem, code):
     refusal = refused(problem)
     assert (refusal.code, refusal.remark, is_expected(problem)) == (code, str(problem), True)
+
+
+@pytest.mark.parametrize(
+    ("problem", "passes"),
+    [
+        (StoreUnavailable("the disk is full"), True),
+        (OSError(28, "no space"), True),
+        (MemoryError(), True),
+        (ConnectionLost("gone"), True),
+        (Refusal(14, "full"), True),
+        (Refusal(2, "busy"), True),
+        (Refusal(13, "too large"), False),
+        (Refusal(1, "anything"), False),
+        (MessageError("too large"), False),
+        (KeyError("x"), False),
+    ],
+)
+def test_errors_of_the_whole_broker_may_pass(problem, passes):
+    assert may_pass(problem) is passes
 
 
 def test_a_refusal_is_itself():

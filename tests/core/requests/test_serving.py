@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 
 from mqframe.core.cluster.client_bodies import ConsumerList
-from mqframe.core.errors import BodyError, HeaderError
-from mqframe.core.requests.admin import DeleteTopicInBroker
-from mqframe.core.requests.consumers import GetConsumerListByGroup, GetMaxOffset, GetMinOffset, OffsetAnswer
+from mqframe.core.errors import BodyError, HeaderError, Refusal
+from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateBrokerConfig
+from mqframe.core.requests.consumers import (
+    GetConsumerListByGroup,
+    GetMaxOffset,
+    GetMinOffset,
+    HeartBeat,
+    OffsetAnswer,
+)
+from mqframe.core.requests.messages import SendMessage
 from mqframe.core.requests.serving import Call, Reply, as_reply, handlers_of, serves
 from mqframe.core.wire.frame import Frame
 
@@ -113,3 +120,20 @@ class TestAnswers:
 
     def test_texts_go_over_the_fields_of_the_header(self) -> None:
         assert Reply(header=OffsetAnswer(3), ext={"more": "x"}).fields() == {"offset": "3", "more": "x"}
+
+
+def test_long_bodies_of_text_are_refused_and_those_of_messages_are_not() -> None:
+    class Beats:
+        @serves(HeartBeat)
+        def beat(self, fields: HeartBeat, call: Call) -> Reply:
+            return Reply(ext={"size": str(len(call.frame.body))})
+
+    handler = handlers_of(Beats(), body_bytes_max=10)[HeartBeat.CODE]
+    assert handler(call(None, b"x" * 10)).ext == {"size": "10"}  # type: ignore[union-attr]
+    with pytest.raises(
+        Refusal, match=r"HeartBeat \(34\) has 11 bytes, at most 10 .*net.body_bytes_max"
+    ) as caught:
+        handler(call(None, b"x" * 11))
+    assert caught.value.code == 29
+    limited = [kind.has_text_body() for kind in (HeartBeat, UpdateBrokerConfig, SendMessage, GetMaxOffset)]
+    assert limited == [True, True, False, False]

@@ -13,10 +13,12 @@ from mqframe.core.storage.record import MAGIC_BLANK, encode_record
 V4, V6 = encode_host("127.0.0.1:10911"), encode_host("[::1]:7")
 
 
-def record(at, body=b"body", properties=b"TAGS\x01a\x02", topic="t", born=V4, store=V4, sys_flag=0):
+def record(
+    at, body=b"body", properties=b"TAGS\x01a\x02", topic="t", born=V4, store=V4, sys_flag=0, queue_id=2
+):
     return encode_record(
         topic=topic,
-        queue_id=2,
+        queue_id=queue_id,
         queue_offset=5,
         physical_offset=at,
         body=body,
@@ -48,6 +50,13 @@ def test_transaction_types(sys_flag, listed, indexed):
     found = read_record(record(0, sys_flag=sys_flag), 0, 0)
     assert found is not None
     assert (found.has_queue_entry, found.is_indexed) == (listed, indexed)
+
+
+@pytest.mark.parametrize(("topic", "queue_id"), [("../../up", 0), ("x" * 300, 0), ("", 0), ("t", -1)])
+def test_a_record_that_no_queue_can_list_is_still_one_and_indexed(topic, queue_id):
+    found = read_record(record(0, topic=topic, queue_id=queue_id), 0, 0)
+    assert found is not None
+    assert (found.topic, found.has_queue_entry, found.is_indexed) == (topic, False, True)
 
 
 def test_wrong_place_and_wrong_body():

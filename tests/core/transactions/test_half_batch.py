@@ -37,7 +37,7 @@ from mqframe.core.transactions.half_batch import (
     status_of_failure,
     stored_bytes,
 )
-from mqframe.store.appending.batch_layout import BatchLayout
+from mqframe.store.appending.batch_layout import BatchLayout, BatchLimits
 from mqframe.store.incoming import Incoming
 
 HOST = bytes((127, 0, 0, 1, 0, 0, 0, 1))
@@ -129,7 +129,7 @@ class TestDelivery:
         added = added_properties({"MSG_REGION": "R", "TRACE_ON": "true", "CLUSTER": "c", "other": "x"})
         assert added == b"MSG_REGION\x01R\x02TRACE_ON\x01true\x02CLUSTER\x01c\x02"
         head = Incoming(topic, 0, b"", "", 0, bytes(host), bytes(host))
-        laid = BatchLayout(head, added, 0, (), 1 << 20).lay(batch, 0, 0)
+        laid = BatchLayout(head, added, 0, (), BatchLimits(1 << 20)).lay(batch, 0, 0)
         assert laid.end + 1024 <= stored_bytes(batch, len(each), topic, len(added)) <= laid.end + 3000
 
     @given(messages)
@@ -150,6 +150,14 @@ class TestDelivery:
         assert stands_for(single, [received(b"x", {"UNIQ_KEY": "S"})])
         assert not stands_for(single, [received(b"x", {"UNIQ_KEY": "T"})])
         assert not stands_for(single, [received(b"x", {"UNIQ_KEY": "S"})] * 2)
+
+    @pytest.mark.parametrize("body", [b"no batch", BATCH[:-3], b""])
+    @pytest.mark.parametrize("sys_flag", [0, 1, 0x301])
+    def test_a_half_whose_batch_cannot_be_read_stands_for_nothing(self, body: bytes, sys_flag: int) -> None:
+        # It is looked at in every start: an error there would keep the broker from starting.
+        half = received(body, {"HALF_BATCH": "3"})
+        half.sys_flag = sys_flag
+        assert not stands_for(half, [received(b"one", {}), received(b"two", {}), received(b"three", {})])
 
 
 class TestEnds:

@@ -73,8 +73,26 @@ class TestSends:
         }  # fmt: skip
         assert real_place(properties) == ("orders", 2)
 
+    def test_a_sender_does_not_say_whose_copy_its_half_is(self) -> None:
+        properties = {"UNIQ_KEY": "U", p.PREPARED_QUEUE_OFFSET: "3", p.CHECK_TIMES: "15"}
+        hold(properties, "orders", 2)
+        assert properties.keys() == {"UNIQ_KEY", "__transactionId__", "REAL_TOPIC", "REAL_QID"}
+
+    @pytest.mark.parametrize(("said", "root"), [("3", 3), ("7", 7), ("8", 7), ("9" * 19, 7), ("x", 7)])
+    def test_a_copy_lies_behind_its_first(self, said: str, root: int) -> None:
+        assert root_of(half({p.PREPARED_QUEUE_OFFSET: said})) == root
+
     @pytest.mark.parametrize(
-        "properties", [{}, {"REAL_TOPIC": "t"}, {"REAL_TOPIC": "t", "REAL_QID": "-1"}, {"REAL_QID": "1"}]
+        "properties",
+        [
+            {},
+            {"REAL_TOPIC": "t"},
+            {"REAL_TOPIC": "t", "REAL_QID": "-1"},
+            {"REAL_QID": "1"},
+            {"REAL_TOPIC": "../../up", "REAL_QID": "0"},
+            {"REAL_TOPIC": "t", "REAL_QID": str(10**12)},
+            {"REAL_TOPIC": "rmq_sys_wheel_timer", "REAL_QID": "0"},
+        ],
     )
     def test_a_half_that_does_not_say_where(self, properties: dict[str, str]) -> None:
         assert real_place(properties) is None
@@ -117,6 +135,11 @@ class TestSteps:
         assert final_properties(later) == {
             name: value for name, value in later.properties.items() if name != p.PREPARED_QUEUE_OFFSET
         }
+
+    @pytest.mark.parametrize("named", ["7", "8", "1700000100000", str(2**62), "-1", "x"])
+    def test_a_half_that_names_no_earlier_one_is_the_first_of_its_transaction(self, named: str) -> None:
+        # The table of halves has a bit for each offset up to the highest that is named.
+        assert root_of(half({p.PREPARED_QUEUE_OFFSET: named})) == 7
 
 
 class TestEnds:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import struct
+import sys
 
 import pytest
 from hypothesis import given
@@ -167,3 +168,44 @@ def test_an_unknown_language_number_is_other() -> None:
 def test_a_code_above_two_bytes_has_no_binary_form() -> None:
     with pytest.raises(FrameError, match="200050"):
         encode_frame(Frame(200050, form=HeaderForm.ROCKETMQ))
+
+
+def test_many_small_pieces_of_a_large_frame_are_joined_now_and_then() -> None:
+    frame = encode_frame(Frame(1, 5, body=bytes(range(256)) * 200))
+    decoder = FrameDecoder()
+    for at in range(len(frame)):
+        assert decoder.next_frame() is None
+        decoder.receive(frame[at : at + 1])
+        assert decoder.unread_bytes == at + 1
+    found = decoder.next_frame()
+    assert found is not None
+    assert bytes(found.body) == bytes(range(256)) * 200
+    assert decoder.next_frame() is None
+    assert decoder.unread_bytes == 0
+
+
+def test_a_large_frame_is_let_go_once_it_was_taken() -> None:
+    data = encode_frame(Frame(1, 5, body=b"x" * 100_000))
+    decoder = FrameDecoder()
+    assert decoder.untouched
+    decoder.receive(data)
+    before = sys.getrefcount(data)
+    frame = decoder.next_frame()
+    assert frame is not None
+    assert decoder.next_frame() is None
+    frame.body = b""
+    assert sys.getrefcount(data) == before - 1
+    assert not decoder.untouched
+
+
+def test_headers_have_a_limit() -> None:
+    data = encode_frame(Frame(1, 5, ext={"a": "x" * 1000}))
+    size = int.from_bytes(data[5:8], "big")
+    allowed, refused = FrameDecoder(header_bytes_max=size), FrameDecoder(header_bytes_max=size - 1)
+    allowed.receive(data)
+    refused.receive(data)
+    assert allowed.next_frame() is not None
+    with pytest.raises(
+        FrameError, match=rf"header of {size} bytes; at most {size - 1} .*net.header_bytes_max"
+    ):
+        refused.next_frame()

@@ -115,3 +115,40 @@ def test_a_body_of_the_wrong_shape_is_named() -> None:
         loose_json.loads(b"{0:'\xff'}")
     with pytest.raises(BodyError, match="object"):
         loose_json.dumps({"a": object()})
+
+
+def test_keys_within_keys_are_refused() -> None:
+    text = "{" * 3 + '"a":1' + "}:1" * 2 + "}"
+    with pytest.raises(BodyError, match="an object as a key within a key"):
+        loose_json.loads(text)
+    with pytest.raises(BodyError, match="within a key"):
+        loose_json.loads('{{"a":{{"b":1}:2}}:3}')
+    assert loose_json.loads('{{"a":{"b":1}}:3,{"c":1}:2}') == {'{"a":{"b":1}}': 3, '{"c":1}': 2}
+
+
+def test_a_key_with_the_names_but_not_the_types_of_a_queue_is_text() -> None:
+    assert loose_json.loads('{{"brokerName":[],"queueId":1,"topic":{}}:2}') == {
+        '{"brokerName":[],"queueId":1,"topic":{}}': 2
+    }
+
+
+def test_deep_json_is_a_body_error() -> None:
+    for text in (b"[" * 100_000, b'{"a":' * 100_000, b"[" * 100_000 + b"]" * 100_000):
+        with pytest.raises(BodyError, match="nested"):
+            loose_json.loads(text)
+        with pytest.raises(BodyError, match="nested"):
+            loose_json.decode(text, DataVersion)
+
+
+def test_long_text_has_to_be_json_where_the_dialect_has_a_limit() -> None:
+    text = b"{'counter':1}"
+    assert loose_json.decode(text, DataVersion, len(text)).counter == 1
+    with pytest.raises(BodyError, match=r"13 bytes that are not JSON .* only up to 12 bytes"):
+        loose_json.decode(text, DataVersion, 12)
+    assert loose_json.decode(b'{"counter":1}', DataVersion, 0).counter == 1
+
+
+@given(st.text('{}[]:,"a\\null ', max_size=24), st.text('",:a\\null', max_size=6))
+def test_what_looks_like_null_in_texts_is_kept(text: str, name: str) -> None:
+    value = {"x": None, name: None, text: text, "y": [text, None, {name: None, "z": text}]}
+    assert loose_json.loads(loose_json.dumps(value)) == without_nulls(value)

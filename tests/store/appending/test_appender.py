@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from stores import bodies, put
 
@@ -9,6 +10,7 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.errors import BodyError, MessageError
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.batch import encode_element
+from mqframe.core.storage.property_crc import property_crc
 from mqframe.core.storage.record import body_crc, decode_records
 
 
@@ -162,3 +164,97 @@ def test_batch_with_bytes_that_are_no_text(opened, message):
     store = opened()
     with pytest.raises(BodyError, match="message 0 of the batch"):
         store.put_batch(message(), encode_element(b"1", b"\xff\xfe"))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"topic": "../../up"}, "cannot name a folder"),
+        ({"topic": "x" * 300}, "cannot name a folder"),
+        ({"queue_id": 1 << 31}, "ids go from 0"),
+        ({"queue_id": 10**12}, "ids go from 0"),
+        ({"queue_id": -1}, "ids go from 0"),
+        ({"reconsume_times": 1 << 31}, "fits no record"),
+        ({"born_timestamp": 1 << 63}, "fits no record"),
+        ({"flag": 1 << 40}, "fits no record"),
+        ({"properties": "KEYS\x01\ud800\x02"}, "are no text"),
+    ],
+)
+def test_what_no_record_or_queue_can_hold_is_refused_for_itself_alone(
+    opened, message, tmp_path, change, says
+):
+    store = opened()
+    put(store, message())
+    end = store.max_offset
+    bad = message(body=b"bad")
+    for name, value in change.items():
+        setattr(bad, name, value)
+    with pytest.raises(MessageError, match=says):
+        store.put(bad)
+    store.dispatch()
+    assert store.max_offset == end
+    assert put(store, message())[0].queue_offset == 1
+    assert sorted(path.name for path in (tmp_path / "store/consumequeue").iterdir()) == ["t"]
+    assert store.refusal() is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"), [({"topic": "a/b"}, "cannot name a folder"), ({"flag": 1 << 40}, None),
+                         ({"sys_flag": 1 << 40}, "fits no record")]
+)  # fmt: skip
+def test_a_batch_that_no_record_can_hold_is_refused(opened, message, change, says):
+    store = opened()
+    head = message()
+    for name, value in change.items():
+        setattr(head, name, value)
+    batch = encode_element(b"one", b"")
+    if says is None:
+        assert len(store.put_batch(head, batch).offsets) == 1  # each message has a flag of its own
+        return
+    with pytest.raises(MessageError, match=says):
+        store.put_batch(head, batch)
+    assert store.max_offset == 0
+
+
+FORGED = "TAGS\x01a\x02__CRC32#\x010123456789\x02"
+
+
+@pytest.mark.parametrize("on", [False, True])
+def test_records_end_with_their_crc_where_that_is_set(opened, message, on):
+    store = opened(property_crc=on)
+    one = msgspec.structs.replace(message(body=b"one"), properties=FORGED)
+    batch = b"".join(encode_element(b"%d" % n, FORGED.encode()) for n in range(3))
+    put(store, one)
+    store.put_batch(message(), batch, b"CLUSTER\x01c\x02")
+    store.dispatch()
+    raws = [bytes(part) for part in store.get("t", 0, 0, 9).parts]
+    records = list(decode_records(b"".join(raws)))
+    assert [each.body for each in records] == [b"one", b"0", b"1", b"2"]
+    at, raw = 0, b"".join(raws)
+    for record in records:
+        own = raw[at : at + record.store_size]
+        at += record.store_size
+        assert own.count(b"__CRC32#") == int(on)
+        assert own.endswith(property_crc(own[:-20])) == on
+        assert record.properties["TAGS"] == "a"
+    store.abandon()
+    assert opened(property_crc=on).recovered.records == 4
+
+
+@pytest.mark.parametrize("byte", range(8, 240, 7))
+def test_a_wrong_bit_anywhere_is_seen_with_the_crc(opened, message, tmp_path, byte):
+    store = opened(property_crc=True)
+    stored = put(store, *(message(body=b"%d" % n * 40, KEYS=f"k{n}") for n in range(3)))
+    store.abandon()
+    (path,) = (tmp_path / "store/commitlog").iterdir()
+    raw = bytearray(path.read_bytes())
+    at = byte % stored[1].size
+    raw[stored[1].commit_log_offset + at] ^= 4
+    path.write_bytes(raw)
+    store = opened(property_crc=True)
+    if 0 <= at - (stored[1].size - 20) < 9:
+        # Without the name of the property a record has none; what it says besides is right.
+        assert store.recovered.records == 3
+        return
+    assert [report.start for report in store.recovered.set_aside] == [stored[1].commit_log_offset]
+    assert bodies(store.get("t", 0, 0, 9)) == [b"0" * 40, b"2" * 40]

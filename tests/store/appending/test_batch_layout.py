@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.record import body_crc, decode_records
-from mqframe.store.appending.batch_layout import BatchLayout
+from mqframe.store.appending.batch_layout import BatchLayout, BatchLimits
 from mqframe.store.incoming import Incoming
 from mqframe.store.queues.consume_queue import ENTRY
 
@@ -40,7 +40,7 @@ def test_every_message_is_laid_out_as_if_it_were_alone(rows, extra, v6):
     host = HOST_V6 if v6 else HOST
     head = Incoming("t", 3, b"", "", 77, host, HOST, 0, 0)
     raw = b"".join(encode_element(body, properties.encode(), 9) for properties, body in rows)
-    laid = BatchLayout(head, extra.encode(), 88, (1000,), 1 << 20).lay(raw, 500, 40)
+    laid = BatchLayout(head, extra.encode(), 88, (1000,), BatchLimits(1 << 20)).lay(raw, 500, 40)
     read = list(decode_records(laid.records))
     texts = [properties + extra for properties, _ in rows]
     assert [(m.body, m.raw_properties) for m in read] == [

@@ -22,9 +22,11 @@ def test_the_paths_are_those_of_the_reference(tmp_path) -> None:
         "lock": "lock",
         "queue_ends": "queue-ends",
         "dispatched": "dispatched",
+        "sync_failed": "sync-failed",
         "timer_wheel": "timerwheel",
         "timer_log": "timerlog",
         "timer_checkpoint": "config/timercheck",
+        "quarantine": "quarantine",
         "deleted_topics": "config/deletedTopics.json",
         "cursors": "config/dispatchers.json",
     }

@@ -154,16 +154,3 @@ def test_only_files_with_something_new_are_synced(log, monkeypatch) -> None:
     assert synced == [FILE]
     log.sync_to(log.end)
     assert synced == [FILE, FILE, 2 * FILE]
-
-
-def test_files_behind_a_hole_are_set_aside(tmp_path, pool, caplog) -> None:
-    for base in (FILE, 2 * FILE, 4 * FILE):
-        (tmp_path / f"{base:020d}").write_bytes(bytes(FILE))
-    (tmp_path / f"{5 * FILE:020d}.allocating").write_bytes(b"")
-    log = CommitLog(tmp_path, FILE, allocate_really, pool)
-    assert [file.base for file in log.files] == [FILE, 2 * FILE]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"{FILE:020d}", f"{2 * FILE:020d}", f"{4 * FILE:020d}.stray",
-    ]  # fmt: skip
-    assert "set aside" in caplog.text
-    log.close()

@@ -7,6 +7,7 @@ import os
 import pytest
 from stores import bodies, put
 
+from mqframe.core.errors import MessageError
 from mqframe.store.incoming import GetStatus
 from mqframe.store.queues.consume_queue import ENTRY
 from mqframe.store.queues.deleted_topics import DeletedTopics
@@ -150,3 +151,37 @@ def test_without_a_log_all_queues_go(table, tmp_path) -> None:
     it.clear()
     assert len(it) == 0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("topic", ["..", "a/b", "x" * 300, ""])
+def test_no_queue_lies_outside_the_stores_folder(tmp_path, topic) -> None:
+    table = QueueTable(tmp_path / "queues", BYTES, 8, DeletedTopics(tmp_path / "deleted"))
+    outside = tmp_path / "empty"
+    outside.mkdir()
+    with pytest.raises(MessageError, match=r"topic .* cannot name a folder"):
+        table.queue(topic, 0)
+    for name in (topic, "../empty", str(outside)):
+        with pytest.raises(MessageError, match="cannot name a folder"):
+            table.remove_topic(name)
+    assert outside.is_dir()
+    assert len(table) == 0
+
+
+@pytest.mark.parametrize("queue_id", [-1, 1 << 31])
+def test_no_queue_has_an_id_that_records_do_not_hold(table, queue_id) -> None:
+    with pytest.raises(MessageError, match="ids go from 0"):
+        table().queue("t", queue_id)
+
+
+def test_folders_and_noted_ends_without_a_legal_name_are_passed_over(table, tmp_path) -> None:
+    first = filled(table(), {("t", 0): 3})
+    ends = QueueEnds([0], 30, b"", first.rows())
+    ends.queues["../up"] = ends.queues["t"]
+    (tmp_path / os.fsdecode(b"\xff") / "0").mkdir(parents=True)
+    (tmp_path / "t" / str(1 << 40)).mkdir()
+    second = table()
+    second.restore_ends(ends)
+    assert [queue.key for queue in second] == [("t", 0)]
+    third = table()
+    third.load(after_crash=False)
+    assert [(queue.key, queue.end) for queue in third] == [(("t", 0), 3)]

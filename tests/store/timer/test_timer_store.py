@@ -82,14 +82,14 @@ def test_what_is_forgotten_is_taken_in_again(tmp_path):
     put(store, START + 2000, 0)
     save(store)
     store.close()
-    store = opened(tmp_path)
+    store = opened(tmp_path, START + 1000)
     assert (store.queue_offset, store.taken_before, store.waiting) == (1, 20, 1)
     assert store.read_time == START + 1000
     for number in range(1, 21):
         put(store, START + 2000, number * 100)
     save(store)
     store.close()
-    store = opened(tmp_path)
+    store = opened(tmp_path, START + 1000)
     assert (store.queue_offset, store.taken_before, store.waiting) == (21, 21, 21)
     store.close()
 

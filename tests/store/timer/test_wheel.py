@@ -30,8 +30,11 @@ def test_a_slot_belongs_to_one_turn(wheel):
     assert wheel.slot(START + 1000) is None
     wheel.put(Slot(START + turn, 104, 104, 1))
     assert wheel.slot(START) is None
+    assert not wheel.is_emptied(START + turn)
     wheel.clear(START + turn)
-    assert wheel.slot(START + turn) is None
+    assert wheel.is_emptied(START + turn)
+    assert not wheel.is_emptied(START)
+    assert list(wheel.used(START + turn, START + turn + 1000)) == []
 
 
 def test_slots_in_use_come_in_order_over_the_end_of_the_file(wheel):

@@ -7,6 +7,8 @@ import os
 from datetime import datetime
 
 import pytest
+from trust.disk import Synced, SyncedAll, Unnamed
+from trust.seam import Seam
 
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.storage.record import decode_records
@@ -60,6 +62,75 @@ def test_expired_files_and_what_follows_them(opened, message, clock, tmp_path, a
     store.abandon()
     store = opened(commit_log_file_bytes=4096, queue_file_bytes=100, index_entries=8)
     assert (store.queue_min("t", 0), store.queue_max("t", 0), store.min_offset) == (first, 30, 8192)
+
+
+def test_files_go_one_by_one_so_that_none_comes_back_before_a_gap(opened, message, clock, tmp_path, always):
+    """What a power loss brings back is the newest of them: the log stays in one piece."""
+    store = opened(commit_log_file_bytes=4096, delete_when=always)
+    fill(store, message, 30)
+    directory = tmp_path / "store"
+    age(store, directory, 100, 3, clock)
+    events = []
+    with Seam(directory, events.append).in_force() as seam:
+        store.clean()
+        log = seam.number_of(str(directory / "commitlog"))
+    after = events[events.index(SyncedAll()) + 1 :]
+    told = [event for event in after if event == Synced(log) or getattr(event, "directory", -1) == log]
+    expected = []
+    for number in range(3):
+        expected += [Unnamed(log, f"{number * 4096:020d}"), Synced(log)]
+    assert told == expected
+
+
+def test_a_file_that_could_not_be_removed_goes_before_younger_ones(opened, message, clock, tmp_path, always):
+    store = opened(commit_log_file_bytes=4096, delete_when=always)
+    fill(store, message, 30)
+    directory = tmp_path / "store"
+    files = names(directory, "commitlog")
+    failing = ["unlink"]
+
+    def before(call, path):
+        if call in failing and path.startswith("/commitlog"):
+            raise OSError(5, "Input/output error")
+
+    age(store, directory, 100, 2, clock)
+    with Seam(directory, before=before).in_force():
+        store.clean()
+        assert names(directory, "commitlog") == files
+        age(store, directory, 100, 4, clock)
+        store.clean()
+        assert names(directory, "commitlog") == files, "the oldest still cannot be removed"
+        failing[:] = ["fsync"]
+        store.clean()
+        assert names(directory, "commitlog") == files[1:]
+        failing.clear()
+        store.clean()
+    assert names(directory, "commitlog") == files[4:]
+    assert store.min_offset == 4 * 4096
+
+
+def test_a_queue_or_index_file_that_cannot_be_removed_holds_nothing_up(
+    opened, message, clock, tmp_path, always, caplog
+):
+    options = {"commit_log_file_bytes": 4096, "queue_file_bytes": 100, "index_entries": 8}
+    store = opened(**options, delete_when=always)
+    fill(store, message, 30)
+    directory = tmp_path / "store"
+
+    def before(call, path):
+        if call == "unlink" and not path.startswith("/commitlog"):
+            raise OSError(5, "Input/output error")
+
+    age(store, directory, 100, 2, clock)
+    with Seam(directory, before=before).in_force():
+        assert len(store.clean()) == 2
+    assert caplog.text.count("could not be removed") == 2
+    assert store.min_offset == 8192
+    first = store.queue_min("t", 0)
+    assert 0 < first < 30
+    store.clean()
+    assert names(directory, "consumequeue")[0] == f"{first // 5 * 100:020d}"
+    assert store.query("t", "k29", 9).records
 
 
 def test_young_files_stay(opened, message, clock, tmp_path, always):

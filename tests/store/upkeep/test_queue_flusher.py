@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from mqframe.core.storage.recovery import Care
 from mqframe.store.files.disk import Disk
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
@@ -36,7 +37,7 @@ def world(tmp_path, small, clock):
     """Files of a store with 2 pages at least a flush, all of them each 60 s; dispatched up to time 1234."""
     settings = small(tmp_path, queue_flush_pages_min=2, queue_flush_thorough_ms=60_000)
     threads = Threads()
-    files = open_files(Layout(tmp_path), settings, Disk(), threads, clock.now_ms)
+    files = open_files(Layout(tmp_path), settings, Disk(), threads, clock.now_ms, Care.USUAL)
     flusher = QueueFlusher(files, settings, clock, threads, SimpleNamespace(done=0, done_timestamp=1234))
     yield SimpleNamespace(files=files, flusher=flusher)
     files.close()
@@ -66,12 +67,8 @@ def test_from_time_to_time_everything_is_synced_and_the_checkpoint_says_so(world
     clock.advance(60)
     world.flusher.flush()
     index = f"{world.files.key_index.files[0].path.name}"
-    assert [name.rpartition("/")[2] for name in synced] == [
-        "00000000000000000000",
-        index,
-        "queue-ends.tmp",
-        "checkpoint",
-    ]
+    first = [index, "00000000000000000000"]
+    assert [name.rpartition("/")[2] for name in synced] == [*first, "checkpoint"]
     assert not world.files.queues.dirty
     assert (world.files.checkpoint.log, world.files.checkpoint.queues) == (1234, 1234)
 
@@ -84,8 +81,49 @@ def test_a_failing_disk_moves_no_checkpoint(world, monkeypatch, clock, caplog) -
     write(world, "few", 1)
     clock.advance(60)
     world.flusher.flush()
-    assert "queues could not be flushed" in caplog.text
+    assert "files could not be flushed; the checkpoint stays" in caplog.text
     assert (world.files.checkpoint.log, world.files.checkpoint.queues) == (0, 0)
+
+
+def test_what_a_failing_disk_did_not_take_stays_dirty_and_the_checkpoint_stays_for_good(
+    world, monkeypatch, clock, tmp_path
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    write(world, "few", 1)
+    clock.advance(60)
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fdatasync", fail)
+        world.flusher.flush()
+    (queue,) = world.files.queues.dirty
+    assert (queue.topic, queue.dirty_bytes) == ("few", 20)
+    assert (tmp_path / "sync-failed").exists()
+    clock.advance(60)
+    world.flusher.flush()
+    assert not world.files.queues.dirty
+    # The second sync succeeded: the kernel has forgotten what it could not write.
+    assert (world.files.checkpoint.log, world.files.checkpoint.queues) == (0, 0)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_names_of_new_queues_are_on_disk_before_the_checkpoint(world, monkeypatch, clock, tmp_path) -> None:
+    folders: list[str] = []
+    monkeypatch.setattr(
+        "mqframe.store.upkeep.queue_flusher.sync_directory",
+        lambda folder: folders.append(os.path.relpath(folder, tmp_path)),
+    )
+    write(world, "few", 1)
+    clock.advance(60)
+    checkpoints: list[list[str]] = []
+    monkeypatch.setattr(world.files.checkpoint.__class__, "save", lambda *_: checkpoints.append([*folders]))
+    world.flusher.flush()
+    assert folders == ["consumequeue/few/0", "consumequeue/few", "consumequeue"]
+    assert checkpoints == [folders]
+    clock.advance(60)
+    write(world, "few", 1)
+    world.flusher.flush()
+    assert len(folders) == 3
 
 
 def test_at_the_stop_all_that_is_dirty_is_synced(world, synced) -> None:
@@ -98,10 +136,14 @@ def test_at_the_stop_all_that_is_dirty_is_synced(world, synced) -> None:
 def test_very_many_files_are_synced_with_one_call_and_missing_ones_passed_over(
     tmp_path, monkeypatch, synced
 ) -> None:
-    calls: list[int] = []
-    monkeypatch.setattr(os, "sync", lambda: calls.append(1))
+    calls: list[str] = []
+    monkeypatch.setattr(
+        "mqframe.store.upkeep.queue_flusher.sync_file_system", lambda folder: calls.append(str(folder))
+    )
     (tmp_path / "there").write_bytes(b"x")
     sync_paths([str(tmp_path / "gone"), str(tmp_path / "there")])
     assert [name.rpartition("/")[2] for name in synced] == ["there"]
     sync_paths([str(tmp_path / "there")] * 257)
-    assert (calls, len(synced)) == ([1], 1)
+    assert (calls, len(synced)) == ([str(tmp_path)], 1)
+    sync_paths([str(tmp_path / "gone")] * 257)
+    assert len(calls) == 1

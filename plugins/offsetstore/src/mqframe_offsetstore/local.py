@@ -10,6 +10,7 @@ from pathlib import Path
 from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import BodyError, RetryError, StoreError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import check_path_part
 from mqframe.core.wire import loose_json
 from mqframe.hooks.interfaces import OffsetStoreContext
 from mqframe_offsetstore.memory import MemoryOffsets
@@ -18,7 +19,10 @@ Table = dict[MessageQueue, int]
 
 
 class LocalOffsetStore(MemoryOffsets):
-    """`<directory>/<client id>/<group>/offsets.json`; the version before it is `offsets.json.bak`."""
+    """`<directory>/<client id>/<group>/offsets.json`; the version before it is `offsets.json.bak`.
+
+    Raises `MessageError` for a client id or a group that leads elsewhere.
+    """
 
     @settings("plugins.local")
     class Options:
@@ -30,6 +34,8 @@ class LocalOffsetStore(MemoryOffsets):
 
     def __init__(self, context: OffsetStoreContext, options: Options | None = None) -> None:
         super().__init__()
+        check_path_part("client id", context.client_id)
+        check_path_part("group", context.group)
         directory = (options or self.Options()).directory or context.directory
         self.path = Path(directory).expanduser() / context.client_id / context.group / "offsets.json"
         self._backup = self.path.with_name("offsets.json.bak")

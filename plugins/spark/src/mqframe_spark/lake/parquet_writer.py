@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_path_part, is_system_topic
 from mqframe.log import get_logger
 from mqframe_spark.lake.landing import Landing, Slot, make_landing
 from mqframe_spark.lake.log_stretch import DAY_MS, Slice, groups, slices
@@ -173,6 +173,8 @@ class ParquetWriter:
                 self._expired_day = oldest
 
     def _wanted(self, topic: str) -> bool:
+        if not is_path_part(topic):  # it would be published in another folder than its own
+            return False
         if self._topics:
             return topic in self._topics
         return not is_system_topic(topic) and not topic.startswith((RETRY_PREFIX, DLQ_PREFIX))

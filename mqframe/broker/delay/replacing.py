@@ -1,0 +1,82 @@
+"""Moves messages in the wheel that wait in the wrong slot because the clock was set back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from mqframe.broker.delay.dequeue import place_of_unit
+from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.core.delay.timer_layout import Unit
+from mqframe.core.delay.timer_rules import delete_key, slot_of_write
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.log import get_logger
+from mqframe.store.timer.wheel import Slot
+
+log = get_logger("broker")
+_SLICE_MESSAGES: Final = 64
+
+
+class TimerReplacing:
+    """A message that asked for a delay of ten seconds an hour ago by the clock before waits in a slot that
+    comes in an hour now.
+
+    Looked at are the messages of this process, and what a clock ahead of the one of now has put into the
+    wheel before it. Those that are to move are in both slots until their old one is written: a kill in
+    between delivers twice, and loses nothing.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: TimerParts) -> None:
+        self._parts = parts
+
+    async def run(self) -> None:
+        """Look through the wheel. Raises OSError; can be repeated."""
+        timer = self._parts.timer
+        slots, newest = timer.slots_written_since(timer.first_position)
+        moved = 0
+        for time in sorted(slots):
+            slot = timer.waiting_slot(time)
+            if slot is not None:
+                moved += await self._replace(slot, newest)
+        if moved:
+            log.warning("the clock was set back: messages of the timer got other slots", moved=moved)
+
+    async def _replace(self, slot: Slot, newest: dict[int, int]) -> int:
+        """Let messages of `slot` move where they belong; returns how many did."""
+        timer, times = self._parts.timer, self._parts.times
+        units = [unit for at, unit in timer.chain(slot) if newest.get(unit.log_offset, at) == at][::-1]
+        stay: list[Unit] = []
+        move: list[tuple[Unit, int, str]] = []
+        recalled: set[str] = set()
+        for start in range(0, len(units), _SLICE_MESSAGES):
+            some = units[start : start + _SLICE_MESSAGES]
+            for unit, message in zip(some, await self._read(some), strict=True):
+                due = None if message is None or unit.recalls else times.due(message, slot.time)
+                if message is not None and unit.recalls:
+                    recalled.add(message.properties.get(p.TIMER_DELETE_KEY, ""))
+                if message is None or due is None or due == slot.time or (unit.rolls and due > slot.time):
+                    stay.append(unit)
+                else:
+                    properties = message.properties
+                    key = delete_key(properties.get(p.REAL_TOPIC, ""), properties.get(p.UNIQUE_KEY, ""))
+                    move.append((unit, due, key))
+            await asyncio.sleep(0)
+        if not move:
+            return 0
+        for unit, due, key in move:
+            if key not in recalled:
+                out = max(slot_of_write(due, timer.precision), timer.write_time)
+                timer.add(out, unit.log_offset, unit.size, unit.topic_hash, recalls=False)
+        timer.replace(slot, stay)
+        return len(move)
+
+    async def _read(self, units: list[Unit]) -> list[ReceivedMessage | None]:
+        records = await self._parts.store.records_at([(unit.log_offset, unit.size) for unit in units])
+        read = self._parts.redelivery.read
+        return [
+            None if record is None else read(record, place_of_unit(unit))
+            for unit, record in zip(units, records, strict=True)
+        ]

@@ -1,0 +1,164 @@
+"""Behind the last good record of a log: an unfinished write, or damage (store.md §4).
+
+Log files are zeros before they are written. So a write that never got to the disk whole has left at least one
+512-byte sector of its record empty, or its end; bytes that are all there and wrong were damaged later.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Final, NamedTuple, Protocol
+
+from mqframe.core.codes import SysFlag
+from mqframe.core.storage.log_scan import is_blank, read_record
+from mqframe.core.storage.record import (
+    HEAD,
+    MAGIC_BLANK,
+    MAGIC_V1,
+    MAGIC_V2,
+    body_crc,
+)
+
+SECTOR_BYTES: Final = 512
+"""What a disk writes whole or not at all."""
+PAGE_BYTES: Final = 4096
+RECORD_BYTES_MIN: Final = HEAD.size + 4
+"""No record is shorter: a topic of one letter with its length, no body, the length of no properties."""
+_MAGICS: Final = re.compile(
+    b"|".join(re.escape(struct.pack(">i", m)) for m in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK))
+)
+_SIZE: Final = struct.Struct(">i")
+_SHORT: Final = struct.Struct(">h")
+_BLANK: Final = struct.Struct(">ii")
+_SET_ASIDE_TOPIC: Final = b"SET_ASIDE"
+_NO_HOST: Final = bytes(8)
+
+
+class Stretch(NamedTuple):
+    """Bytes of the log, from offset `start` to before `end`, in one file, that hold no good record.
+
+    `unfinished`: whether they look as a write that a power loss cut off, or kept from the disk, leaves them.
+    """
+
+    start: int
+    end: int
+    unfinished: bool
+
+
+class LogBytes(Protocol):
+    """A log file for searching. `view`: its bytes."""
+
+    @property
+    def view(self) -> memoryview:
+        """All bytes."""
+
+    def data_from(self, at: int) -> list[tuple[int, int]]:
+        """(start, end) of the parts from byte `at` on that may hold anything but zeros, in order."""
+
+
+def next_good(file: LogBytes, base: int, at: int, not_before: int) -> int | None:
+    """Where the log goes on behind the bad record at byte `at`: at a good record or the blank end.
+
+    `None` where nothing of the kind follows. `base`: log offset of the file's first byte. `not_before`: store
+    time, ms, of the record before: older ones behind it are left over from before an earlier cut (Apache
+    RocketMQ leaves them in its files).
+    """
+    view = file.view
+    claimed = at + _claimed_size(view, at)
+    if claimed > at and _is_good(view, base, claimed, not_before):
+        # The head may be sound: what it spans is not searched, so that no body can pass for a record.
+        return claimed
+    behind = at + RECORD_BYTES_MIN
+    for start, end in file.data_from(at):
+        for found in _MAGICS.finditer(view[max(start - 8, 0) : end]):
+            place = max(start - 8, 0) + found.start() - 4
+            is_end = place > at and is_blank(view, place) and _blank_fits(view, place)
+            if is_end or (place >= behind and _is_good(view, base, place, not_before)):
+                return place
+    return None
+
+
+def _is_good(view: memoryview, base: int, at: int, not_before: int) -> bool:
+    record = read_record(view, at, base + at)
+    return record is not None and record.store_timestamp >= not_before
+
+
+def _blank_fits(view: memoryview, at: int) -> bool:
+    return bool(_SIZE.unpack_from(view, at)[0] == len(view) - at)
+
+
+def _claimed_size(view: memoryview, at: int) -> int:
+    size = _SIZE.unpack_from(view, at)[0] if at + _SIZE.size <= len(view) else 0
+    return size if RECORD_BYTES_MIN <= size <= len(view) - at else 0
+
+
+def damaged_end(file: LogBytes, at: int, physical_offset: int) -> int | None:
+    """The byte behind the last record of a log, at `at`, if it is all there and wrong; `None` if torn."""
+    view, end = file.view, last_data(file, at)
+    if end - at < RECORD_BYTES_MIN or has_empty_sector(view, at, end):
+        return None
+    _, magic, _, _, _, _, physical, *_, body = HEAD.unpack_from(view, at)
+    if magic not in (MAGIC_V1, MAGIC_V2) or physical != physical_offset:
+        return end  # the first sector is not empty, so it would be right in a torn record
+    # Its last byte is none of zero, so the record ends where the bytes do, by one of its two accounts of it.
+    ends = (at + _claimed_size(view, at), _end_of_parts(view, at + HEAD.size + body, magic))
+    return end if end in ends else None
+
+
+def _end_of_parts(view: memoryview, body_end: int, magic: int) -> int:
+    try:
+        if magic == MAGIC_V1:
+            topic_end = body_end + 1 + view[body_end]
+        else:
+            topic_end = body_end + 2 + _SHORT.unpack_from(view, body_end)[0]
+        return int(topic_end + 2 + _SHORT.unpack_from(view, topic_end)[0])
+    except (struct.error, IndexError):
+        return 0
+
+
+def last_data(file: LogBytes, at: int) -> int:
+    """The byte behind the last one from `at` on that is not zero; `at` when all are."""
+    view = file.view
+    for start, end in reversed(file.data_from(at)):
+        for stop in range(end, start, -(1 << 20)):
+            rest = bytes(view[max(start, stop - (1 << 20)) : stop]).rstrip(b"\0")
+            if rest:
+                return max(start, stop - (1 << 20)) + len(rest)
+    return at
+
+
+def has_empty_sector(view: memoryview, at: int, end: int, sector_bytes: int = SECTOR_BYTES) -> bool:
+    """Whether one of the disk's sectors is zeros, as far as it lies between bytes `at` and `end`."""
+    while at < end:
+        stop = min(at - at % sector_bytes + sector_bytes, end)
+        if not any(view[at:stop]):
+            return True
+        at = stop
+    return False
+
+
+def has_empty_page(view: memoryview, at: int, end: int) -> bool:
+    """Whether a whole page of zeros lies between bytes `at` and `end`."""
+    first = at + -at % PAGE_BYTES
+    return has_empty_sector(view, first, end - end % PAGE_BYTES, PAGE_BYTES)
+
+
+def bridge(view: memoryview, base: int, at: int, end: int, store_timestamp: int) -> list[tuple[int, bytes]]:
+    """What to write, as (byte, data), so that readers pass over the bytes from `at` to `end` of a log file.
+
+    A blank end where they reach the file's end, otherwise the head and the tail of one record of the rolled
+    back type, which no queue and no index lists; what lies between stays, as its body. Apache RocketMQ's
+    brokers pass over both. `store_timestamp`, ms: that of the record before.
+    """
+    size = end - at
+    if end == len(view):
+        return [(at, _BLANK.pack(size, MAGIC_BLANK))]
+    topic = _SET_ASIDE_TOPIC[: size - RECORD_BYTES_MIN + 1]
+    tail = bytes((len(topic),)) + topic + b"\0\0"
+    body = view[at + HEAD.size : end - len(tail)]
+    head = HEAD.pack(
+        size, MAGIC_V1, body_crc(body), 0, 0, 0, base + at, SysFlag.TRANSACTION_ROLLBACK, store_timestamp,
+        _NO_HOST, store_timestamp, _NO_HOST, 0, 0, len(body),
+    )  # fmt: skip
+    return [(at, head), (end - len(tail), tail)]

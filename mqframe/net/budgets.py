@@ -1,0 +1,102 @@
+"""What all connections of a server may take together: their number, half frames, unread answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, Protocol
+
+from mqframe.core.clock import Clock
+from mqframe.core.measuring.budget import Shares, counters
+from mqframe.core.requests.peer import Peer
+from mqframe.log import get_logger
+from mqframe.net.settings import NetSettings
+
+log = get_logger("net")
+
+IDLE_SECONDS: Final = 60.0
+"""A connection that carried nothing for so long may be closed for a new one. Clients talk every 30 s."""
+LOOK_SECONDS: Final = 1.0
+"""So often at most all connections are looked at for idle ones."""
+
+
+class OpenPeer(Peer, Protocol):
+    """A connection that can be closed for being idle. `last_used`: monotonic seconds."""
+
+    @property
+    def last_used(self) -> float:
+        """When a whole frame came or something was sent."""
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that wait to leave."""
+
+    def shed(self, reason: str) -> None:
+        """Close at once, because all connections together take too much."""
+
+    def abort(self) -> None:
+        """Close at once, without sending what is unsent."""
+
+    def close_if_idle(self, now: float) -> None:
+        """Close when nothing passed for too long, or when the other side does not read."""
+
+
+class ConnectionBudgets:
+    """Counts what the connections of a server take, and says which have to go.
+
+    `half_frames`: bytes of frames under way; `answers`: bytes that wait to leave; `arriving`: connections
+    that are not among the peers yet; `refused`: connections for which there was no room.
+    """
+
+    def __init__(self, settings: NetSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._idle: list[OpenPeer] = []
+        self._looked = float("-inf")
+        self._told = 0
+        self.half_frames: Shares[OpenPeer] = Shares(settings.half_frames_bytes_max)
+        self.answers: Shares[OpenPeer] = Shares(settings.answers_bytes_max, lambda peer: peer.unsent_bytes)
+        self.arriving: Collection[object] = ()
+        self.refused = 0
+        self.made_room = 0
+
+    def is_full(self, peers: set[OpenPeer]) -> bool:
+        """Whether `peers` are as many as may be, and none of them may go for another one."""
+        if len(peers) + len(self.arriving) < self._settings.connections_max or self._make_room(peers):
+            return False
+        self.refused += 1
+        return True
+
+    def counters(self, peers: set[OpenPeer], held_bytes: int) -> dict[str, str]:
+        """What operators are shown."""
+        settings, half, answers = self._settings, self.half_frames, self.answers
+        used = len(peers) + len(self.arriving)
+        return {
+            **counters("connections", used, settings.connections_max, self.refused),
+            "budget.connections.closedIdle": str(self.made_room),
+            **counters("half frames", half.used, half.limit, half.shed),
+            **counters("answers", answers.used, answers.limit, answers.shed),
+            **counters("held bytes", held_bytes, settings.held_bytes_max, 0),
+        }
+
+    def tell(self) -> None:
+        """Say how many connections were refused since the last call."""
+        refused = self.refused - self._told
+        if refused:
+            self._told = self.refused
+            log.warning("connections refused", count=refused, setting="net.connections_max")
+
+    def _make_room(self, peers: set[OpenPeer]) -> bool:
+        """Close the connection that was idle the longest; whether there was one."""
+        now = self._clock.monotonic()
+        if not self._idle and now - self._looked >= LOOK_SECONDS:
+            self._looked = now
+            idle = [peer for peer in peers if now - peer.last_used >= IDLE_SECONDS]
+            self._idle = sorted(idle, key=lambda peer: peer.last_used, reverse=True)
+        while self._idle:
+            peer = self._idle.pop()
+            if peer in peers and now - peer.last_used >= IDLE_SECONDS:
+                peers.discard(peer)
+                peer.close("idle, and others want to connect (net.connections_max)")
+                self.made_room += 1
+                return True
+        return False

@@ -1,0 +1,123 @@
+"""Walking a store's log at its start: good records, stretches that are none, and its end (store.md §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from mqframe.core.errors import StoreError
+from mqframe.core.storage.damage import Stretch, damaged_end, has_empty_page, has_empty_sector, next_good
+from mqframe.core.storage.log_scan import LogRecord, is_blank, scan
+from mqframe.core.storage.recovery import CHECKPOINT_MARGIN_MS
+from mqframe.store.files.checkpoint import Checkpoint
+from mqframe.store.files.log_file import LogFile
+from mqframe.store.log.commit_log import CommitLog
+
+_ADVICE: Final = (
+    " No message was touched. Put the right file back, from a copy or a replica, or go on without what is"
+    " lost: mqframe store recover {root} --accept-loss"
+)
+
+
+class UndecidedDamage(StoreError):
+    """A log that may have lost what had been on the disk; somebody has to say how to go on."""
+
+
+class LogCheck:
+    """One walk. Raises `UndecidedDamage` in it, unless `accept_loss`.
+
+    `known_end`: where an orderly stop has told that the log ends; behind zeros there nothing is searched.
+    When `walk` is over, `end` is the log offset at which the log ends; `newest` the store time of the newest
+    record, ms; `records` how many were walked over; `stretches` what holds no good record though the log goes
+    on behind it, in order.
+    """
+
+    def __init__(
+        self,
+        log: CommitLog,
+        checkpoint: Checkpoint,
+        *,
+        check_crc: bool,
+        known_end: int | None,
+        accept_loss: bool,
+    ) -> None:
+        self._log = log
+        self._checkpoint = checkpoint
+        self._check_crc = check_crc
+        self._known_end = known_end
+        self._accept_loss = accept_loss
+        self.end = self.newest = self.records = 0
+        self.stretches: list[Stretch] = []
+
+    def walk(self, start: int) -> Iterator[LogRecord]:
+        """The good records from log offset `start` on, in order."""
+        self.end = start
+        while (file := self._log.file_at(self.end)) is not None:
+            for record in scan(file.view, file.base, self.end - file.base, crc=self._check_crc):
+                self.newest = max(self.newest, record.store_timestamp)
+                self.records += 1
+                self.end = record.end
+                yield record
+            at = self.end - file.base
+            if at < file.size and not is_blank(file.view, at):
+                if not self._pass_over(file, at):
+                    break
+            else:
+                self.end = file.base + file.size
+
+    def _pass_over(self, file: LogFile, at: int) -> bool:
+        """Go on behind the bad bytes at `at`; False where the log ends there."""
+        following = self._following(file, at)
+        if following is None:
+            return self._pass_over_last(file, at)
+        start, self.end = self.end, following
+        while start < following:
+            within = self._log.file_at(start)
+            assert within is not None
+            end = min(following, within.base + within.size)
+            self._note(within, start, end)
+            start = end
+        return True
+
+    def _following(self, file: LogFile, at: int) -> int | None:
+        if self._known_end is not None and self.end >= self._known_end and not any(file.view[at : at + 8]):
+            return None
+        files = self._log.files
+        for candidate in files[files.index(file) :]:
+            first = at if candidate is file else 0
+            if candidate is not file and next(scan(candidate.view, candidate.base), None) is not None:
+                return candidate.base
+            found = next_good(candidate, candidate.base, first, self.newest)
+            if found is not None:
+                return candidate.base + found
+        return None
+
+    def _pass_over_last(self, file: LogFile, at: int) -> bool:
+        end = damaged_end(file, at, self.end)
+        if end is not None:
+            self._note(file, self.end, file.base + end)
+            self.end = file.base + end
+            return True
+        durable = self._checkpoint.log - CHECKPOINT_MARGIN_MS
+        # Where queues know of the records before, as after an orderly stop, none of them may be read here.
+        was_read = self.records > 0 or self.end == self._log.start
+        if was_read and self.newest < durable and not self._accept_loss:
+            raise UndecidedDamage(
+                f"the log in {self._log.directory} ends at offset {self.end} (byte {at} of {file.path.name})"
+                f" with a message of {self.newest} ms, but messages up to {durable} ms had been on the disk."
+                + self._advice()
+            )
+        return False
+
+    def _note(self, file: LogFile, start: int, end: int) -> None:
+        at, stop = start - file.base, end - file.base
+        if not self._checkpoint.is_known and not self._accept_loss and has_empty_page(file.view, at, stop):
+            raise UndecidedDamage(
+                f"the log in {self._log.directory} has zeros at offset {start} (byte {at} of"
+                f" {file.path.name}) and goes on at {end}; there is no checkpoint that tells whether messages"
+                " were there." + self._advice()
+            )
+        self.stretches.append(Stretch(start, end, has_empty_sector(file.view, at, stop)))
+
+    def _advice(self) -> str:
+        return _ADVICE.format(root=self._log.directory.parent)

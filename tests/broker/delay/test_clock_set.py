@@ -1,0 +1,190 @@
+"""Delayed messages in a broker whose wall clock is set forward and back: all come, once, none late."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from timed_messages import bodies, send
+
+from mqframe.core.requests.messages import RecallMessage
+
+HOUR = 3600
+JUMPS = [10 * HOUR, -10 * HOUR, HOUR, -HOUR, 30 * 24 * HOUR, -30 * 24 * HOUR]
+
+
+async def restart(world, how):
+    if how == "stop":
+        await world.cluster.restart_broker()
+    elif how == "kill":
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+    else:
+        return
+    await world.talker.client.close()
+    world.talkers.remove(world.talker)
+    world.talker = world.join()
+
+
+async def pass_time(world, seconds):
+    await world.clock.aadvance(seconds)
+    await world.settle()
+
+
+async def send_all(world, name):
+    await send(world, f"level-{name}", DELAY=2)
+    await send(world, f"seconds-{name}", TIMER_DELAY_SEC=6)
+    await send(world, f"ms-{name}", TIMER_DELAY_MS=5500)
+
+
+KINDS = ("level", "seconds", "ms")
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+def test_delays_pass_in_true_time_while_the_clock_jumps(run, jump):
+    async def scenario(world):
+        clock = world.clock
+        await send_all(world, "before")
+        await pass_time(world, 1)
+        clock.jump(jump)
+        await send_all(world, "while")
+        await pass_time(world, 2)
+        clock.jump(-jump)
+        await send_all(world, "after")
+        await pass_time(world, 1)
+        assert bodies(world) == []
+        await pass_time(world, 4)  # 8 s
+        assert {body for body in bodies(world) if body.endswith("before")} == {f"{k}-before" for k in KINDS}
+        await pass_time(world, 10)
+        assert Counter(bodies(world)) == Counter(
+            f"{kind}-{when}" for kind in KINDS for when in ("before", "while", "after")
+        )
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+def test_a_clock_that_stays_set_changes_no_delay(run, jump):
+    async def scenario(world):
+        await send(world, "minute", DELAY=5)
+        await send(world, "half", TIMER_DELAY_SEC=30)
+        await pass_time(world, 15)
+        world.clock.jump(jump)
+        await pass_time(world, 14)
+        assert bodies(world) == []
+        await pass_time(world, 4)
+        assert bodies(world) == ["half"]
+        await pass_time(world, 26.5)
+        assert bodies(world) == ["half"]
+        await pass_time(world, 1)
+        assert bodies(world) == ["half", "minute"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+def test_a_time_of_day_follows_the_wall_clock(run, jump):
+    async def scenario(world):
+        clock = world.clock
+        await send(world, "noon", TIMER_DELIVER_MS=clock.now_ms() + 20_000)
+        clock.jump(jump)
+        await pass_time(world, 6)
+        assert bodies(world) == (["noon"] if jump > 0 else [])
+        clock.jump(-jump)
+        await pass_time(world, 17)
+        assert bodies(world) == ["noon"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+@pytest.mark.parametrize("jump", JUMPS)
+def test_after_a_jump_and_a_restart_delays_are_kept(run, jump, how):
+    async def scenario(world):
+        clock = world.clock
+        clock.jump(jump)
+        await send_all(world, "while")
+        await pass_time(world, 4)
+        clock.jump(-jump)
+        await restart(world, how)
+        await send_all(world, "after")
+        await pass_time(world, 2.9)
+        assert not [body for body in bodies(world) if body.endswith("after")]
+        await pass_time(world, 10)
+        assert set(bodies(world)) == {f"{kind}-{when}" for kind in KINDS for when in ("while", "after")}
+        if how == "stop":
+            assert len(bodies(world)) == 6
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+@pytest.mark.parametrize("jump", JUMPS)
+def test_a_restart_under_a_wrong_clock_loses_and_doubles_nothing(run, jump, how):
+    async def scenario(world):
+        clock = world.clock
+        await send_all(world, "before")
+        await send(world, "later", TIMER_DELIVER_MS=clock.now_ms() + 40_000)
+        await pass_time(world, 1)
+        clock.jump(jump)
+        await restart(world, how)
+        await send_all(world, "while")
+        await pass_time(world, 3)
+        clock.jump(-jump)
+        await pass_time(world, 10)
+        found = set(bodies(world)) - {"later"}
+        assert found == {f"{kind}-{when}" for kind in KINDS for when in ("before", "while")}
+        await pass_time(world, 30)
+        assert Counter(bodies(world)) == Counter(
+            [*(f"{kind}-{when}" for kind in KINDS for when in ("before", "while")), "later"]
+        )
+
+    run(scenario)
+
+
+def test_what_waits_is_not_skipped_when_the_broker_was_down_for_long(run):
+    async def scenario(world):
+        await send(world, "due", TIMER_DELAY_SEC=60)
+        await world.cluster.stop_broker()
+        world.clock.jump(40 * 24 * HOUR)
+        await world.cluster.start_broker()
+        await pass_time(world, 1)
+        assert bodies(world) == ["due"]
+
+    run(scenario)
+
+
+def test_slots_that_come_twice_deliver_once_and_take_new_messages(run):
+    async def scenario(world):
+        clock = world.clock
+        times = [clock.now_ms() + seconds * 1000 for seconds in (20, 30, 50)]
+        for time in times:
+            await send(world, str(time), TIMER_DELIVER_MS=time)
+        clock.jump(10 * HOUR)
+        for _ in range(12):  # until it is on disk how far the timer is
+            await pass_time(world, 1)
+        assert bodies(world) == [str(time) for time in times]
+        clock.jump(-10 * HOUR)
+        await send(world, "again", TIMER_DELIVER_MS=times[1])
+        await restart(world, "kill")
+        await pass_time(world, 25)
+        assert bodies(world) == [*(str(time) for time in times), "again"]
+        await pass_time(world, 30)
+        assert len(bodies(world)) == 4
+
+    run(scenario)
+
+
+def test_a_recall_reaches_a_message_whose_slot_was_changed(run):
+    async def scenario(world):
+        clock = world.clock
+        clock.jump(HOUR)
+        handle = await send(world, "recalled", TIMER_DELAY_SEC=20, UNIQ_KEY="u1")
+        await send(world, "kept", TIMER_DELAY_SEC=20, UNIQ_KEY="u2")
+        await world.talker.ok(RecallMessage(producer_group="g", topic="t", recall_handle=handle))
+        await pass_time(world, 1)
+        clock.jump(-HOUR)
+        await pass_time(world, 21)
+        assert bodies(world) == ["kept"]
+
+    run(scenario)

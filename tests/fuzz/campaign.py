@@ -1,0 +1,207 @@
+"""Runs of many steps: batches with a look after each, findings with the steps that lead to them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import pickle
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple, TypeVar
+
+from fuzz.steps import Step
+from fuzz.world import World
+from simulated.loop import SimulatedLoop
+
+T = TypeVar("T")
+BATCH_STEPS = 40
+HANG_SECONDS = 5.0
+"""Processor time of one step after which it is ended."""
+
+
+class Finding(NamedTuple):
+    """What went wrong, and the number of the step at which it was seen."""
+
+    what: str
+    step: int
+
+    @property
+    def kind(self) -> str:
+        """`what` without its numbers, so that the same thing is told once."""
+        return re.sub(r"\d+", "#", self.what)[:160]
+
+
+class Hung(BaseException):
+    """A step took so long that it was ended."""
+
+
+class Campaign:
+    """Plays steps in a new world below `folder`. `findings`: what was seen, each kind once."""
+
+    def __init__(self, folder: Path, stall_seconds: float) -> None:
+        self.folder = folder
+        self.stall_seconds = stall_seconds
+        self._played = tempfile.TemporaryFile()
+        self.count = 0
+        self.findings: dict[str, Finding] = {}
+        self.weights: list[int] = []
+
+    def played(self) -> list[Step]:
+        """All steps so far."""
+        self._played.seek(0)
+        return [pickle.load(self._played) for _ in range(self.count)]
+
+    def run(self, seed: int, batches: int) -> None:
+        """`batches` of random steps that follow from `seed`. Ends early when nothing answers any more."""
+
+        async def whole(world: World) -> None:
+            for number in range(batches):
+                chance = Random(f"{seed}/{number}")
+                for _ in range(BATCH_STEPS):
+                    await self._play(world, world.next_step(chance))
+                if number % 10 == 9:
+                    await self._play(world, Step(chance.choice(("stop", "kill"))))
+                    await self._look(world, world.sentinel.check_all)
+                if number % 5 == 4:
+                    await self._look(world, world.sentinel.check_later)
+                await self._look(world, world.sentinel.check)
+                self.weights.append(weight())
+
+        self._in_world(whole)
+
+    def replay(self, steps: Sequence[Step], *, quick: bool = False) -> None:
+        """Play these steps, then look at everything, before and after a restart; but not when `quick`."""
+
+        async def whole(world: World) -> None:
+            for step in steps:
+                await self._play(world, step)
+            if quick:
+                return
+            await self._look(world, world.sentinel.check)
+            await self._look(world, world.sentinel.check_later)
+            await self._play(world, Step("kill"))
+            await self._look(world, world.sentinel.check_all)
+            await self._look(world, world.sentinel.check_later)
+
+        self._in_world(whole)
+
+    def _in_world(self, work: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        loop = SimulatedLoop()
+        world = World(self.folder, loop)
+
+        async def whole() -> None:
+            loop.leave_out(asyncio.current_task())
+            await world.start()
+            loop.stall_seconds = self.stall_seconds
+            await work(world)
+            await world.stop()
+            self._note(world.troubles() + world.strays())
+
+        with frozen_objects(), limited():
+            asyncio.set_event_loop(loop)
+            try:
+                loop.run_until_complete(whole())
+            except Exception as problem:
+                where = traceback.extract_tb(problem.__traceback__)[-5:]
+                places = " < ".join(
+                    f"{Path(at.filename).name}:{at.lineno} {at.name}" for at in reversed(where)
+                )
+                self._note(
+                    [f"the run ended: {type(problem).__name__}: {problem} | {places}", *world.troubles()]
+                )
+            finally:
+                world.told.hear_no_more()
+                asyncio.set_event_loop(None)
+                loop.close()
+
+    async def _play(self, world: World, step: Step) -> None:
+        # In a file: what memory holds is looked at.
+        pickle.dump(step, self._played)
+        self.count += 1
+        signal.setitimer(signal.ITIMER_VIRTUAL, HANG_SECONDS)
+        try:
+            await world.play(step)
+        except AssertionError as problem:
+            self._note([str(problem)])
+        troubles = world.troubles()
+        stalls = [trouble for trouble in troubles if trouble.startswith("stall")]
+        if stalls and step.kind == "frame" and not await self._stalls_again(world, step):
+            troubles = [trouble for trouble in troubles if trouble not in stalls]
+        self._note(troubles)
+
+    async def _stalls_again(self, world: World, step: Step) -> bool:
+        """Whether a step is slow each time: once may be the machine's doing."""
+        for _ in range(2):
+            await world.play(step)
+            if not any(trouble.startswith("stall") for trouble in world.troubles()):
+                return False
+        return True
+
+    async def _look(self, world: World, check: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await check()
+        except Exception as problem:
+            self._note([f"{type(problem).__name__}: {problem}"])
+        self._note(world.troubles() + world.strays() + world.leaks())
+
+    def _note(self, troubles: list[str]) -> None:
+        for trouble in troubles:
+            finding = Finding(trouble, self.count - 1)
+            self.findings.setdefault(finding.kind, finding)
+
+
+def weight() -> int:
+    """Blocks of memory that Python holds, without what nobody uses any more."""
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
+@contextmanager
+def frozen_objects() -> Iterator[None]:
+    """Keep what is there already out of collections: how long these take says nothing about a handler."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """End a call that takes too much processor time: the loop tells of it as of any error."""
+
+    def end(number: int, frame: Any) -> None:
+        raise Hung(f"over {HANG_SECONDS:g} s in {frame.f_code.co_qualname if frame else '?'}")
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def shrink(steps: Sequence[Step], still: Callable[[Sequence[Step]], bool]) -> list[Step]:
+    """The fewest of `steps` with which `still` holds, found by leaving out ever smaller parts."""
+    kept, size = list(steps), max(1, len(steps) // 2)
+    while True:
+        at = 0
+        while at < len(kept):
+            fewer = kept[:at] + kept[at + size :]
+            if still(fewer):
+                kept = fewer
+            else:
+                at += size
+        if size == 1:
+            return kept
+        size = max(1, size // 2)
