@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.core.storage.agreement import LIGHT_PREFIX, is_of, place_of
+from mqframe.core.storage.agreement import LIGHT_PREFIX, Entry, is_of, place_of
+from mqframe.core.storage.record import HEAD
 from mqframe.core.wire.frame import Body
+from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.choosing import Chosen, Fetch
-from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
+from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue
 
 
 class Damaged(Exception):
@@ -46,5 +48,16 @@ def fit(queue: ConsumeQueue, entries: bytes, offset: int, chosen: Chosen, parts:
     for number in {0, len(parts) - 1} if parts else ():
         physical = unpack(entries, chosen.lasts[number] * 20)[0]
         if not is_of(parts[number], physical - chosen.stretches[number][0], queue.topic):
+            return False
+    return True
+
+
+def all_fit(log: CommitLog, queue: ConsumeQueue, offset: int, entries: Sequence[Entry]) -> bool:
+    """Whether each of `entries`, from queue `offset` on, is a filler or names its record in `log`."""
+    for number, (physical, size, _) in enumerate(entries):
+        if size == FILLER_SIZE and not physical:
+            continue
+        head = log.slice(physical, HEAD.size) if physical >= 0 else None
+        if head is None or place_of(head, 0) != (size, queue.queue_id, offset + number, physical):
             return False
     return True

@@ -20,7 +20,7 @@ from mqframe.store.files.threads import Threads
 from mqframe.store.incoming import Found, GetStatus, QueryFound
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
-from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue
+from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Damaged, checked, fit
 from mqframe.store.reading.mending import Mending
 from mqframe.store.settings import StoreSettings
@@ -150,16 +150,6 @@ class Lookup:
             and place_of(head, 0) is not None
             and int.from_bytes(head[:4], "big") == end - start
         )
-
-    def _all_fit(self, queue: ConsumeQueue, offset: int, entries: Sequence[tuple[int, int, int]]) -> bool:
-        """Whether each of `entries`, from queue `offset` on, is a filler or names its record."""
-        for number, (physical, size, _) in enumerate(entries):
-            if size == FILLER_SIZE and not physical:
-                continue
-            head = self._log.slice(physical, HEAD.size) if physical >= 0 else None
-            if head is None or place_of(head, 0) != (size, queue.queue_id, offset + number, physical):
-                return False
-        return True
 
     def _parts(self, stretches: list[Stretch], mapped_from: int) -> list[Body]:
         """Stretches from log offset `mapped_from` on as slices of the map, older ones copied.

@@ -8,6 +8,7 @@ from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
 from mqframe.store.incoming import Found
 from mqframe.store.queues.consume_queue import ENTRY
+from mqframe.store.reading.fitting import all_fit
 from mqframe.store.reading.lookup import Lookup
 
 
@@ -108,7 +109,7 @@ class StoreReads(Lookup):
             return []
         raw = queue.read(offset, count)
         found = list(ENTRY.iter_unpack(raw[: len(raw) // ENTRY.size * ENTRY.size]))
-        if offset < queue.loaded and not self._all_fit(queue, offset, found):
+        if offset < queue.loaded and not all_fit(self._log, queue, offset, found):
             self._mending.mend(queue, offset, count)
             raw = queue.read(offset, count)
             found = list(ENTRY.iter_unpack(raw[: len(raw) // ENTRY.size * ENTRY.size]))
