@@ -11,6 +11,7 @@ from mqframe.core.storage.cleaning import Pressure, files_to_delete, parse_hours
 from mqframe.log import get_logger
 from mqframe.store.files.disk import DiskUsage
 from mqframe.store.files.log_file import LogFile
+from mqframe.store.files.syncing import sync_directory
 from mqframe.store.files.threads import Threads
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.settings import StoreSettings
@@ -97,6 +98,8 @@ class Cleaner:
 def _remove(files: list[LogFile]) -> None:
     for file in files:
         file.remove()
+        # One after the other: were a later one gone and an earlier one not, the log would have a hole.
+        sync_directory(file.path.parent)
 
 
 def _log_problem(_: None, problem: Exception | None) -> None:

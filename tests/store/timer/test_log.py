@@ -82,3 +82,11 @@ def test_a_file_of_another_size_is_refused(tmp_path):
     (tmp_path / "timerlog" / f"{0:020d}").write_bytes(b"x" * 10)
     with pytest.raises(StoreError, match="has 10 bytes, the setting says 192"):
         TimerLog(tmp_path / "timerlog", FILE_BYTES)
+
+
+def test_a_sync_makes_the_names_of_new_files_durable_once(log, operations):
+    log.append(unit(1))
+    log.sync()
+    assert operations == ["fdatasync timerlog/00000000000000000000", "fsync timerlog"]
+    log.sync()
+    assert operations[2:] == ["fdatasync timerlog/00000000000000000000"]
