@@ -12,7 +12,6 @@ from mqframe.core.errors import StoreUnavailable
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import file_name
-from mqframe.store.files.syncing import sync_directory
 
 Allocate = Callable[[int, int], None]
 """Allocates that many bytes of disk for the file behind a descriptor. Raises OSError on a full disk."""
@@ -65,9 +64,8 @@ class LogFile:
             os.close(descriptor)
         unready.rename(path)
         try:
-            sync_directory(directory)
+            durability.sync_names(directory)
         except OSError as problem:
-            # A second try would succeed without the name being on disk.
             raise durability.lost(directory, problem) from problem
         return cls(path, size, durability)
 

@@ -14,7 +14,7 @@ from mqframe.log import get_logger
 from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import numbered_files
 from mqframe.store.files.log_file import Allocate, LogFile
-from mqframe.store.files.syncing import make_directories, sync_directory
+from mqframe.store.files.syncing import make_directories
 
 log: Final = get_logger("store")
 _BLANK: Final = struct.Struct(">ii")
@@ -147,7 +147,7 @@ class CommitLog:
             file = ahead.result()
             file.close()
             file.path.unlink()
-            sync_directory(self.directory)
+            self.durability.sync_names(self.directory)
 
     def forget_ahead(self) -> None:
         """Close the file made ahead and leave it, as a killed process does."""

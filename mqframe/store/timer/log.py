@@ -133,6 +133,8 @@ class TimerLog:
             os.fdatasync(self._files[base])
         if made != self._names_synced:
             sync_directory(self._directory)
+            if not self._names_synced:
+                sync_directory(self._directory.parent)  # which names the folder, and the wheel beside it
             self._names_synced = made
 
     def close(self) -> None:

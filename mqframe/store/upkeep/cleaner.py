@@ -11,7 +11,6 @@ from mqframe.core.storage.cleaning import Pressure, files_to_delete, parse_hours
 from mqframe.log import get_logger
 from mqframe.store.files.disk import DiskUsage
 from mqframe.store.files.log_file import LogFile
-from mqframe.store.files.syncing import sync_directory
 from mqframe.store.files.threads import Threads
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.settings import StoreSettings
@@ -87,19 +86,18 @@ class Cleaner:
                     )
             gone = self._log.remove_oldest(count)
             log.info("old commit-log files go", files=count, start=start, pressure=level.name)
-            self._threads.run(lambda: _remove(gone), _log_problem)
+            self._threads.run(lambda: self._remove(gone), _log_problem)
         start = self._log.start
         self._queues.follow_log(start)
         if self._index is not None:
             self._index.follow_log(start)
         return gone
 
-
-def _remove(files: list[LogFile]) -> None:
-    for file in files:
-        file.remove()
-        # One after the other: were a later one gone and an earlier one not, the log would have a hole.
-        sync_directory(file.path.parent)
+    def _remove(self, files: list[LogFile]) -> None:
+        for file in files:
+            file.remove()
+            # One after the other: were a later one gone and an earlier one not, the log would have a hole.
+            self._log.durability.sync_names(file.path.parent)
 
 
 def _log_problem(_: None, problem: Exception | None) -> None:

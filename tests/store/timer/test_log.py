@@ -87,6 +87,14 @@ def test_a_file_of_another_size_is_refused(tmp_path):
 def test_a_sync_makes_the_names_of_new_files_durable_once(log, operations):
     log.append(unit(1))
     log.sync()
-    assert operations == ["fdatasync timerlog/00000000000000000000", "fsync timerlog"]
+    assert operations == ["fdatasync timerlog/00000000000000000000", "fsync timerlog", "fsync ."]
     log.sync()
-    assert operations[2:] == ["fdatasync timerlog/00000000000000000000"]
+    assert operations[3:] == ["fdatasync timerlog/00000000000000000000"]
+    for number in range(3):
+        log.append(unit(number))
+    log.sync()
+    assert operations[4:] == [
+        "fdatasync timerlog/00000000000000000000",
+        "fdatasync timerlog/00000000000000000192",
+        "fsync timerlog",
+    ]  # fmt: skip
