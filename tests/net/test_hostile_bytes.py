@@ -300,3 +300,71 @@ def test_answers_that_come_twice_change_nothing() -> None:
         await server.stop()
 
     run(scenario)
+
+
+def test_a_connection_that_went_silent_is_replaced_and_those_who_wait_on_it_keep_their_time() -> None:
+    async def scenario() -> None:
+        server = Saying([WHOLE, b"", b"", WHOLE[:20], WHOLE], closes=False)
+        address = await server.start()
+        clock = ManualClock()
+        client = Client(clock)
+        assert (await client.invoke(address, ROUTE("t"))).ext == {"topic": "t"}
+        patient = asyncio.ensure_future(client.invoke(address, ROUTE("t"), timeout=10.0))
+        for count in (3, 4):  # the first hears nothing, the second a part of an answer on a new connection
+            call = asyncio.ensure_future(client.invoke(address, ROUTE("t"), timeout=3.0))
+            while server.count < count:
+                await asyncio.sleep(0)
+            await clock.aadvance(3.0)
+            with pytest.raises(CallTimeout):
+                await call
+            assert not patient.done()
+            assert client.addresses == []
+        assert (await client.invoke(address, ROUTE("t"))).ext == {"topic": "t"}
+        assert len(server.writers) == 3
+        await clock.aadvance(4.0)
+        with pytest.raises(CallTimeout):
+            await patient
+        assert client._silent == []
+        assert client.in_flight_requests == 0
+        await client.close()
+        await server.stop()
+
+    run(scenario)
+
+
+def test_a_connection_that_brings_other_answers_is_kept_after_a_late_one() -> None:
+    async def scenario() -> None:
+        server = Saying([WHOLE, b"", WHOLE], closes=False)
+        address = await server.start()
+        clock = ManualClock()
+        client = Client(clock)
+        await client.invoke(address, ROUTE("t"))
+        late = asyncio.ensure_future(client.invoke(address, ROUTE("t"), timeout=3.0))
+        while server.count < 2:
+            await asyncio.sleep(0)
+        await clock.aadvance(1.0)
+        await client.invoke(address, ROUTE("t"))
+        await clock.aadvance(2.0)
+        with pytest.raises(CallTimeout):
+            await late
+        assert client.addresses == [address]
+        await client.close()
+        await server.stop()
+
+    run(scenario)
+
+
+def test_threads_replace_a_silent_connection_too(beside: Loop) -> None:
+    server = Saying([WHOLE, b"", WHOLE[:20], WHOLE], closes=False)
+    address = beside.run(server.start())
+    client = BlockingClient(SystemClock())
+    assert client.invoke(address, ROUTE("t"), timeout=60).ext == {"topic": "t"}
+    for _ in range(2):
+        with pytest.raises(CallTimeout):
+            client.invoke(address, ROUTE("t"), timeout=0.05)
+        assert client.addresses == []
+    assert client.invoke(address, ROUTE("t"), timeout=60).ext == {"topic": "t"}
+    assert len(server.writers) == 3
+    assert client.in_flight_requests == 0
+    client.close()
+    beside.run(server.stop())
