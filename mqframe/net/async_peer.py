@@ -39,6 +39,7 @@ class AsyncPeer(asyncio.Protocol):
         "_buffer",
         "_connection",
         "_group",
+        "_last_frame",
         "_loop",
         "_received",
         "_stalled_since",
@@ -52,7 +53,7 @@ class AsyncPeer(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[asyncio.Future[Frame]] = Connection(group.endpoint, address)
         self._buffer = SendBuffer(self._loop, group.clock)
-        self._received = self._connection.heard = self._buffer.last_write
+        self._received = self._last_frame = self._buffer.last_write
         self._stalled_since: float | None = None
         self._unsent_bytes_max = group.endpoint.settings.unsent_bytes_max
         self.address = address
@@ -132,7 +133,7 @@ class AsyncPeer(asyncio.Protocol):
             buffer.gathering = True
             try:
                 while not connection.closed and (frame := next_frame()) is not None:
-                    connection.heard = self._received
+                    self._last_frame = self._received
                     if frame.flag & FLAG_RESPONSE:
                         call = connection.take(frame.opaque)
                         if call is not None:  # else it came too late
@@ -231,15 +232,6 @@ class AsyncPeer(asyncio.Protocol):
             if self._buffer.transport is not None:
                 self._buffer.transport.close()
 
-    @property
-    def waits(self) -> bool:
-        """Whether calls wait for their answers."""
-        return bool(self._connection.pending)
-
-    def carries(self, connection: Connection[asyncio.Future[Frame]]) -> bool:
-        """Whether this is the one that moves the bytes of `connection`."""
-        return self._connection is connection
-
     def abort(self) -> None:
         """Close at once, without sending what is unsent."""
         self.closed = self._connection.closed = True
@@ -253,9 +245,7 @@ class AsyncPeer(asyncio.Protocol):
             log.warning("peer does not read", peer=self.address, unsent_bytes=self.unsent_bytes)
             self._connection.blame(f"it did not read for {stalled_seconds:g} s")
             self.abort()
-        elif reason := self._connection.idle_reason(
-            now - max(self._connection.heard, self._buffer.last_write)
-        ):
+        elif reason := self._connection.idle_reason(now - max(self._last_frame, self._buffer.last_write)):
             self.close(reason)
 
     def pause_writing(self) -> None:

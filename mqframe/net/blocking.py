@@ -130,15 +130,6 @@ class BlockingClient:
         if self._on_close is not None:
             self._on_close(peer.address)
 
-    def silent(self, peer: BlockingPeer) -> None:
-        """Have the next call open a new connection; this one ends with the last call that waits on it."""
-        with self.lock:
-            if self._peers.get(peer.address) is peer:
-                del self._peers[peer.address]
-            waits = peer.waits
-        if not waits:
-            peer.close("it did not answer")
-
     # Opening
 
     def check_usable(self) -> None:

@@ -57,9 +57,6 @@ class PeerOwner(Protocol):
     def closed(self, peer: BlockingPeer) -> None:
         """A connection ended."""
 
-    def silent(self, peer: BlockingPeer) -> None:
-        """A connection brought nothing while a call waited for its answer in vain."""
-
 
 class _Slot:
     """Where the answer to one call goes. `wake` is held while its thread sleeps."""
@@ -92,7 +89,6 @@ class BlockingPeer:
         self._clock = owner.clock
         self._lock = owner.lock
         self._connection: Connection[_Slot] = Connection(owner.endpoint, address)
-        self._connection.heard = self.last_used
         self._stalled_seconds = owner.endpoint.settings.stalled_seconds
         self._socket = connection
         self._send_lock = threading.Lock()
@@ -123,8 +119,6 @@ class BlockingPeer:
                 self._leave(frame, slot)
         answer = slot.answer
         if answer is None:
-            if slot.problem is None and connection.silent(self._clock.monotonic(), timeout):
-                self._owner.silent(self)
             raise slot.problem or connection.late(frame, timeout)
         if connection.hooks:
             connection.finished(frame, answer)
@@ -161,11 +155,6 @@ class BlockingPeer:
         frame = self._connection.oneway(request)
         self._send(self._connection.encode(frame, body), body, self._clock.monotonic() + timeout)
         self._connection.finished(frame, None)
-
-    @property
-    def waits(self) -> bool:
-        """Whether calls wait for their answers."""
-        return bool(self._connection.pending)
 
     # Requests of the other side
 
@@ -348,7 +337,7 @@ class BlockingPeer:
         connection.receive(data)
         try:
             while (frame := connection.next_frame()) is not None:
-                self.last_used = connection.heard = self._clock.monotonic()
+                self.last_used = self._clock.monotonic()
                 if frame.flag & FLAG_RESPONSE:
                     with self._lock:
                         call = connection.take(frame.opaque)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
 
 from mqframe.core.errors import CallTimeout, ClosedError, ConnectError
 from mqframe.core.requests import Request
@@ -15,7 +14,6 @@ from mqframe.core.wire.frame import Body, Frame
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.net.async_peer import AsyncPeer
 from mqframe.net.clock import LoopClock, within
-from mqframe.net.connection import Connection
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
@@ -27,9 +25,9 @@ class Client:
     """Calls servers by address ("host:port"), and serves what they ask over the same connections.
 
     Callers that open the same address at once share one attempt. A lost connection fails its calls with
-    `ConnectionLost`; the next call opens a new one, as it does after a call that waited in vain and heard
-    nothing at all meanwhile. `on_close` is told the address of every connection that ended. Belongs to the
-    loop and the process that use it first. Raises `SettingError` for certificates that cannot be used.
+    `ConnectionLost`; the next call opens a new one. `on_close` is told the address of every connection that
+    ended. Belongs to the loop and the process that use it first. Raises `SettingError` for certificates that
+    cannot be used.
     """
 
     def __init__(
@@ -45,14 +43,12 @@ class Client:
         self._clock = clock
         self._on_close = on_close
         self._peers: dict[str, AsyncPeer] = {}
-        self._silent: list[AsyncPeer] = []
         self._opening: dict[str, asyncio.Task[AsyncPeer]] = {}
         self._closed = False
         self._process = os.getpid()
         self._tls = client_context(self._settings)
         self._endpoint = Endpoint(self._settings, handlers or {}, rpc_hooks)
-        events = PeerEvents(on_close=self._peer_closed, on_silent=self._connection_silent)
-        self._group = PeerGroup(clock, self._endpoint, events, throttle=False)
+        self._group = PeerGroup(clock, self._endpoint, PeerEvents(on_close=self._peer_closed), throttle=False)
 
     def serve(self, owner: object) -> None:
         """Have requests of servers served by the marked handlers of `owner` from now on."""
@@ -181,18 +177,7 @@ class Client:
             raise handshake_error(address, problem) from problem
         return peer
 
-    def _connection_silent(self, connection: Connection[asyncio.Future[Any]]) -> None:
-        """The next call opens a new connection; this one ends with the last call that waits on it."""
-        peer = self._peers.get(connection.address)
-        if peer is not None and peer.carries(connection):
-            del self._peers[connection.address]
-            self._silent.append(peer)
-        for peer in [each for each in self._silent if not each.waits]:
-            self._silent.remove(peer)
-            peer.close("it did not answer")
-
     def _peer_closed(self, peer: Peer) -> None:
-        self._silent = [each for each in self._silent if each is not peer]
         if self._peers.get(peer.address) is peer:
             del self._peers[peer.address]
         if self._on_close is not None:

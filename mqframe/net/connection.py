@@ -44,8 +44,7 @@ class Connection(Generic[W]):
     Bytes that came go into `receive`; `next_frame` then returns whole frames until it returns `None`, and
     raises `FrameError` at the first bytes that are no frame. An answer belongs to the call that `take`
     returns; a request is handed to `serve`. What is to be sent is returned as the bytes before the body.
-    `address`: "ip:port" of the other side. `heard`: monotonic seconds of its last whole frame, kept by the
-    owner. `closed`: nothing is sent any more. `pending`: calls that wait, by
+    `address`: "ip:port" of the other side. `closed`: nothing is sent any more. `pending`: calls that wait, by
     the number of their request. Not safe for several threads, except `encode`, `oneway`, `serve`, `answer`.
     """
 
@@ -56,7 +55,6 @@ class Connection(Generic[W]):
         "_held_requests",
         "address",
         "closed",
-        "heard",
         "hooks",
         "next_frame",
         "pending",
@@ -72,7 +70,6 @@ class Connection(Generic[W]):
         self._held_bytes = 0
         self.address = address
         self.closed = False
-        self.heard = 0.0
         self.reason = ""
         self.hooks = endpoint.rpc_hooks
         self.pending: dict[int, PendingCall[W]] = {}
@@ -130,14 +127,6 @@ class Connection(Generic[W]):
     def late(self, request: Frame, timeout: float) -> CallTimeout:
         """The error of a call that got no answer within `timeout` seconds."""
         return CallTimeout(f"{self.address} did not answer {request_name(request.code)} within {timeout:g} s")
-
-    def silent(self, now: float, timeout: float) -> bool:
-        """Whether nothing was heard while a call waited that ended at `now` for want of an answer.
-
-        The other side hangs, or is gone without a word, as after a cut of the network: the system would try
-        for a quarter of an hour before it says so.
-        """
-        return now - self.heard >= timeout
 
     # Requests of the other side
 

@@ -28,13 +28,11 @@ class PeerEvents(NamedTuple):
     """Callbacks of the owner of connections.
 
     `turn_end`: once after all frames of one read were handled, before their answers are written; `on_close`:
-    with every connection that ended; `on_silent`: with every one that brought nothing while a call waited for
-    its answer in vain.
+    with every connection that ended.
     """
 
     turn_end: Callable[[], None] | None = None
     on_close: Callable[[Peer], None] | None = None
-    on_silent: Callable[[Connection[asyncio.Future[Any]]], None] | None = None
 
 
 class PeerGroup:
@@ -54,7 +52,7 @@ class PeerGroup:
     ) -> None:
         self.clock = clock
         self.endpoint = endpoint
-        self.turn_end, self.on_close, self.on_silent = events
+        self.turn_end, self.on_close = events
         self.throttle = throttle
         self.peers: set[OpenPeer] = set()
         self.deadlines: Deadlines[Connection[asyncio.Future[Any]]] = Deadlines()
@@ -108,17 +106,10 @@ class PeerGroup:
     def _expire(self) -> None:
         self._timer = None
         self.armed_at = float("inf")
-        now = self.clock.monotonic()
-        silent: dict[int, Connection[asyncio.Future[Any]]] = {}
-        for opaque, connection in self.deadlines.due(now):
+        for opaque, connection in self.deadlines.due(self.clock.monotonic()):
             call = connection.take(opaque)
             if call is not None and not call.waiter.done():
                 call.waiter.set_exception(connection.late(call.request, call.timeout))
-                if connection.silent(now, call.timeout):
-                    silent[id(connection)] = connection
-        if self.on_silent is not None:
-            for connection in silent.values():
-                self.on_silent(connection)
         if self.deadlines.entries:
             self.arm(self.deadlines.next)
 
