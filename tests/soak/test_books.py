@@ -80,6 +80,16 @@ def test_what_comes_early_or_late_is_told(scene: Scene, seconds: float, words: s
     assert [words in found for found in ledger.findings] == ([] if words is None else [True])
 
 
+def test_a_delay_is_over_after_its_time_whatever_the_clock_shows(scene: Scene) -> None:
+    ledger = scene.ledger
+    for number, body in [ledger.new("level", "", START_MS + HOUR_MS, 60.0) for _ in range(2)]:
+        ledger.promised(number)
+        scene.later(59.0)
+        ledger.arrived(body, ("level",))
+        scene.later(1.0)
+    assert ["early" in found for found in ledger.findings] == [True]
+
+
 def test_the_first_times_of_a_key_are_in_order(ledger: Ledger) -> None:
     made = [ledger.new("ordered", f"k/{sequence}") for sequence in range(4)]
     for number, sequence in ((0, 0), (2, 2), (0, 0), (2, 2), (1, 1), (3, 3)):
