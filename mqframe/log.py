@@ -9,8 +9,11 @@ Quiet by default, as a library should be: nothing is shown until an application 
 
 from __future__ import annotations
 
+import contextlib
+import json
 import logging
 import sys
+import time
 from typing import Any
 
 ROOT = "mqframe"
@@ -58,13 +61,25 @@ class Logger:
     def _log(self, level: int, event: str, values: dict[str, Any]) -> None:
         if not self._standard.isEnabledFor(level):
             return
-        if self._bound is None:
-            import structlog
+        try:
+            if self._bound is None:
+                import structlog
 
-            self._bound = structlog.wrap_logger(
-                self._standard, processors=[_as_extra], wrapper_class=structlog.stdlib.BoundLogger
-            ).bind()
-        self._bound.log(level, event, **values)
+                self._bound = structlog.wrap_logger(
+                    self._standard, processors=[_as_extra], wrapper_class=structlog.stdlib.BoundLogger
+                ).bind()
+            self._bound.log(level, event, **values)
+        except Exception as problem:  # whoever logs has trouble enough, and goes on
+            self._log_plainly(level, event, values, problem)
+
+    def _log_plainly(self, level: int, event: str, values: dict[str, Any], problem: Exception) -> None:
+        """Log without structlog, which may not have been loaded when no file can be opened any more."""
+        try:
+            (message,), extra = _as_extra(None, "", {"event": event, **values})
+            self._standard.log(level, message, **extra)
+        except Exception:
+            with contextlib.suppress(Exception):
+                sys.stderr.write(f"mqframe: {event} (not logged: {problem})\n")
 
 
 def get_logger(part: str) -> Logger:
@@ -82,8 +97,6 @@ class _Formatter(logging.Formatter):
         self._stamp: Any = None
 
     def format(self, record: logging.LogRecord) -> str:
-        if self._renderer is None:
-            self._prepare()
         event = {
             "event": getattr(record, "event", None) or record.getMessage(),
             "level": record.levelname.lower(),
@@ -92,7 +105,20 @@ class _Formatter(logging.Formatter):
         }
         if record.exc_info:
             event["exception"] = self.formatException(record.exc_info)
-        return str(self._renderer(None, record.levelname.lower(), self._stamp(None, "", event)))
+        try:
+            if self._renderer is None:
+                self._prepare()
+            return str(self._renderer(None, record.levelname.lower(), self._stamp(None, "", dict(event))))
+        except Exception:  # no file can be opened, and what renders is not loaded
+            return self._plain(record, event)
+
+    def _plain(self, record: logging.LogRecord, event: dict[str, Any]) -> str:
+        self._renderer = None
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        if self._as_json:
+            return json.dumps({**event, "timestamp": stamp}, default=repr)
+        behind = f"\n{event['exception']}" if "exception" in event else ""
+        return f"{stamp} [{event['level']}] {record.getMessage()}{behind}"
 
     def _prepare(self) -> None:
         import structlog

@@ -82,3 +82,38 @@ def test_readable_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_showing_twice_writes_once(monkeypatch: pytest.MonkeyPatch) -> None:
     show()
     assert shown(monkeypatch, as_json=True).count("queue full") == 1
+
+
+STARVED = """
+import os, resource, sys
+from mqframe.log import get_logger, show
+show(json=sys.argv[1] == "json")
+log = get_logger("x")
+resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+held = []
+try:
+    while True:
+        held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError as problem:
+    log.error("no descriptor", problem=str(problem))
+try:
+    raise ValueError("inner")
+except ValueError:
+    log.exception("failed", key=1)
+for descriptor in held:
+    os.close(descriptor)
+log.error("again", key=2)
+print("alive")
+"""
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_logging_needs_no_free_descriptor(form: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STARVED, form], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "alive\n"
+    assert "Too many open files" in done.stderr
+    for event in ("no descriptor", "failed", "ValueError: inner", "again"):
+        assert event in done.stderr
+    assert "Logging error" not in done.stderr

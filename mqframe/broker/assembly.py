@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from mqframe.broker.admin.client_callbacks import ClientCallbackProcessor
 from mqframe.broker.admin.dispatch_lag import DispatchLag
@@ -32,9 +32,12 @@ from mqframe.hooks.interfaces import BrokerService
 
 
 def make_parts(
-    state: BrokerState, registration: NameServerRegistration, services: Sequence[BrokerService]
+    state: BrokerState,
+    registration: NameServerRegistration,
+    services: Sequence[BrokerService],
+    counters: Callable[[], Mapping[str, str]] = dict,
 ) -> list[BrokerService]:
-    """What a broker has besides `services`, which are made already."""
+    """What a broker has besides `services`, which are made already. `counters`: those of its own."""
     shared, registry = state.shared, state.registry
     dispatch_lag = DispatchLag(state.store.lags, state.live, state.clock)
     declared = [rule for service in services for rule in service.send_rules()]
@@ -64,6 +67,7 @@ def make_parts(
                 *(each.counters for each in (*services, dispatch_lag)),
                 state.left_out.counters,
                 state.budgets.counters,
+                counters,
             ],
         ),
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from mqframe.broker.services import followers_of_arrivals, make_services
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
 from mqframe.core.errors import MqframeError, PluginError, StoreError
+from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
@@ -61,7 +62,7 @@ class Broker:
         )
         try:
             services = make_services(state, settings, plugin_options or {})
-            self._parts = [*services, *make_parts(state, self._registration, services)]
+            self._parts = [*services, *make_parts(state, self._registration, services, self._counters)]
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
             events = PeerEvents(self._end_turn, self._connection_closed)
@@ -76,6 +77,7 @@ class Broker:
             raise
         self._own_parts = [part for part in self._parts if isinstance(part, BrokerPart)]
         self._timers: list[Every] = []
+        self._arrival_failures = FailureCount()
 
     @property
     def address(self) -> str:
@@ -213,9 +215,18 @@ class Broker:
         if self._store.undispatched:
             self._store.dispatch_soon()
 
+    def _counters(self) -> dict[str, str]:
+        """How often periodic work failed, and whoever is told of arriving messages."""
+        failed = self._store.failures + sum(timer.failures.total for timer in self._timers)
+        return {"taskFailures": str(failed), "arrivalFailures": str(self._arrival_failures.total)}
+
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: list[int]) -> None:
         for follow in self._followers_by_topic.get(topic, self._followers):
-            follow(topic, queue_id, max_offset, codes)
+            try:
+                follow(topic, queue_id, max_offset, codes)
+            except Exception as problem:  # isolation boundary: others wait for the same messages
+                if self._arrival_failures.note(problem):
+                    log.exception("whoever was told of a message failed", topic=topic, queue=queue_id)
 
     def _connection_closed(self, peer: Peer) -> None:
         for part in self._own_parts:

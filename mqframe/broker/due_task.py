@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from mqframe.core.measuring.failures import FailureCount
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, Timer
 
@@ -19,7 +20,8 @@ class DueTask:
     """Runs `work` in a task when it is time, never twice at once.
 
     `work` gives in how many ms it wants to run again; `None`: not before somebody calls `ring_in`. An error
-    in it is logged under `name`, and it is run again after `FAILURE_MS`.
+    in it is logged under `name`, unless it is always the same, and it is run again after `FAILURE_MS`.
+    `failures`: how many there were.
     """
 
     def __init__(self, clock: LoopClock, work: Callable[[], Awaitable[int | None]], name: str) -> None:
@@ -30,6 +32,7 @@ class DueTask:
         self._rings_at = 0.0
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
+        self.failures = FailureCount()
 
     def ring_in(self, wait_ms: int) -> None:
         """Run the work in `wait_ms` at the latest; while it runs it decides by itself when to run again."""
@@ -67,8 +70,12 @@ class DueTask:
         wait: int | None = FAILURE_MS
         try:
             wait = await self._work()
-        except Exception:  # what falls due outlives an error of one round, which is logged
-            log.exception("work that was due failed; tried again", work=self._name, after_ms=FAILURE_MS)
+        except Exception as problem:  # what falls due outlives an error of one round, which is logged
+            if self.failures.note(problem):
+                log.exception(
+                    "work that was due failed; tried again",
+                    work=self._name, after_ms=FAILURE_MS, times=self.failures.total,
+                )  # fmt: skip
         finally:
             self._task = None
         if wait is not None:

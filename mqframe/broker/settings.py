@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.messages.names import is_path_part
+
+_NAME_CHARACTERS_MAX: Final = 200
+
+
+def _names_topics(name: str) -> str | None:
+    # Both are topics, and parts of such that the broker makes for itself.
+    if is_path_part(name) and len(name) <= _NAME_CHARACTERS_MAX and name.isascii():
+        return None
+    return f"must be 1 to {_NAME_CHARACTERS_MAX} ASCII characters without a slash"
 
 
 @settings("broker")
 class BrokerSettings:
     """Who a broker is, where it listens, what it allows."""
 
-    name: str = setting("broker-a", doc="name of the broker, unique in its cluster", conf="brokerName")
-    cluster: str = setting("DefaultCluster", doc="name of the cluster", conf="brokerClusterName")
+    name: str = setting(
+        "broker-a", doc="name of the broker, unique in its cluster", check=_names_topics, conf="brokerName"
+    )
+    cluster: str = setting(
+        "DefaultCluster", doc="name of the cluster", check=_names_topics, conf="brokerClusterName"
+    )
     host: str = setting("127.0.0.1", doc="address to listen on", conf="bindAddress")
     port: int = setting(
         10911,

@@ -130,7 +130,23 @@ def _serve(
     from mqframe import log
 
     log.show(json=log_json, level=log_level.upper())
+    _keep_private(program, resolved)
     serve(_services(program, resolved))
+
+
+def _keep_private(program: str, resolved: Resolved) -> None:
+    """Let what plugins write be as hidden from other users as the store."""
+    import os
+
+    from mqframe.nameserver.settings import NameServerSettings
+    from mqframe.store.files.modes import umask, use_mode
+    from mqframe.store.settings import StoreSettings
+
+    if program == "nameserver":
+        use_mode(resolved.section(NameServerSettings).file_mode)
+    else:
+        use_mode(resolved.section(StoreSettings).file_mode)
+    os.umask(umask())
 
 
 def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Service]]:

@@ -6,9 +6,10 @@ import asyncio
 import gc
 import signal
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from mqframe.core.errors import GiveUpError, MqframeError, SettingError
+from mqframe.core.os_errors import lacks_descriptors, told
 from mqframe.log import get_logger
 
 log: Final = get_logger("cli")
@@ -44,6 +45,7 @@ def serve(services: Mapping[str, Callable[[], Service]]) -> None:
 async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_tell)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
     started: dict[str, Service] = {}
@@ -67,11 +69,20 @@ async def _started(name: str, make: Callable[[], Service]) -> Service:
     except MqframeError:
         raise
     except OSError as problem:
-        raise SettingError(f"{name} cannot start: {problem}") from problem
+        raise SettingError(f"{name} cannot start: {told(problem)}") from problem
     except Exception as problem:  # whoever starts a server gets words; the rest is for --log-level debug
         log.debug("start failed", service=name, exc_info=True)
         raise GiveUpError(f"{name} cannot start: {type(problem).__name__}: {problem}") from problem
     return service
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What the loop could not do: that nothing can be opened any more is told in words."""
+    problem = context.get("exception")
+    if isinstance(problem, OSError) and lacks_descriptors(problem):
+        log.error("no connection is accepted at the moment", problem=told(problem))
+    else:
+        loop.default_exception_handler(context)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

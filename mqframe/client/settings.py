@@ -30,6 +30,12 @@ class ClientSettings:
     request_timeout_seconds: float = setting(
         3.0, doc="longest wait for an answer to anything but a send or a pull, s", check=at_least(0.001)
     )
+    unpacked_bytes_max: int = setting(
+        64 * 1024 * 1024,
+        doc="most bytes that the packed body of a received message may unpack to; a larger one is an error of"
+        " its message",
+        check=at_least(1),
+    )
     vip_channel: bool = setting(False, doc="send to the broker's port - 2, where it serves no pulls")
 
 

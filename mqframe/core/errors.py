@@ -88,6 +88,10 @@ class ClosedError(GiveUpError):
     """The object was closed, or is used in a process that forked after it was started."""
 
 
+class BodyUnreadable(GiveUpError):
+    """The body of one message cannot be unpacked: it is damaged, too large, or of no known kind."""
+
+
 class StoreError(GiveUpError):
     """A store directory that cannot be used: locked by another broker, damaged, of another configuration."""
 

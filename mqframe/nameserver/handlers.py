@@ -24,6 +24,7 @@ from mqframe.core.cluster.route_bodies import MemberGroupBody, TopicList, TopicR
 from mqframe.core.codes import STRICT_ROUTE_VERSION, ResponseCode
 from mqframe.core.config.live import as_lines, changed
 from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.os_errors import told
 from mqframe.core.requests import nameserver as ns
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.core.storage.record import body_crc
@@ -241,7 +242,9 @@ def _writing() -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise Refusal(ResponseCode.SYSTEM_ERROR, f"kvConfig.json cannot be written: {problem}") from problem
+        raise Refusal(
+            ResponseCode.SYSTEM_ERROR, f"kvConfig.json cannot be written: {told(problem)}"
+        ) from problem
 
 
 def _topic_list(topics: Iterable[str]) -> Reply:

@@ -13,6 +13,7 @@ from mqframe.net.clock import Every, LoopClock
 from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
+from mqframe.store.files.modes import use_mode
 
 log = get_logger("nameserver")
 
@@ -25,6 +26,7 @@ class NameServer:
     ) -> None:
         self._settings = settings
         self._clock = clock
+        use_mode(settings.file_mode)
         self._kv = KvConfig(settings.directory)
         self._registry = BrokerRegistry(
             acting_masters=settings.support_acting_master,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqframe.core.config.settings import at_least, setting, settings, within
+from mqframe.core.storage.file_modes import bad_mode
 
 
 @settings("nameserver")
@@ -17,6 +18,9 @@ class NameServerSettings:
     )
     directory: Path | None = setting(
         None, doc="folder that keeps kvConfig.json; without it key-value configuration is lost at the end"
+    )
+    file_mode: str = setting(
+        "600", doc="permissions of the files that the name server keeps, octal", check=bad_mode
     )
     order_message_enable: bool = setting(
         False,

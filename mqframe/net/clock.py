@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from mqframe.core.clock import Clock
 from mqframe.core.errors import CallTimeout
+from mqframe.core.measuring.failures import FailureCount
 from mqframe.log import get_logger
 
 T = TypeVar("T")
@@ -83,7 +84,8 @@ class Every:
     """Calls `callback` every `seconds`, the first time after `first` seconds, until `stop`.
 
     A callback may be a plain or an async function; the next call is `seconds` after the last one ended, so
-    calls never overlap. An error in it is logged under `name` and the calls go on.
+    calls never overlap. An error in it is logged under `name`, unless it is always the same, and the calls go
+    on. `failures`: how many there were.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Every:
         self._name = name
         self._task: asyncio.Future[Any] | None = None
         self._stopped = False
+        self.failures = FailureCount()
         self._timer = clock.call_later(seconds if first is None else first, self._fire)
 
     def stop(self) -> None:
@@ -113,8 +116,8 @@ class Every:
     def _fire(self) -> None:
         try:
             result = self._callback()
-        except Exception:  # a periodic task outlives its errors; they are logged
-            log.exception("periodic task failed", task=self._name)
+        except Exception as problem:  # a periodic task outlives its errors; they are logged
+            self._failed(problem)
             result = None
         if result is not None and asyncio.iscoroutine(result):
             self._task = asyncio.ensure_future(result)
@@ -124,7 +127,12 @@ class Every:
 
     def _done(self, task: asyncio.Future[Any]) -> None:
         self._task = None
-        if not task.cancelled() and task.exception() is not None:
-            log.error("periodic task failed", task=self._name, exc_info=task.exception())
+        problem = None if task.cancelled() else task.exception()
+        if problem is not None:
+            self._failed(problem)
         if not self._stopped:
             self._timer = self._clock.call_later(self._seconds, self._fire)
+
+    def _failed(self, problem: BaseException) -> None:
+        if self.failures.note(problem):
+            log.error("periodic task failed", task=self._name, times=self.failures.total, exc_info=problem)

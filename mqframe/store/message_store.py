@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mqframe.core.errors import StoreError, StoreUnavailable
+from mqframe.core.os_errors import told
 from mqframe.core.storage.recovery import Care
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
@@ -19,6 +20,7 @@ from mqframe.store.appending.inline_dispatch import InlineDispatch, OnArrival, O
 from mqframe.store.files.disk import Disk, DiskUsage, disk_usage
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.log_file import Allocate, allocate_really
+from mqframe.store.files.modes import use_mode, warn_if_open
 from mqframe.store.files.ownership import Ownership
 from mqframe.store.files.syncing import Sync, sync_really
 from mqframe.store.files.threads import Threads
@@ -92,6 +94,7 @@ class MessageStore(StoreReads):
         self._flusher = LogFlusher(self._log, settings, clock, threads, self)
         self._queue_flusher = QueueFlusher(files, settings, clock, threads, self._dispatch)
         self._cleaner = Cleaner(settings, clock, files, threads, disk.usage)
+        self._cleaner.begin(self.recovered.store_time)
         self._followers = Followers(layout.cursors, self._log, confirmed)
         self._clock = clock
         self._timers: list[Every] = []
@@ -118,15 +121,20 @@ class MessageStore(StoreReads):
         files have another size than configured, or when the disk is full or not readable; the message names
         the path and what to do.
         """
-        ownership = Ownership(Layout(settings.directory))
+        use_mode(settings.file_mode)
+        if settings.directory.is_dir():
+            warn_if_open(settings.directory)
+        ownership: Ownership | None = None
         try:
+            ownership = Ownership(Layout(settings.directory))
             return cls(settings, clock, ownership, Opening(Disk(allocate, usage, sync), care, on_arrival))
-        except OSError as problem:
-            ownership.release()
-            raise StoreError(f"the store in {settings.directory} cannot be opened: {problem}") from problem
-        except StoreError:
-            ownership.release()
-            raise
+        except (OSError, StoreError) as problem:
+            if ownership is not None:
+                ownership.release()
+            if isinstance(problem, StoreError):
+                raise
+            said = f"the store in {settings.directory} cannot be opened: {told(problem)}"
+            raise StoreError(said) from problem
 
     def start(self) -> None:
         """Start timers and following dispatchers; needs a running loop."""
@@ -270,6 +278,11 @@ class MessageStore(StoreReads):
         if self._appender.waiting:
             self._dispatch.run(self.confirmed())
             self._followers.wake()
+
+    @property
+    def failures(self) -> int:
+        """How often periodic work of the store failed."""
+        return sum(timer.failures.total for timer in self._timers)
 
     def watch_dispatch(self, on_failure: OnFailure) -> None:
         """Have `on_failure` told of messages that cannot be dispatched whole."""

@@ -10,6 +10,7 @@ from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import BODY_BYTES_MAX
 from mqframe.core.storage.cleaning import DiskLimits, parse_hours
+from mqframe.core.storage.file_modes import bad_mode
 
 
 def _hours(value: str) -> str | None:
@@ -39,6 +40,11 @@ class StoreSettings:
         factory=lambda: Path.home() / "store",
         doc="root directory of the store",
         conf="storePathRootDir",
+    )
+    file_mode: str = setting(
+        "600",
+        doc="permissions of files that the process makes, octal; folders can be entered by who may read",
+        check=bad_mode,
     )
     commit_log_file_bytes: int = setting(
         1 << 30,

@@ -97,8 +97,8 @@ class ScriptedBroker:
         """The requests of `kind` so far."""
         return [request for request in self.requests if type(request) is kind]
 
-    def put(self, topic: str, queue_id: int, *bodies: bytes, tag: str = "") -> None:
-        """Store messages; pulls that wait for them are answered."""
+    def put(self, topic: str, queue_id: int, *bodies: bytes, tag: str = "", sys_flag: int = 0) -> None:
+        """Store messages; pulls that wait for them are answered. `sys_flag`: of all of them, as stored."""
         queue = self.queue(topic, queue_id)
         log = self._log[queue]
         for body in bodies:
@@ -114,6 +114,7 @@ class ScriptedBroker:
                 born_host=HOST,
                 store_timestamp=self._clock.now_ms(),
                 store_host=HOST,
+                sys_flag=sys_flag,
             )
             log.append((tag, record))
         waiting, self._waiting = self._waiting, []

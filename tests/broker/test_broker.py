@@ -11,7 +11,7 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import PullFlag
 from mqframe.core.errors import PluginError, SettingError, StoreError
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.requests.admin import GetTopicConfig
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTopicConfig
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.storage.record import decode_records
@@ -213,6 +213,30 @@ def test_a_service_that_fails_stops_the_start_in_words(tmp_path):
         await Broker(BrokerSettings(port=0), store, SystemClock()).abandon()
 
     asyncio.run(scenario())
+
+
+def test_whoever_fails_to_take_a_message_stops_nobody(run):
+    async def scenario(world):
+        broker = world.cluster.broker
+        told = []
+
+        def fail(topic, *more):
+            told.append(topic)
+            raise KeyError("odd")
+
+        follow = broker._followers
+        broker._followers = (fail, *follow)
+        waiting = asyncio.ensure_future(
+            world.talker.pull("t", sys_flag=PullFlag.SUSPEND | PullFlag.SUBSCRIPTION)
+        )
+        await world.settle()
+        await world.talker.ok_send("t", "UNIQ_KEY\x01A\x02")
+        assert (await waiting).code == 0
+        assert told == ["t"]
+        runtime = loads((await world.talker.ok(GetBrokerRuntimeInfo())).body)["table"]
+        assert (runtime["arrivalFailures"], runtime["taskFailures"]) == ("1", "0")
+
+    run(scenario)
 
 
 def test_a_taken_port_stops_the_start_and_frees_the_directory(tmp_path):

@@ -77,6 +77,7 @@ def test_an_error_is_outlived():
         alarm.ring_in(0)
         await clock.aadvance(20)
         assert work.times == [0, min(FAILURE_MS, LONGEST_WAIT_MS)]
+        assert alarm.failures.total == 1
 
     play(scenario, ValueError("once"))
 

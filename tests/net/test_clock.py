@@ -108,3 +108,25 @@ def test_every_waits_for_an_async_callback_before_it_counts_again() -> None:
         assert called == [10, 25, 40]
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_failures_of_a_periodic_task_are_all_counted_and_not_all_told(
+    caplog: pytest.LogCaptureFixture, asynchronous: bool
+) -> None:
+    def fail() -> None:
+        raise ValueError("always")
+
+    async def fail_later() -> None:
+        raise ValueError("always")
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        every = Every(clock, 1, fail_later if asynchronous else fail, name="x")
+        await clock.aadvance(100)
+        assert every.failures.total == 100
+        every.stop()
+
+    asyncio.run(scenario())
+    told = [record for record in caplog.records if "periodic task failed" in record.getMessage()]
+    assert len(told) == 7

@@ -10,6 +10,7 @@ import msgspec
 from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import GroupConfigList, SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
@@ -89,10 +90,14 @@ class GroupProcessor(Processor):
 
     @serves(GetSubscriptionGroupConfig)
     def show_group(self, fields: GetSubscriptionGroupConfig, call: Call) -> SubscriptionGroupConfig:
-        return self._groups.need(fields.group, self._live.current.auto_create_groups)
+        return self._groups.find(fields.group) or self._groups.need(
+            fields.group, self._live.current.auto_create_groups
+        )
 
     @serves(DeleteSubscriptionGroup)
     def delete_group(self, fields: DeleteSubscriptionGroup, call: Call) -> Reply:
+        if fields.group_name.startswith(BROKER_GROUP_PREFIX):
+            raise Refusal(ResponseCode.NO_PERMISSION, f"group {fields.group_name} is the broker's own")
         self._groups.remove(fields.group_name)
         self._statistics.forget_group(fields.group_name)
         if fields.clean_offset:

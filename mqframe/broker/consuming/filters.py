@@ -178,12 +178,16 @@ class Filters:
         try:
             self._matches(kind, expression)
         except FixError as problem:
-            log.warning("expression refused", kind=kind, expression=expression[:200], reason=str(problem))
+            # What it says may be somebody's data, and so may what the problem quotes of it.
+            reason = type(problem).__name__
+            log.warning("expression refused", kind=kind, characters=len(expression), reason=reason)
             return False
         return True
 
     def _compile_for_records(self, kind: str, expression: str) -> RecordFilter:
-        return record_filter(self._matches(kind, expression), _Failures(f"{kind} {expression[:200]}"))
+        return record_filter(
+            self._matches(kind, expression), _Failures(f"{kind}, {len(expression)} characters")
+        )
 
     def _tag_filter(self) -> MessageFilter:
         try:

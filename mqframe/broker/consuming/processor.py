@@ -63,7 +63,11 @@ class PullProcessor(Processor):
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
         for held in self._polling.arrived(topic, queue_id, max_offset, codes):
-            if held.records is None or self._has_match(held, max_offset):
+            try:
+                due = held.records is None or self._has_match(held, max_offset)
+            except Exception:  # isolation boundary: others wait, too; whoever asked is told with the answer
+                due = True
+            if due:
                 self._answer_held(held)
             else:
                 self._polling.hold(held)

@@ -99,12 +99,13 @@ class LevelDelivery(BrokerPart):
             self._ring()
 
     def counters(self) -> dict[str, str]:
-        """For each level in use how far it is delivered, and where its queue ends."""
-        return {
+        """For each level in use how far it is delivered, and where its queue ends; rounds that failed."""
+        places = {
             f"scheduleMessageOffset_{number}": f"{level.position},{level.end}"
             for number, level in enumerate(self._levels, 1)
             if level.end
         }
+        return {"scheduleFailures": str(self._alarm.failures.total), **places}
 
     def _bounds(self, queue_id: int) -> tuple[int, int]:
         store = self._store

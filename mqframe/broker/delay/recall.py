@@ -17,6 +17,7 @@ from mqframe.core.delay.timer_rules import (
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.names import is_closed_topic
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.requests.serving import Call, Reply, serves
 
@@ -71,6 +72,10 @@ class RecallProcessor(Processor):
             )
         if not settings.permission & PERM_WRITE:
             raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "recall failed, the broker takes no messages")
+        if is_closed_topic(request.topic):
+            raise Refusal(
+                ResponseCode.NO_PERMISSION, f"recall failed, topic {request.topic} is the system's own"
+            )
         if self._topics.find(request.topic) is None:
             raise Refusal(
                 ResponseCode.TOPIC_NOT_EXIST, f"recall failed, the topic[{request.topic}] not exist"

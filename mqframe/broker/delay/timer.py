@@ -130,6 +130,7 @@ class TimerService(BrokerPart):
             "timerReadBehind": str(max(0, self._clock.now_ms() - timer.read_time) // 1000),
             "timerOffsetBehind": str(intake.behind),
             "timerCongestNum": str(timer.waiting),
+            "timerFailures": str(self._alarm.failures.total + self._flush_alarm.failures.total),
         }
 
     def delivered_to(self) -> int:

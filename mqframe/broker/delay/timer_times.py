@@ -55,7 +55,7 @@ class TimerTimes:
         return noted if correction == 0 else -(-(noted + correction) // precision) * precision
 
     def too_early(self, message: ReceivedMessage) -> int | None:
-        """The slot to come, ms, that a message belongs in whose slot has ended; `None` for one that is due."""
+        """The slot to come, ms, of a message whose slot has ended too early; `None` for one that is due."""
         if asked_delay(message.properties) is None or self._set.correction(message.queue_offset) is None:
             return None
         due = self.due(message)

@@ -134,7 +134,8 @@ class AckProcessor(BrokerService):
         topic, group, queue_id, offset = fields.topic, fields.consumer_group, fields.queue_id, fields.offset
         now = self._clock.now_ms()
         if handle.ordered:
-            until = now + fields.invisible_time
+            # By the clock as it was when the queue was popped, which the handle goes by.
+            until = self._order.now_of((topic, group, queue_id)) + fields.invisible_time
             if not self._order.change_invisible_time(
                 (topic, group, queue_id), offset, handle.pop_time, until
             ):
@@ -145,7 +146,7 @@ class AckProcessor(BrokerService):
             now += 1  # popped, or hidden anew, within this millisecond; handles must differ
         anew = CheckPoint(
             Key(topic, group, queue_id, offset, now), fields.invisible_time, (offset,), handle.revive_queue
-        )
+        ).by_steady(self._check_points.steady.ahead_ms())
         durable: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         key = Key(topic, group, queue_id, handle.start_offset, handle.pop_time)
         if not self._check_points.change_invisible_time(

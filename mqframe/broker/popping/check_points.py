@@ -49,6 +49,7 @@ class CheckPointService(BrokerPart):
         self._offsets = offsets
         self._live = conditions.live
         self._clock = conditions.clock
+        self.steady = revive_log.steady
         self._handed_over_until = 0
         self._timer: Timer | None = None
         self._timer_at = 0
@@ -126,7 +127,7 @@ class CheckPointService(BrokerPart):
             except Refusal as problem:
                 log.warning("acknowledgements are lost", key=tuple(point.key), problem=str(problem))
         point.confirm(0)
-        self._handed_over_until = max(self._handed_over_until, point.visible_at)
+        self._handed_over_until = max(self._handed_over_until, point.key.pop_time + point.invisible_ms)
         self.table.hand_over(point)
         self._settle(point.key)
 
@@ -143,7 +144,7 @@ class CheckPointService(BrokerPart):
         point = self.table.find(key)
         if point is None:
             return self._acknowledge_handed_over(key, offsets, invisible_ms, revive_queue)
-        now = self._clock.now_ms()
+        now = self.steady.now_ms()
         done = self.table.finish(point, [offset for offset in offsets if point.is_open(offset, now)])
         if done and point.settled:
             self._settle(key)
@@ -154,13 +155,18 @@ class CheckPointService(BrokerPart):
     ) -> int:
         # What the timer keeps cannot be looked at: such acknowledgements are all taken, as the reference
         # takes all, and sorted out when the check point appears.
-        point = CheckPoint(key, invisible_ms, tuple(offsets), revive_queue)
-        if not self._clock.now_ms() < point.visible_at <= self._handed_over_until or not offsets:
+        ahead = self.steady.ahead_ms()
+        point = CheckPoint(key, invisible_ms, tuple(offsets), revive_queue).by_steady(ahead)
+        if not self._is_handed_over(key.pop_time + invisible_ms) or not offsets:
             return 0
         for offset in offsets:
             point.finish(offset)
         self._revive_log.acknowledge_handed_over(point)
         return len(offsets)
+
+    def _is_handed_over(self, visible_at: int) -> bool:
+        """Whether the timer may keep a check point of which a handle says this time (ms, wall clock)."""
+        return self._clock.now_ms() < visible_at <= self._handed_over_until
 
     def change_invisible_time(
         self, key: Key, visible_at: int, offset: int, anew: CheckPoint, then: Callable[[bool], object]
@@ -172,9 +178,11 @@ class CheckPointService(BrokerPart):
         """
         point = self.table.find(key)
         # Perhaps the timer keeps it (`hand_over`): what its handle says is enough to make it again.
-        if point is None and self._clock.now_ms() < visible_at <= self._handed_over_until:
+        if point is None and self._is_handed_over(visible_at):
+            ahead = self.steady.ahead_ms()
             point = CheckPoint(key, visible_at - key.pop_time, (offset,), anew.revive_queue)
-        if point is None or not point.is_open(offset, self._clock.now_ms()):
+            point.by_steady(ahead)
+        if point is None or not point.is_open(offset, self.steady.now_ms()):
             return False
         # In the table before it is durable, so that the message is never without a check point; the old one
         # is done with only when the new one is durable, or a crash would lose the message for the group.
@@ -219,7 +227,7 @@ class CheckPointService(BrokerPart):
             return
         self._disarm()
         self._timer_at = at
-        self._timer = self._clock.call_later(max(at - self._clock.now_ms(), 0) / 1000, self._fire)
+        self._timer = self._clock.call_later(max(at - self.steady.now_ms(), 0) / 1000, self._fire)
 
     def _disarm(self) -> None:
         if self._timer is not None:
@@ -228,7 +236,7 @@ class CheckPointService(BrokerPart):
 
     def _fire(self) -> None:
         self._timer = None
-        due = self.table.take_due(self._clock.now_ms())
+        due = self.table.take_due(self.steady.now_ms())
         for point in due.write:
             self._write(point)
         timed = [point for point in due.revive if point.timed]
@@ -239,7 +247,7 @@ class CheckPointService(BrokerPart):
 
     def _due_at_timer(self, points: list[CheckPoint], durable: bool) -> None:
         """The timer may still keep acknowledgements of these: they come before the points are acted on."""
-        delivered_to = self._delivered_to() if durable else 0
+        delivered_to = self._delivered_to() - self.steady.ahead_ms() if durable else 0
         sure = [point for point in points if point.visible_at <= delivered_to]
         self._later([point for point in points if point.visible_at > delivered_to])
         if sure:
@@ -252,7 +260,7 @@ class CheckPointService(BrokerPart):
     def _later(self, points: list[CheckPoint]) -> None:
         for point in points:
             point.reviving = False
-            self.table.postpone(point, self._clock.now_ms() + _TIMER_MS)
+            self.table.postpone(point, self.steady.now_ms() + _TIMER_MS)
         self._arm()
 
     def _write(self, point: CheckPoint) -> None:
@@ -260,14 +268,14 @@ class CheckPointService(BrokerPart):
             self._revive_log.write(point, partial(self._written, point))
         except Refusal as problem:
             log.warning("a check point cannot be written", key=tuple(point.key), problem=str(problem))
-            self.table.postpone(point, self._clock.now_ms() + _AGAIN_MS)
+            self.table.postpone(point, self.steady.now_ms() + _AGAIN_MS)
 
     def _written(self, point: CheckPoint, durable: bool) -> None:
         if durable:
             self.table.written(point)
             self._settle(point.key)
         else:
-            self.table.postpone(point, self._clock.now_ms() + _AGAIN_MS)
+            self.table.postpone(point, self.steady.now_ms() + _AGAIN_MS)
 
     def _revived(self, point: CheckPoint, offsets: list[int]) -> None:
         """These messages of a check point whose time was over are stored again."""
@@ -275,7 +283,7 @@ class CheckPointService(BrokerPart):
         if point.finished:
             self._settle(point.key)
         else:
-            point.postpone(self._clock.now_ms())
+            point.postpone(self.steady.now_ms())
             self.table.postpone(point, point.revive_at)
             self._arm()
 

@@ -210,10 +210,13 @@ class PopWaitProcessor(BrokerPart, Generic[Fields]):
         """There may be something in a queue (-1: in any) for `group`."""
         self._serve(self._waiting.wake(topic, group, queue_id))
 
-    def wait_seconds(self, fields: Fields) -> float:
-        """How long a request may wait, not positive when it may not. Its sender's clock may run ahead."""
-        now = self._clock.now_ms()
-        return min((fields.born_time or now) + fields.poll_time - now, fields.poll_time) / 1000
+    def wait_seconds(self, fields: Fields, call: Call) -> float:
+        """How long a request may wait, not positive when it may not.
+
+        Counted from when it came, for its sender's clock may be another than ours. (Apache RocketMQ counts
+        from `bornTime`: where the clocks differ, nobody waits.)
+        """
+        return call.received + fields.poll_time / 1000 - self._clock.monotonic()
 
     def full(self, fields: Fields) -> bool:
         """Whether as many requests wait as may, of all or at the queue of this one."""
@@ -226,7 +229,7 @@ class PopWaitProcessor(BrokerPart, Generic[Fields]):
 
     def hold(self, call: Call, fields: Fields, topic: TopicConfig, filter: Filter, expired: Reply) -> None:
         """Let a request wait for `wait_seconds`, and answer it `expired` then."""
-        seconds = self.wait_seconds(fields)
+        seconds = self.wait_seconds(fields, call)
         deadline = self._clock.monotonic() + seconds
         self._waiting.hold(HeldPop(call, fields, topic, filter, deadline, expired))
         self._expiry.ring_in(math.ceil(seconds * 1000))

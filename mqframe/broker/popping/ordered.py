@@ -104,9 +104,17 @@ class OrderedPops:
         self._watch(queue)
         return True
 
+    def now_of(self, queue: GroupQueue) -> int:
+        """The time, ms, by the clock as it was when `queue` was popped."""
+        return self._table.now_of(queue)
+
+    def now_ms(self) -> int:
+        """The time by which blocks end, ms: steady."""
+        return self._table.now_ms()
+
     def freed(self) -> tuple[Sequence[GroupQueue], int | None]:
         """Queues whose block ended by itself, and when the next one may, ms; `None`: none is blocked."""
-        now = self._clock.now_ms()
+        now = self._table.now_ms()
         freed = [queue for queue, end in tuple(self._ends.items()) if end <= now and self._watch(queue)]
         return freed, min(self._ends.values(), default=None)
 

@@ -85,7 +85,7 @@ class PeekProcessor(PopWaitProcessor[Notification]):
             return Reply(header=NotificationAnswer(has_msg=True, polling_full=False))
         full = self.full(fields)
         nothing = Reply(header=NotificationAnswer(has_msg=False, polling_full=full))
-        if full or self.wait_seconds(fields) <= 0:
+        if full or self.wait_seconds(fields, call) <= 0:
             return nothing
         self.hold(call, fields, topic, EVERYTHING, nothing)
         return None

@@ -25,7 +25,7 @@ from mqframe.log import get_logger
 log = get_logger("broker")
 
 LATE_MS: Final = 500
-"""A pop that comes so long after the time that its sender gave it is not served any more."""
+"""A pop that waited here so long after the time that its sender gave it is not served any more."""
 _CLEAN_SECONDS: Final = 600.0
 
 
@@ -77,18 +77,16 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
         freed, following = self._order.freed()
         for topic, group, queue_id in freed:
             self.wake(topic, group, queue_id)
-        return None if following is None else max(following - self._clock.now_ms(), SWEEP_MS)
+        return None if following is None else max(following - self._order.now_ms(), SWEEP_MS)
 
     @serves(PopMessage)
     def pop(self, fields: PopMessage, call: Call) -> Reply | Awaitable[Reply] | None:
         """Serve a pop: at once, later when it waits, or from a thread when it reads far behind."""
-        now = self._clock.now_ms()
-        born = fields.born_time or now
-        if now - born - fields.poll_time > LATE_MS:
+        late_ms = round((self._clock.monotonic() - call.received) * 1000) - fields.poll_time
+        if late_ms > LATE_MS:
             raise Refusal(
                 ResponseCode.POLLING_TIMEOUT,
-                f"the pop came {now - born} ms after it was made, more than its poll time of "
-                f"{fields.poll_time} ms; are the clocks of client and broker alike?",
+                f"the pop was served {late_ms} ms after its poll time of {fields.poll_time} ms was over",
             )
         if not 0 < fields.max_msg_nums <= MESSAGES_MAX:
             raise Refusal(
@@ -108,7 +106,7 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
             return self._pop_cold(fields, filter, batch)
         if batch.count:
             return _reply(fields, batch)
-        if self.wait_seconds(fields) <= 0:
+        if self.wait_seconds(fields, call) <= 0:
             return _empty(fields, batch, ResponseCode.POLLING_TIMEOUT)
         if self.full(fields):
             return _empty(fields, batch, ResponseCode.POLLING_FULL)

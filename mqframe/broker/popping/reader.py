@@ -258,9 +258,10 @@ class PopReader:
             if offsets and key in self._table:
                 return  # after a reset within the same millisecond
             if found.next_offset > start:
-                revive_queue = batch.revive_queue
                 self._check_points.add(
-                    CheckPoint(key, fields.invisible_time, tuple(offsets), revive_queue, found.next_offset)
+                    CheckPoint(
+                        key, fields.invisible_time, tuple(offsets), batch.revive_queue, found.next_offset
+                    ).by_steady(self._check_points.steady.ahead_ms())
                 )
         self._offsets.pulled(group, topic, queue_id, found.next_offset)
         if not offsets:

@@ -24,6 +24,7 @@ from typing import Final
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.broker.tables.shared import Shared
+from mqframe.core.clock import SteadyClock
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
@@ -65,6 +66,7 @@ class ReviveLog:
         self._writer = writer
         self._offsets = registry.offsets
         self._clock = conditions.clock
+        self.steady = SteadyClock(conditions.clock)
         self._broker_name = conditions.identity.name
         self._read_to = [0] * QUEUES
         # Check points by the place of their newest record; those that are gone are dropped from the left.
@@ -215,8 +217,10 @@ class ReviveLog:
     ) -> Stored:
         key, queue_id = point.key, point.revive_queue
         name = f"{key.topic}@{key.queue_id}@{what or key.start_offset}@{key.group}@{key.pop_time}"
-        properties = {
-            p.TIMER_DELIVER_MS: str(deliver_ms),
+        # The timer lets a delay pass by the monotonic clock; others see a time.
+        wait = {p.TIMER_DELAY_MS: str(max(0, deliver_ms - self.steady.now_ms()))}
+        time = {p.TIMER_DELIVER_MS: str(deliver_ms + self.steady.ahead_ms())}
+        properties = (wait if timed else time) | {
             p.TAGS: tag,
             p.UNIQUE_KEY: f"{name}@{tag}" if tag == BATCH_ACK else f"{name}@{self._broker_name}@{tag}",
         }
@@ -287,7 +291,7 @@ class ReviveLog:
             self._take_acknowledgement(decode(message.body, AckBody))
 
     def _take_check_point(self, body: CheckPointBody, offset: int, queue_id: int, grace_ms: int) -> None:
-        point = CheckPoint.restored(body, queue_id, offset)
+        point = CheckPoint.restored(body, queue_id, offset, self.steady.now_ms(), self.steady.ahead_ms())
         if point is None:
             raise BodyError("a check point that no pop made")
         known = self.table.find(point.key)

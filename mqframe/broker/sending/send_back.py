@@ -17,7 +17,12 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.names import dead_letter_topic, retry_topic
+from mqframe.core.messages.names import (
+    CHECK_MAX_TIME_TOPIC,
+    dead_letter_topic,
+    is_closed_topic,
+    retry_topic,
+)
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.retry.backoff import retry_schedule
@@ -102,7 +107,11 @@ class SendBackProcessor(Processor):
         record = self._store.record_at(offset) if offset >= 0 else None
         if record is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"no message begins at log offset {offset}")
-        return decode_record(record)
+        message = decode_record(record)
+        if is_closed_topic(message.topic) and message.topic != CHECK_MAX_TIME_TOPIC:
+            # A half, say, would reach consumers before its end. Operators do read what was given up.
+            raise Refusal(ResponseCode.NO_PERMISSION, f"nobody consumes topic {message.topic}")
+        return message
 
     def _limit(self, call: Call, group: SubscriptionGroupConfig, named: int | None) -> int:
         online = self._clients.consumers.get(group.group_name)

@@ -10,6 +10,7 @@ from pathlib import Path
 import attrs
 
 from mqframe.core.errors import StoreError
+from mqframe.core.os_errors import told
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.hooks.interfaces.broker_service import Table
@@ -131,6 +132,6 @@ class ConfigKeeper:
         try:
             file.save(content)
         except OSError as problem:
-            log.error("configuration was not saved", file=str(file.path), problem=str(problem))
+            log.error("configuration was not saved", file=str(file.path), problem=told(problem))
             return False
         return True

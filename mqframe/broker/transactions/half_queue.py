@@ -22,6 +22,7 @@ from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.record import RecordError, decode_record, decode_records
 from mqframe.core.storage.stored import Stored
+from mqframe.core.transactions.half_ages import HalfAges
 from mqframe.core.transactions.half_batch import stands_for
 from mqframe.core.transactions.half_table import HalfTable
 from mqframe.core.transactions.rules import (
@@ -69,6 +70,7 @@ class HalfQueue:
         self._delivery = HalfDelivery(store, writer)
         self._cut_off: dict[int, int] = {}
         self.table = HalfTable()
+        self.ages = HalfAges(clock, self.end)
 
     @property
     def end(self) -> int:
@@ -102,6 +104,7 @@ class HalfQueue:
         half, op = self._cursor(HALF_TOPIC), self._cursor(OP_HALF_TOPIC)
         self.table = table = HalfTable(half, op)
         end = self.end
+        self.ages = HalfAges(self._clock, end)
         while half < end:
             # Most stretches hold no copy, which is seen without taking their records apart.
             found, next_offset = await self._messages(HALF_TOPIC, half, READ_MESSAGES, having=_COPY_MARK)
@@ -203,6 +206,7 @@ class HalfQueue:
         offset = self.table.close(root_of(half))
         if offset is None:
             return
+        self.ages.closed(root_of(half))
         now = self._clock.now_ms()
         try:
             stored = self._writer.put(
@@ -221,6 +225,7 @@ class HalfQueue:
         `times`: how often it was asked for from now on. Raises `Refusal`; nothing changed then.
         """
         properties = copy_properties(half, times)
+        self.ages.moved(half)
         stored = self.put(HALF_TOPIC, half, properties)
         self.table.move(root_of(half), stored.queue_offset)
         return stored, properties
@@ -236,6 +241,7 @@ class HalfQueue:
         table = self.table
         table.skip_to(self._store.queue_min(HALF_TOPIC, 0))
         table.advance(self.end)
+        self.ages.passed(table.half_cursor)
         half, op = table.half_cursor, table.op_cursor
         if (half, op) == self._kept:
             return

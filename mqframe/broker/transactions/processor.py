@@ -6,7 +6,7 @@ Sources: EndTransactionProcessor.java, TransactionalMessageServiceImpl.java, Adm
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final
 
@@ -26,6 +26,7 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.transactions.rules import (
+    Age,
     CheckLimits,
     Step,
     check_end,
@@ -34,7 +35,7 @@ from mqframe.core.transactions.rules import (
     root_of,
     times_checked,
 )
-from mqframe.hooks.interfaces import BrokerService, Periodic
+from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
 from mqframe.log import get_logger
 
 log = get_logger("broker")
@@ -61,7 +62,7 @@ class TransactionProcessor(BrokerService):
         self._halves = halves
         self._checker = checker
         self._topics = topics
-        _, self._live, self._clock, self._statistics = conditions
+        _, self._live, _, self._statistics = conditions
         self._is_master = is_master
         self._asked = (0, 0)
 
@@ -73,6 +74,13 @@ class TransactionProcessor(BrokerService):
     async def start(self) -> None:
         """Find out which transactions are open."""
         await self._halves.recover()
+
+    def arrivals(self) -> Mapping[str, OnArrival]:
+        """Halves, for their ages."""
+        return {HALF_TOPIC: self._arrived}
+
+    def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
+        self._halves.ages.stored(max_offset - len(codes))
 
     async def stop(self) -> None:
         """Keep how far both queues are worked off."""
@@ -102,7 +110,8 @@ class TransactionProcessor(BrokerService):
             raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, "a slave ends no transactions; ask its master")
         half = self._halves.at(fields.commit_log_offset)
         timeout_ms = self._live.current.transaction_timeout_ms
-        outcome = check_end(fields, half, self._clock.now_ms(), timeout_ms)
+        age = Age(0, 0) if half is None or half.topic != HALF_TOPIC else self._halves.ages.age(half)
+        outcome = check_end(fields, half, age, timeout_ms)
         if outcome is TransactionOutcome.UNKNOWN:
             log.info("transaction left open", transaction=fields.msg_id, peer=peer)
             return
@@ -136,7 +145,7 @@ class TransactionProcessor(BrokerService):
                     if at >= end:
                         break
                     if halves.table.next_open(at, at + 1) == at:
-                        step = next_step(half, self._clock.now_ms(), limits)
+                        step = next_step(half, halves.ages.age(half), limits)
                         if step is Step.YOUNG:
                             return
                         # One that fails stays open, and counts for nobody but itself.

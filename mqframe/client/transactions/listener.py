@@ -83,7 +83,8 @@ def as_outcome(value: object, method: str, transaction_id: str) -> TransactionOu
     """What a listener said; anything but an outcome counts as UNKNOWN and is logged."""
     if isinstance(value, TransactionOutcome):
         return value
-    log.error("transaction listener gave no outcome", method=method, gave=value, transaction=transaction_id)
+    gave = type(value).__name__
+    log.error("transaction listener gave no outcome", method=method, gave=gave, transaction=transaction_id)
     return TransactionOutcome.UNKNOWN
 
 

@@ -31,6 +31,8 @@ SYSTEM_GROUPS: Final = (
     "CID_RMQ_SYS_TRANS",
 )
 """Groups that a broker makes for itself when it starts."""
+BROKER_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+"""Groups whose offsets say how far transactions and revivals are (MixAll.CID_RMQ_SYS_PREFIX)."""
 READ_FORBIDDEN: Final = 1 << 2
 """Bit of the forbidden table: the group may not read the topic (PermName.INDEX_PERM_READ)."""
 
@@ -84,7 +86,13 @@ class GroupTable:
         return group
 
     def need(self, name: str, auto_create: bool = False) -> SubscriptionGroupConfig:
-        """As `find_or_create`. Raises `Refusal` SUBSCRIPTION_GROUP_NOT_EXIST where that finds none."""
+        """As `find_or_create`, for who wants to consume or to commit as the group.
+
+        Raises `Refusal`: SUBSCRIPTION_GROUP_NOT_EXIST where that finds none, NO_PERMISSION for a group by
+        which the broker itself remembers how far it is.
+        """
+        if name.startswith(BROKER_GROUP_PREFIX):
+            raise Refusal(ResponseCode.NO_PERMISSION, f"group {name} is the broker's own")
         group = self._groups.get(name) or self.find_or_create(name, auto_create)
         if group is None:
             raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {name} does not exist")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib
 import zlib
+from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.errors import FixError, GiveUpError
+from mqframe.core.errors import BodyUnreadable, FixError
+
+UNPACKED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Most bytes that a compressed body may unpack to, unless its reader says otherwise."""
 
 
 class Compression(Enum):
@@ -32,24 +36,80 @@ def compress(body: bytes, kind: Compression, level: int = 5) -> tuple[bytes, int
     return _package("zstandard").ZstdCompressor(level=level).compress(body), flags
 
 
-def decompress(body: bytes, sys_flag: int) -> bytes:
-    """The plain body of a message stored with `sys_flag`. Raises `GiveUpError` for damaged data."""
+def decompress(body: bytes, sys_flag: int, bytes_max: int = UNPACKED_BYTES_MAX) -> bytes:
+    """The plain body of a message stored with `sys_flag`, at most `bytes_max` long.
+
+    Never more than that is unpacked, whatever the body says of itself. Raises `BodyUnreadable` for damaged
+    data, an unknown kind and a larger body, `FixError` when the package for the kind is not installed.
+    """
     kind = sys_flag & SysFlag.COMPRESSION_MASK
+    unpack = _UNPACK.get(kind)
+    if unpack is None:
+        raise BodyUnreadable(f"compression kind {kind >> 8} in sys flag {sys_flag:#x} is not known")
     try:
-        if kind in (0, SysFlag.COMPRESSION_ZLIB):
-            return zlib.decompress(body)
-        if kind == SysFlag.COMPRESSION_LZ4:
-            return bytes(_package("lz4.frame").decompress(body))
-        if kind == SysFlag.COMPRESSION_ZSTD:
-            return bytes(_package("zstandard").ZstdDecompressor().decompressobj().decompress(body))
-    except (zlib.error, RuntimeError, ValueError) as problem:
-        raise GiveUpError(f"compressed body of {len(body)} bytes is damaged: {problem}") from problem
+        plain = unpack(body, bytes_max)
+    except (zlib.error, RuntimeError, ValueError, EOFError) as problem:
+        raise _damaged(body, problem) from problem
     except Exception as problem:
         # zstandard's own error type is known only once its package is imported.
         if type(problem).__module__.partition(".")[0] in ("zstandard", "zstd", "backend_c"):
-            raise GiveUpError(f"compressed body of {len(body)} bytes is damaged: {problem}") from problem
+            raise _damaged(body, problem) from problem
         raise
-    raise GiveUpError(f"compression kind {kind >> 8} in sys flag {sys_flag:#x} is not known")
+    if plain is None:
+        raise BodyUnreadable(
+            f"compressed body of {len(body)} bytes unpacks to more than {bytes_max} bytes; where such bodies"
+            " are meant, raise client.unpacked_bytes_max"
+        )
+    return plain
+
+
+def _damaged(body: bytes, problem: Exception) -> BodyUnreadable:
+    return BodyUnreadable(f"compressed body of {len(body)} bytes is damaged: {problem}")
+
+
+# Each gives the plain body, or `None` for one of more than `most` bytes.
+
+
+def _unzip(body: bytes, most: int) -> bytes | None:
+    unpacker = zlib.decompressobj()
+    plain = unpacker.decompress(body, most + 1)
+    if len(plain) > most:
+        return None
+    if not unpacker.eof:
+        raise ValueError("it is cut short")
+    return plain
+
+
+def _unpack_lz4(body: bytes, most: int) -> bytes | None:
+    unpacker = _package("lz4.frame").LZ4FrameDecompressor()
+    plain = bytes(unpacker.decompress(body, max_length=most + 1))
+    if len(plain) > most:
+        return None
+    if not unpacker.eof:
+        raise ValueError("it is cut short")
+    return plain
+
+
+def _unpack_zstd(body: bytes, most: int) -> bytes | None:
+    zstandard = _package("zstandard")
+    if zstandard.frame_content_size(body) > most:
+        return None
+    try:
+        return bytes(zstandard.ZstdDecompressor().decompress(body, max_output_size=most))
+    except zstandard.ZstdError:
+        # A frame of a stream does not say how long it is, nor does the error say that it was too long.
+        with zstandard.ZstdDecompressor().stream_reader(body) as reader:
+            if len(reader.read(most + 1)) > most:
+                return None
+        raise
+
+
+_UNPACK: Final[dict[int, Callable[[bytes, int], bytes | None]]] = {
+    0: _unzip,
+    int(SysFlag.COMPRESSION_ZLIB): _unzip,
+    int(SysFlag.COMPRESSION_LZ4): _unpack_lz4,
+    int(SysFlag.COMPRESSION_ZSTD): _unpack_zstd,
+}
 
 
 def _package(name: str) -> Any:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
 import msgspec
 
 from mqframe.core.codes import SysFlag
+from mqframe.core.errors import BodyUnreadable, FixError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import decode_host
-from mqframe.core.messages.compression import decompress
+from mqframe.core.messages.compression import UNPACKED_BYTES_MAX, decompress
 from mqframe.core.messages.ids import offset_id
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -41,6 +42,10 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     properties: Mapping[str, str] = {}
     flag: int = 0
     wait_store_ok: bool = True
+
+    def __repr__(self) -> str:
+        # It gets into logs by way of others' errors: what an application sends does not.
+        return f"<Message {self.topic} {len(self.body)} bytes>"
 
 
 class SendStatus(Enum):
@@ -77,8 +82,9 @@ class ReceivedMessage:
     """A stored message. Its properties are split, and its body unpacked, when somebody looks.
 
     Offsets are counts of records (`queue_offset`) or bytes (`commit_log_offset`); times are ms since 1970;
-    `store_size` is the whole record in bytes. `topic` is what the record says: of a retried message the
-    consumer puts the original topic there before a listener sees it.
+    `store_size` is the whole record in bytes; `unpacked_bytes_max`: what its body may unpack to at most.
+    `topic` is what the record says: of a retried message the consumer puts the original topic there before a
+    listener sees it.
     """
 
     __slots__ = (
@@ -100,6 +106,7 @@ class ReceivedMessage:
         "store_timestamp",
         "sys_flag",
         "topic",
+        "unpacked_bytes_max",
     )
 
     def __init__(
@@ -140,12 +147,16 @@ class ReceivedMessage:
         self._body = stored_body
         self._raw_properties = raw_properties
         self._properties: dict[str, str] | None = None
+        self.unpacked_bytes_max = UNPACKED_BYTES_MAX
 
     @property
     def body(self) -> bytes:
-        """The body as it was sent, decompressed. Raises `GiveUpError` when it cannot be decompressed."""
+        """The body as it was sent, decompressed to `unpacked_bytes_max` at most.
+
+        Raises `BodyUnreadable` when it cannot be decompressed, or is larger.
+        """
         if self.sys_flag & SysFlag.COMPRESSED:
-            self._body = decompress(self._body, self.sys_flag)
+            self._body = decompress(self._body, self.sys_flag, self.unpacked_bytes_max)
             self.sys_flag &= ~SysFlag.COMPRESSED
         return self._body
 
@@ -219,3 +230,23 @@ class ReceivedMessage:
             f"<ReceivedMessage {self.topic}/{self.queue_id}@{self.queue_offset} id={self.message_id}"
             f" {self.store_size} bytes>"
         )
+
+
+def limit_bodies(messages: Iterable[ReceivedMessage], bytes_max: int) -> None:
+    """Let the bodies of `messages` unpack to `bytes_max` bytes at most."""
+    if bytes_max != UNPACKED_BYTES_MAX:  # it is what messages have
+        for message in messages:
+            message.unpacked_bytes_max = bytes_max
+
+
+def unreadable(messages: Iterable[ReceivedMessage]) -> list[ReceivedMessage]:
+    """Those of `messages` whose body cannot be unpacked. The others' are, if they were not yet."""
+    found = []
+    for message in messages:
+        try:
+            message.body  # noqa: B018
+        except BodyUnreadable:
+            found.append(message)
+        except FixError:
+            pass  # a package is missing here: others may read it
+    return found

@@ -65,13 +65,14 @@ class CheckPoint:
 
     `offsets`: their queue offsets, in order; `next_offset`: where the next pop of the queue begins; `done`,
     `written`: bits of the messages that are not in flight any more, and of those that the revive log knows.
-    `visible_at`: ms, when its time is over; `revive_at`: when to act on that, later after each of the
-    `failures` to do so. `timed`: whether it was read from the revive log, so that the broker's timer may keep
-    acknowledgements of it, which are in the revive log only when the timer has come past `visible_at`.
+    `visible_at`: ms of the steady clock, when its time is over; `revive_at`: when to act on that, later after
+    each of the `failures` to do so. `timed`: whether it was read from the revive log, so that the broker's
+    timer may keep acknowledgements of it, which are in the revive log only when the timer has come past
+    `visible_at`.
     """
 
     __slots__ = (
-        "done", "failures", "invisible_ms", "kept", "key", "next_offset", "offsets", "revive_at",
+        "done", "failures", "invisible_ms", "kept", "key", "next_offset", "offsets", "popped_at", "revive_at",
         "revive_offset", "revive_queue", "reviving", "timed", "visible_at", "written",
     )  # fmt: skip
 
@@ -94,8 +95,15 @@ class CheckPoint:
         self.revive_offset = -1
         self.reviving = False
         self.timed = False
+        self.popped_at = key.pop_time
         self.visible_at = self.revive_at = key.pop_time + invisible_ms
         self.failures = 0
+
+    def by_steady(self, ahead_ms: int) -> CheckPoint:
+        """Itself, by the steady clock; the wall clock, which its key goes by, is `ahead_ms` ahead of that."""
+        self.popped_at = self.key.pop_time - ahead_ms
+        self.visible_at = self.revive_at = self.popped_at + self.invisible_ms
+        return self
 
     @property
     def all_bits(self) -> int:
@@ -198,8 +206,18 @@ class CheckPoint:
         )
 
     @classmethod
-    def restored(cls, body: CheckPointBody, revive_queue: int, revive_offset: int) -> CheckPoint | None:
-        """The check point that a record of the revive log stands for; `None` when no pop can have made it."""
+    def restored(
+        cls,
+        body: CheckPointBody,
+        revive_queue: int,
+        revive_offset: int,
+        now_ms: int | None = None,
+        ahead_ms: int = 0,
+    ) -> CheckPoint | None:
+        """The check point that a record of the revive log stands for; `None` when no pop can have made it.
+
+        `now_ms`: steady; one that was written by a clock ahead of it is hidden from now on.
+        """
         key = key_of(body)
         if key is None or not 0 <= body.count <= MESSAGES_MAX or not 0 <= body.invisible_time <= _TIME_MAX:
             return None
@@ -207,7 +225,9 @@ class CheckPoint:
         if len(distances) > MESSAGES_MAX or not all(0 <= each <= _OFFSET_MAX for each in distances):
             return None
         offsets = tuple(key.start_offset + distance for distance in distances)
-        point = cls(key, body.invisible_time, offsets, revive_queue)
+        if now_ms is not None:
+            ahead_ms = max(ahead_ms, key.pop_time - now_ms)
+        point = cls(key, body.invisible_time, offsets, revive_queue).by_steady(ahead_ms)
         point.done = point.written = (body.bits % _INT) & point.all_bits
         point.confirm(revive_offset)
         point.timed = True

@@ -63,7 +63,7 @@ class CheckPointTable:
         key = point.key
         if point.offsets:
             self._enter(point)
-            self._wake(point, min(point.revive_at, key.pop_time + self._stay_ms))
+            self._wake(point, min(point.revive_at, point.popped_at + self._stay_ms))
         if point.next_offset >= 0:
             self._queues.setdefault((key.topic, key.group, key.queue_id), deque()).append(point)
 

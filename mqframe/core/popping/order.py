@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
-from mqframe.core.clock import Clock
+from mqframe.core.clock import Clock, SteadyClock
 from mqframe.core.popping.bodies import OrderInfo, OrderInfoTable
 from mqframe.core.popping.check_point import GroupQueue
 
@@ -36,12 +36,26 @@ class Commit(Enum):
 
 
 class OrderTable:
-    """The last ordered pop of each queue by each group. `changes` grows with every change."""
+    """The last ordered pop of each queue by each group. `changes` grows with every change.
+
+    Blocks end by the steady clock. Pops and the times that messages are hidden until are noted by the wall
+    clock as it was at the pop; a pop that was loaded and is still to come happened just now.
+    """
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self._clock = SteadyClock(clock)
+        self._ahead: dict[GroupQueue, int] = {}
+        self._used: dict[GroupQueue, int] = {}
         self._table: dict[tuple[str, str], dict[int, OrderInfo]] = {}
         self.changes = 0
+
+    def now_ms(self) -> int:
+        """The steady clock, ms."""
+        return self._clock.now_ms()
+
+    def now_of(self, queue: GroupQueue) -> int:
+        """The time, ms, by the wall clock as it was at the last pop of `queue`."""
+        return self._clock.now_ms() + self._ahead.get(queue, 0)
 
     def find(self, queue: GroupQueue) -> OrderInfo | None:
         """The last pop of a queue."""
@@ -54,7 +68,7 @@ class OrderTable:
             return False
         if not info.invisible_time or info.invisible_time <= 0:
             info.invisible_time = invisible_ms
-        now = self._clock.now_ms()
+        now = self.now_of(queue)
         return any(now < _visible_at(info, offset) for offset in open_offsets(info))
 
     def free_at_ms(self, queue: GroupQueue) -> int | None:
@@ -63,6 +77,7 @@ class OrderTable:
         if info is None:
             return None
         latest = max((_visible_at(info, offset) for offset in open_offsets(info)), default=0)
+        latest -= self._ahead.get(queue, 0)
         return latest if latest > self._clock.now_ms() else None
 
     def popped(
@@ -93,6 +108,7 @@ class OrderTable:
             attempt_id=attempt_id,
         )
         self._table.setdefault(queue[:2], {})[queue[2]] = info
+        self._ahead[queue], self._used[queue] = self._clock.ahead_ms(), self._clock.now_ms()
         self.changes += 1
         return counts
 
@@ -116,7 +132,7 @@ class OrderTable:
         info = self.find(queue)
         if info is None or pop_time != info.pop_time or offset not in open_offsets(info):
             return False
-        if self._clock.now_ms() >= _visible_at(info, offset):
+        if self.now_of(queue) >= _visible_at(info, offset):
             return False
         times = dict(info.visible_times or {})
         times[offset] = visible_at
@@ -133,6 +149,8 @@ class OrderTable:
 
     def clear(self, queue: GroupQueue) -> None:
         """Forget the last pop of a queue."""
+        self._ahead.pop(queue, None)
+        self._used.pop(queue, None)
         if self._table.get(queue[:2], {}).pop(queue[2], None) is not None:
             self.changes += 1
 
@@ -150,8 +168,7 @@ class OrderTable:
         """Forget queues that were not popped for a day."""
         limit = self._clock.now_ms() - IDLE_MS
         for queue in self.queues():
-            info = self.find(queue)
-            if info is not None and info.last_consume_timestamp < limit:
+            if self._used.get(queue, limit) < limit:
                 self.clear(queue)
         for who in [who for who, queues in self._table.items() if not queues]:
             del self._table[who]
@@ -162,6 +179,11 @@ class OrderTable:
             topic, found, group = key.partition(SEPARATOR)
             if found and topic and group:
                 self._table[topic, group] = {queue: info for queue, info in queues.items() if info.offsets}
+        now = self._clock.now_ms()
+        for queue in self.queues():
+            info = self.find(queue)
+            self._used[queue] = now
+            self._ahead[queue] = max(0, 0 if info is None else info.pop_time - now)
 
     def dump(self) -> OrderInfoTable:
         """Everything, as it is saved."""

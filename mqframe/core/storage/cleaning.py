@@ -6,7 +6,47 @@ from collections.abc import Collection, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from mqframe.core.clock import Clock
+
 FILES_PER_PASS_MAX: Final = 10
+BELIEVED_AFTER_SECONDS: Final = 86_400.0
+"""For how long a clock must run on after it was set before files grow old by it."""
+UNNOTICED_MS: Final = 60_000
+"""By how much the clock may be set forward without being doubted."""
+
+
+class TrustedTime:
+    """The time by which files grow old: the wall clock, but not one that has just been set forward.
+
+    A clock that is a week ahead for a minute would delete the messages of a week. So time here passes by the
+    monotonic clock, from the last time that the store knows (`newest_ms`, of its newest record; `None`
+    for an empty store), and a jump is believed once the clock has kept it for a day. After a long stop
+    files therefore live up to a day longer than they would.
+    """
+
+    __slots__ = ("_ahead", "_clock", "_origin", "_since", "doubted_ms")
+
+    def __init__(self, clock: Clock, newest_ms: int | None) -> None:
+        now = clock.now_ms()
+        self._clock = clock
+        self._origin = min(now, now if newest_ms is None else newest_ms) - clock.monotonic() * 1000
+        self._ahead = 0
+        self._since = clock.monotonic()
+        self.doubted_ms = 0
+        """How far the clock is ahead of what is believed, ms; 0 when it is believed."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970, never ahead of the wall clock."""
+        wall, monotonic = self._clock.now_ms(), self._clock.monotonic()
+        believed = round(self._origin + monotonic * 1000)
+        ahead = wall - believed
+        if abs(ahead - self._ahead) > UNNOTICED_MS:
+            self._ahead, self._since = ahead, monotonic
+        if ahead > 0 and (ahead <= UNNOTICED_MS or monotonic - self._since >= BELIEVED_AFTER_SECONDS):
+            self._origin += ahead
+            self._ahead = ahead = 0
+        self.doubted_ms = max(ahead, 0)
+        return wall - self.doubted_ms
 
 
 class Pressure(IntEnum):

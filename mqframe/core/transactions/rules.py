@@ -95,17 +95,28 @@ def times_checked(properties: Mapping[str, str]) -> int:
     return max(0, _number(properties.get(p.CHECK_TIMES, ""), 0))
 
 
-def next_step(half: ReceivedMessage, now_ms: int, limits: CheckLimits) -> Step:
-    """What a check at `now_ms` does with the open `half`."""
-    age = now_ms - half.born_timestamp
-    if times_checked(half.properties) >= limits.times_max or age > limits.keep_ms:
+class Age(NamedTuple):
+    """How long ago a half was stored, ms. `seen_ms`: how much of that this process saw pass by itself."""
+
+    ms: int
+    seen_ms: int
+
+
+def next_step(half: ReceivedMessage, age: Age, limits: CheckLimits) -> Step:
+    """What a check does with the open `half`.
+
+    Ages are the broker's own, not counted from the birth that its producer's clock gave it, and nothing is
+    given up for an age that this process did not see pass: a clock that was set ends no transaction.
+    """
+    if times_checked(half.properties) >= limits.times_max or age.seen_ms > limits.keep_ms:
         return Step.DISCARD
     immunity = half.properties.get(p.CHECK_IMMUNITY_SECONDS)
     if immunity is not None:
         seconds = _number(immunity, -1)
-        return Step.IMMUNE if age <= (seconds * 1000 if seconds >= 0 else limits.timeout_ms) else Step.CHECK
-    # A half from a clock that is ahead of this one is due at once, as Apache RocketMQ has it.
-    return Step.YOUNG if 0 <= age <= limits.timeout_ms else Step.CHECK
+        return (
+            Step.IMMUNE if age.ms <= (seconds * 1000 if seconds >= 0 else limits.timeout_ms) else Step.CHECK
+        )
+    return Step.YOUNG if age.ms <= limits.timeout_ms else Step.CHECK
 
 
 def copy_properties(half: ReceivedMessage, times: int | None) -> dict[str, str]:
@@ -125,9 +136,9 @@ def final_properties(half: ReceivedMessage) -> dict[str, str]:
 
 
 def check_end(
-    fields: EndTransaction, half: ReceivedMessage | None, now_ms: int, timeout_ms: int
+    fields: EndTransaction, half: ReceivedMessage | None, age: Age, timeout_ms: int
 ) -> TransactionOutcome:
-    """How the transaction of `half`, found at the request's commit-log offset, is to end.
+    """How the transaction of `half`, of this `age` and found at the request's commit-log offset, is to end.
 
     Raises `Refusal`: 1 for a number that is no outcome, for an offset at which no half lies, for another
     group's half and for offsets that do not belong together; 604 for an end that is not the answer to a check
@@ -146,7 +157,7 @@ def check_end(
     if half is None or half.topic != HALF_TOPIC or half.commit_log_offset != at:
         raise _wrong(f"no half message begins at commit-log offset {at}")
     # A check may be on its way by then: its answer counts, or one transaction could end in two ways.
-    if not fields.from_transaction_check and _is_late(half, now_ms, timeout_ms):
+    if not fields.from_transaction_check and _is_late(half, age, timeout_ms):
         raise Refusal(
             ResponseCode.ILLEGAL_OPERATION,
             f"the end of {fields.msg_id} came after the immunity that it asked for; answer the next check",
@@ -183,11 +194,11 @@ def parse_op(body: bytes) -> list[int]:
     return [int(word) for word in body.split(b",") if word.isdigit() and len(word) < _DIGITS_MAX]
 
 
-def _is_late(half: ReceivedMessage, now_ms: int, timeout_ms: int) -> bool:
+def _is_late(half: ReceivedMessage, age: Age, timeout_ms: int) -> bool:
     immunity = half.properties.get(p.CHECK_IMMUNITY_SECONDS)
     if not immunity or p.HALF_BATCH in half.properties:
         return False
-    return now_ms - half.born_timestamp > max(_number(immunity, 0) * 1000, timeout_ms)
+    return age.ms > max(_number(immunity, 0) * 1000, timeout_ms)
 
 
 def _wrong(remark: str) -> Refusal:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mqframe.core.errors import StoreUnavailable
+from mqframe.core.os_errors import told
 from mqframe.core.storage.left_out import Place
 from mqframe.log import get_logger
 from mqframe.store.appending.appender import Appended, Placed
@@ -95,10 +96,8 @@ class InlineDispatch:
                 "queues or index cannot be written; writes are refused until they can",
                 problem=str(problem),
             )
-        why = problem.strerror if isinstance(problem, OSError) else "no memory"
-        self.failure = StoreUnavailable(
-            f"queue or index files cannot be written: {why}; free some disk space",
-        )
+        why = told(problem) if isinstance(problem, OSError) else "no memory"
+        self.failure = StoreUnavailable(f"queue or index files cannot be written: {why}")
 
     def _write(self, taken: list[Appended]) -> list[tuple[ConsumeQueue, list[int]]]:
         runs: dict[ConsumeQueue, list[Appended]] = {}

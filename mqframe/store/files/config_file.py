@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from mqframe.core.errors import StoreError
 from mqframe.log import get_logger
+from mqframe.store.files.modes import file_mode
 from mqframe.store.files.syncing import make_directories, sync_directory
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ class ConfigFile:
         """
         make_directories(self.path.parent)
         fresh = self.path.with_name(self.path.name + ".tmp")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)

@@ -6,6 +6,7 @@ import os
 from collections import OrderedDict
 from typing import Final
 
+from mqframe.store.files.modes import file_mode, make_folder
 from mqframe.store.files.syncing import Sync, sync_directory, sync_really
 
 _PAGE_BYTES: Final = 4096
@@ -58,14 +59,14 @@ def _open(path: str, size: int | None) -> tuple[int, list[str]]:
     made: list[str] = []
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, flags, 0o644)
+        descriptor = os.open(path, flags, file_mode())
     except FileNotFoundError:
         folder = os.path.dirname(path)
         while not os.path.isdir(folder):
             folder = os.path.dirname(folder)
             made.append(folder)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor = os.open(path, flags, 0o644)
+        make_folder(os.path.dirname(path))
+        descriptor = os.open(path, flags, file_mode())
     # A file that was just made is empty; what it is made of another size for is as new to the disk.
     if os.fstat(descriptor).st_size != size:
         made.append(os.path.dirname(path))

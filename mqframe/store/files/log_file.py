@@ -12,6 +12,7 @@ from mqframe.core.errors import StoreUnavailable
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import file_name
+from mqframe.store.files.modes import file_mode
 from mqframe.store.files.syncing import sync_directory
 
 Allocate = Callable[[int, int], None]
@@ -54,7 +55,7 @@ class LogFile:
         durability = durability or Durability()
         # Allocated under another name: a crash half-way must not leave a log file of the wrong size.
         unready = path.with_suffix(".allocating")
-        descriptor = os.open(unready, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(unready, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
         try:
             allocate(descriptor, size)
             _sync(descriptor, path, durability)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
 
 from mqframe.core.errors import StoreError
+from mqframe.core.os_errors import told
 from mqframe.store.files.layout import Layout
+from mqframe.store.files.modes import file_mode
 from mqframe.store.files.syncing import make_directories, sync_directory, write_durably
 
 
@@ -25,7 +28,7 @@ class Ownership:
             self._descriptor = _locked(layout)
             self.was_killed = layout.abort.exists()
         except OSError as problem:
-            raise StoreError(f"the store in {layout.root} cannot be used: {problem}") from problem
+            raise StoreError(f"the store in {layout.root} cannot be used: {told(problem)}") from problem
 
     def mark(self) -> None:
         """From now on, as soon as this returns, an end without `unmark` is an unclean one.
@@ -45,11 +48,13 @@ class Ownership:
 
 
 def _locked(layout: Layout) -> int:
-    descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_mode())
     try:
         _lock_first_byte(descriptor)
-    except OSError:
+    except OSError as problem:
         os.close(descriptor)
+        if problem.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
         raise StoreError(
             f"{layout.root} is in use by another broker (it holds {layout.lock}): stop that one, or give this"
             " one a directory of its own"

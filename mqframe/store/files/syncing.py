@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from mqframe.store.files.modes import file_mode, folder_mode
+
 Sync = Callable[[int], None]
 """Waits until the disk holds the contents of the file behind a descriptor. Raises OSError."""
 
@@ -36,7 +38,7 @@ def make_directories(directory: Path) -> None:
         missing.append(directory)
         directory = directory.parent
     for each in reversed(missing):
-        each.mkdir(exist_ok=True)
+        each.mkdir(folder_mode(), exist_ok=True)
         sync_directory(each.parent)
 
 
@@ -46,7 +48,7 @@ def write_durably(path: Path, content: bytes) -> None:
     Raises OSError; the former file is in place then.
     """
     fresh = path.with_name(path.name + ".tmp")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

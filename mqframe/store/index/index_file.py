@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from mqframe.store.files.descriptors import write_all
+from mqframe.store.files.modes import file_mode
 
 HEADER: Final = struct.Struct(">qqqqii")
 ENTRY: Final = struct.Struct(">iqii")
@@ -66,7 +67,7 @@ class IndexFile:
         allocate: Callable[[int, int], None],
     ) -> IndexFile:
         """A new file that inherits the last `timestamp` and `offset` of the one before. Raises OSError."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, file_mode())
         try:
             allocate(descriptor, HEADER.size + slots * 4)
             os.ftruncate(descriptor, HEADER.size + slots * 4 + entries * 20)

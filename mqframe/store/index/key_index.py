@@ -11,6 +11,7 @@ from typing import Final
 from mqframe.core.messages.java_hash import index_hash, unsigned_hash
 from mqframe.log import get_logger
 from mqframe.store.files.log_file import Allocate
+from mqframe.store.files.modes import make_folder
 from mqframe.store.index.index_file import IndexFile, Looks
 
 log: Final = get_logger("store")
@@ -31,7 +32,7 @@ class KeyIndex:
     ) -> None:
         self.lost = not directory.is_dir()
         """Whether entries are missing that the log's records up to its end should have."""
-        directory.mkdir(parents=True, exist_ok=True)
+        make_folder(directory)
         self._directory = directory
         self._slots = slots
         self._entries = entries

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mqframe.core.errors import MessageError, StoreUnavailable
+from mqframe.core.os_errors import told
 from mqframe.core.storage.record import BLANK_BYTES, MAGIC_BLANK
 from mqframe.store.files.durability import Durability
 from mqframe.store.files.log_file import Allocate, LogFile
@@ -113,8 +114,8 @@ class CommitLog:
             return self._create(base)
         except OSError as problem:
             raise StoreUnavailable(
-                f"no room for a commit-log file of {self.file_bytes} bytes in {self.directory}:"
-                f" {problem.strerror}; free some disk space",
+                f"no commit-log file of {self.file_bytes} bytes can be made in {self.directory}:"
+                f" {told(problem)}",
             ) from problem
 
     def allocate_ahead(self) -> None:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from mqframe.log import get_logger
 from mqframe.store.files.layout import file_name
+from mqframe.store.files.modes import file_mode
 
 log: Final = get_logger("store")
 _MISSING_MAX: Final = 1000
@@ -61,7 +62,9 @@ def mended(directory: str, file_bytes: int) -> QueueFiles:
     bases = list(range(first, last + 1, file_bytes))
     bad = [base for base in bases if sizes.get(base) != file_bytes]
     for base in bad:
-        descriptor = os.open(f"{directory}/{file_name(base)}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(
+            f"{directory}/{file_name(base)}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_mode()
+        )
         try:
             os.ftruncate(descriptor, file_bytes)
         finally:

@@ -9,6 +9,7 @@ from typing import Final
 
 from mqframe.core.messages.names import check_path_part, is_path_part, is_queue_place
 from mqframe.store.files.descriptors import Descriptors
+from mqframe.store.files.modes import make_folder
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue, behind, entries_in
 from mqframe.store.queues.deleted_topics import DeletedTopics
@@ -24,7 +25,7 @@ class QueueTable:
     """The queues below `root`, by (topic, queue id)."""
 
     def __init__(self, root: Path, file_bytes: int, descriptors_max: int, deleted: DeletedTopics) -> None:
-        root.mkdir(parents=True, exist_ok=True)
+        make_folder(root)
         self._root = str(root)
         self._file_bytes = file_bytes
         self.entries_per_file = file_bytes // ENTRY_BYTES

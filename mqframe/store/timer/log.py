@@ -10,6 +10,7 @@ from typing import Final
 from mqframe.core.delay.timer_layout import BLANK, BLANK_MAGIC, UNIT, Unit, decode_unit, is_blank
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.layout import file_name, numbered_files
+from mqframe.store.files.modes import file_mode, make_folder
 
 _BLOCK_UNITS: Final = 1024
 
@@ -22,7 +23,7 @@ class TimerLog:
     """
 
     def __init__(self, directory: Path, file_bytes: int) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_folder(directory)
         self._directory = directory
         self._file_bytes = file_bytes
         self._files: dict[int, int] = {}
@@ -152,6 +153,6 @@ class TimerLog:
 
     def _open(self, base: int) -> int:
         path = self._directory / file_name(base)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_mode())
         os.ftruncate(descriptor, self._file_bytes)
         return descriptor

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from mqframe.core.delay.timer_layout import SLOT, SLOTS
 from mqframe.core.errors import StoreError
 from mqframe.store.files.descriptors import write_all
+from mqframe.store.files.modes import file_mode, make_folder
 
 _FILE_BYTES: Final = SLOTS * SLOT.size
 _BLOCK_BYTES: Final = 1 << 16
@@ -37,8 +38,8 @@ class TimerWheel:
 
     def __init__(self, path: Path, precision_ms: int) -> None:
         self._precision = precision_ms
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        make_folder(path.parent)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_mode())
         size = os.fstat(self._descriptor).st_size
         if size not in (0, _FILE_BYTES):
             os.close(self._descriptor)
@@ -80,7 +81,7 @@ class TimerWheel:
             number += whole
 
     def clear_between(self, start: int, end: int) -> None:
-        """Empty the slots with times in [`start`, `end`), ms, however many turns these are. Raises OSError."""
+        """Empty the slots with times in [`start`, `end`), ms, over any number of turns. Raises OSError."""
         low, high = start // self._precision, -(-end // self._precision)
         for at, raw in self._data(0, _FILE_BYTES):
             for index, (held, *_) in enumerate(SLOT.iter_unpack(raw)):

@@ -8,7 +8,7 @@ from typing import Final
 
 from mqframe.core.clock import Clock
 from mqframe.core.errors import StoreUnavailable
-from mqframe.core.storage.cleaning import Pressure, files_to_delete, parse_hours, pressure
+from mqframe.core.storage.cleaning import Pressure, TrustedTime, files_to_delete, parse_hours, pressure
 from mqframe.log import get_logger
 from mqframe.store.files.disk import DiskUsage
 from mqframe.store.files.log_file import LogFile
@@ -43,6 +43,12 @@ class Cleaner:
         self._leaving: deque[LogFile] = deque()
         self._removing = False
         self.refusal: StoreUnavailable | None = None
+        self._time = TrustedTime(clock, None)
+        self._doubted = False
+
+    def begin(self, newest_ms: int) -> None:
+        """The newest record was stored at `newest_ms`, 0 where there is none: files are as old as it says."""
+        self._time = TrustedTime(self._clock, newest_ms or None)
 
     def look(self) -> Pressure:
         """How full the disk is now; sets `refusal`."""
@@ -62,6 +68,15 @@ class Cleaner:
             log.error("writes are refused", reason=self.refusal)
         return level
 
+    def _tell_doubt(self) -> None:
+        doubted = self._time.doubted_ms
+        if doubted and not self._doubted:
+            log.warning(
+                "the clock was set forward: files grow old by it once it has kept that for a day",
+                ahead_seconds=doubted // 1000,
+            )
+        self._doubted = bool(doubted)
+
     def run(self, cursors: dict[str, int], *, any_hour: bool = False) -> list[LogFile]:
         """One pass. Returns the log files that are out of the log; a thread removes them from the disk.
 
@@ -69,12 +84,13 @@ class Cleaner:
         one has not seen is deleted. `any_hour`: files past their time go whatever hour it is.
         """
         level = self.look()
-        now = self._clock.now_ms()
+        now = self._time.now_ms()
+        self._tell_doubt()
         files = self._log.files
         count = files_to_delete(
             [file.modified_ms() for file in files],
             now,
-            datetime.fromtimestamp(now / 1000).hour,
+            datetime.fromtimestamp(self._clock.now_ms() / 1000).hour,
             self._settings.keep_hours * 3_600_000,
             ALL_HOURS if any_hour else self._hours,
             level,

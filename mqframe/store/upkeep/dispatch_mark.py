@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from mqframe.store.files.layout import Layout
+from mqframe.store.files.modes import file_mode
 
 CHECKED_AGAIN_BYTES: Final = 32 << 20
 """Of the log, at least so much is checked again after a kill: where it was written last, it is torn."""
@@ -76,7 +77,7 @@ class DispatchMark:
         if self._owner is None or self._from == self._written:
             return
         packed = _MARK.pack(_MAGIC, *self._owner, self._from)
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, file_mode())
         try:
             os.pwrite(descriptor, packed + _CRC.pack(zlib.crc32(packed)), 0)
         finally:

@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from mqframe.store.files.descriptors import write_all
-from mqframe.store.files.syncing import sync_directory
+from mqframe.store.files.modes import file_mode
+from mqframe.store.files.syncing import make_directories, sync_directory, write_durably
 
 _COPIED_AT_ONCE: Final = 1 << 20
 
@@ -53,7 +54,7 @@ class Quarantine:
 
     def copy(self, data: memoryview, start: int) -> str:
         """Keep `data`, which lies at log offset `start`; the name of its file, which is on disk then."""
-        self._make()
+        make_directories(self.directory)
         name, descriptor = self._new_file(start)
         try:
             with os.fdopen(descriptor, "wb", buffering=0) as file:
@@ -69,29 +70,20 @@ class Quarantine:
         sync_directory(self.directory)
         return name
 
-    def _make(self) -> None:
-        if not self.directory.is_dir():
-            self.directory.mkdir(parents=True)
-            sync_directory(self.directory.parent)
-
     def _new_file(self, start: int) -> tuple[str, int]:
         number = 0
         while True:
             name = f"{start:020d}-{number}.bytes"
             try:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-                return name, os.open(self.directory / name, flags, 0o600)
+                return name, os.open(self.directory / name, flags, file_mode())
             except FileExistsError:
                 number += 1
 
     def report(self, report: Report) -> Path:
         """Write `report` beside its copy; the path."""
         path = self.directory / f"{report.copy.removesuffix('.bytes')}.json"
-        with path.open("wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(report), indent=1))
-            file.flush()
-            os.fsync(file.fileno())
-        sync_directory(self.directory)
+        write_durably(path, msgspec.json.format(msgspec.json.encode(report), indent=1))
         return path
 
     def reports(self) -> list[Report]:

@@ -335,6 +335,7 @@ def test_pause_resume_and_remove(disk: Disk, clock: ManualClock) -> None:
 @pytest.mark.parametrize(
     ("fields", "code", "said"),
     [
+        ({"topic": "rmq_sys_wheel_timer"}, 16, "topic rmq_sys_wheel_timer is the system's own"),
         ({"topic": "nothing"}, 17, "topic nothing does not exist at broker broker-a; create it first"),
         ({"queue_id": 3}, 29, "topic orders has 3 queues, none is 3"),
         ({"expression": "x"}, 29, "cron expression 'x': wrong number of fields"),

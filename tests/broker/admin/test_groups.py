@@ -1,12 +1,16 @@
+from popping import pop_request
+
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     GetAllSubscriptionGroupConfig,
     GetSubscriptionGroupConfig,
+    InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
     UpdateAndCreateSubscriptionGroupList,
 )
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
+from mqframe.core.requests.insight import CloneGroupOffset
 from mqframe.core.wire.loose_json import decode, dumps
 
 
@@ -49,5 +53,32 @@ def test_an_illegal_name_is_refused(run):
     async def scenario(world):
         body = dumps({"groupName": "no good"})
         assert (await world.talker.invoke(UpdateAndCreateSubscriptionGroup(), body)).code == 29
+
+    run(scenario)
+
+
+def test_the_groups_by_which_a_broker_remembers_are_nobodys(run):
+    async def scenario(world):
+        for group, topic in (
+            ("CID_RMQ_SYS_TRANS", "RMQ_SYS_TRANS_HALF_TOPIC"),
+            ("CID_RMQ_SYS_REVIVE_GROUP", "rmq_sys_REVIVE_LOG_DefaultCluster"),
+        ):
+            requests = [
+                UpdateConsumerOffset(consumer_group=group, topic=topic, queue_id=0, commit_offset=9),
+                DeleteSubscriptionGroup(group_name=group, clean_offset=True),
+                InvokeBrokerToResetOffset(topic=topic, group=group, timestamp=-1, is_force=True),
+                pop_request(topic, consumer_group=group),
+                CloneGroupOffset(src_group="g", dest_group=group, topic=topic, offline=True),
+            ]
+            await world.talker.beat("g")
+            await world.talker.ok(
+                UpdateConsumerOffset(consumer_group="g", topic=topic, queue_id=0, commit_offset=0)
+            )
+            for request in requests:
+                answer = await world.talker.invoke(request)
+                assert (answer.code, answer.remark) == (16, f"group {group} is the broker's own")
+            pull = await world.talker.pull(topic, consumer_group=group, sys_flag=5, commit_offset=9)
+            assert pull.code == 16
+            assert world.cluster.broker._state.offsets.query(group, topic, 0) in (None, 0)
 
     run(scenario)

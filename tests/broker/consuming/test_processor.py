@@ -1,7 +1,10 @@
 """Pulls that are answered at once."""
 
+import asyncio
+
 import pytest
 
+from mqframe.broker.consuming.processor import PullProcessor
 from mqframe.core.codes import PullFlag
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
@@ -210,5 +213,34 @@ def test_a_pull_may_commit(run):
         await world.talker.pull("t", 2, sys_flag=4 | PullFlag.COMMIT_OFFSET, commit_offset=2)
         request = QueryConsumerOffset(consumer_group="g", topic="t", queue_id=0)
         assert (await world.talker.ok(request)).ext == {"offset": "2"}
+
+    run(scenario)
+
+
+def test_a_filter_that_fails_for_one_waiting_pull_lets_the_others_wake(run, monkeypatch):
+    has_match = PullProcessor._has_match
+
+    def failing(self, held, max_offset):
+        if held.fields.consumer_group == "odd":
+            raise KeyError("odd")
+        return has_match(self, held, max_offset)
+
+    monkeypatch.setattr(PullProcessor, "_has_match", failing)
+
+    async def scenario(world):
+        waits = []
+        for group in ("odd", "g"):
+            talker = world.join()
+            await talker.beat(group)
+            fields = {"consumer_group": group, "sys_flag": 6, "suspend_timeout_millis": 3_600_000}
+            waits.append(
+                asyncio.ensure_future(
+                    talker.pull("t", **fields, expression_type="SQL92", subscription="a IS NOT NULL")
+                )
+            )
+            await world.settle()
+        await world.talker.ok_send("t", f"a\x011\x02{KEY}")
+        answers = await asyncio.gather(*waits)
+        assert [answer.code for answer in answers] == [0, 0]
 
     run(scenario)

@@ -7,8 +7,6 @@ from collections import Counter
 import pytest
 from timed_messages import bodies, send
 
-from mqframe.core.requests.messages import RecallMessage
-
 HOUR = 3600
 JUMPS = [10 * HOUR, -10 * HOUR, HOUR, -HOUR, 30 * 24 * HOUR, -30 * 24 * HOUR]
 
@@ -150,41 +148,5 @@ def test_what_waits_is_not_skipped_when_the_broker_was_down_for_long(run):
         await world.cluster.start_broker()
         await pass_time(world, 1)
         assert bodies(world) == ["due"]
-
-    run(scenario)
-
-
-def test_slots_that_come_twice_deliver_once_and_take_new_messages(run):
-    async def scenario(world):
-        clock = world.clock
-        times = [clock.now_ms() + seconds * 1000 for seconds in (20, 30, 50)]
-        for time in times:
-            await send(world, str(time), TIMER_DELIVER_MS=time)
-        clock.jump(10 * HOUR)
-        for _ in range(12):  # until it is on disk how far the timer is
-            await pass_time(world, 1)
-        assert bodies(world) == [str(time) for time in times]
-        clock.jump(-10 * HOUR)
-        await send(world, "again", TIMER_DELIVER_MS=times[1])
-        await restart(world, "kill")
-        await pass_time(world, 25)
-        assert bodies(world) == [*(str(time) for time in times), "again"]
-        await pass_time(world, 30)
-        assert len(bodies(world)) == 4
-
-    run(scenario)
-
-
-def test_a_recall_reaches_a_message_whose_slot_was_changed(run):
-    async def scenario(world):
-        clock = world.clock
-        clock.jump(HOUR)
-        handle = await send(world, "recalled", TIMER_DELAY_SEC=20, UNIQ_KEY="u1")
-        await send(world, "kept", TIMER_DELAY_SEC=20, UNIQ_KEY="u2")
-        await world.talker.ok(RecallMessage(producer_group="g", topic="t", recall_handle=handle))
-        await pass_time(world, 1)
-        clock.jump(-HOUR)
-        await pass_time(world, 21)
-        assert bodies(world) == ["kept"]
 
     run(scenario)

@@ -48,6 +48,14 @@ def test_a_recall_in_the_last_moment_counts(run):
         ({"recall_handle": recall_handle("t", "broker-a", NOW - 1, "u")}, 604, "timestamp invalid"),
         ({"recall_handle": recall_handle("t", "broker-a", NOW + 3 * DAY * 1000, "u")}, 604, "timestamp"),
         ({"topic": "none", "recall_handle": "x"}, 17, "none"),
+        (
+            {
+                "topic": "SCHEDULE_TOPIC_XXXX",
+                "recall_handle": recall_handle("SCHEDULE_TOPIC_XXXX", "broker-a", NOW + 5000, "u"),
+            },
+            16,
+            "the system's own",
+        ),
     ],
 )
 def test_a_recall_that_means_nothing_is_refused(run, fields, code, words):

@@ -36,6 +36,7 @@ class Timer:
         """A message for queue 1 of `t` in the timer topic, due in the slot that begins in `seconds`."""
         values = {"TIMER_OUT_MS": NOW + round(seconds * 1000), "REAL_TOPIC": "t", "REAL_QID": 1, **more}
         stored: Stored = self.local.put(TIMER_TOPIC, body, **values)
+        self.times.arrived(stored.queue_offset)
         return stored
 
     async def take_all(self) -> None:

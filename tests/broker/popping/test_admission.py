@@ -94,7 +94,6 @@ def test_an_expression_that_is_wrong_is_refused():
         ({"invisible_time": -5}, 29),
         ({"exp": "||"}, 23),
         ({"exp": "a >", "exp_type": "SQL92"}, 23),
-        ({"born_time": 1_600_000_000_000, "poll_time": 15_000}, 210),
     ],
 )
 def test_pops_that_cannot_be_served_are_refused(run, fields, code):

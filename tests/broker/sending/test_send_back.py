@@ -376,3 +376,22 @@ def test_a_copy_goes_to_no_queue_that_the_retry_topic_lacks(run):
         assert len(lying(world, "%RETRY%g")) == 6
 
     run(scenario, store=SELDOM)
+
+
+@pytest.mark.parametrize("topic", ["RMQ_SYS_TRANS_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer"])
+def test_what_waits_in_the_brokers_own_topics_is_not_handed_back(run, topic):
+    wishes = {
+        "RMQ_SYS_TRANS_HALF_TOPIC": "TRAN_MSG\x01true\x02PGROUP\x01p\x02",
+        "SCHEDULE_TOPIC_XXXX": "DELAY\x011\x02",
+        "rmq_sys_wheel_timer": "TIMER_DELAY_SEC\x01100\x02",
+    }
+
+    async def scenario(world):
+        await make_group(world)
+        offset = await sent(world, KEY + wishes[topic])
+        await world.settle()
+        assert world.store.queue_max(topic, 0) == 1
+        answer = await back(world, offset)
+        assert (answer.code, answer.remark) == (16, f"nobody consumes topic {topic}")
+
+    run(scenario, store=SELDOM)

@@ -107,18 +107,38 @@ class TestChecks:
 
         run(scenario, broker={"client_silent_ms": 100_000_000})
 
-    def test_past_the_time_that_files_are_kept_nobody_is_asked(self, run: Any) -> None:
+    def test_a_producer_whose_clock_is_wrong_loses_no_transaction(self, run: Any) -> None:
         async def scenario(world: Any) -> None:
             asked = await producer(world)
-            patient = f"CHECK_IMMUNITY_TIME_IN_SECONDS\x01{80 * 3600}\x02"
-            then = world.clock.now_ms() - 72 * 3_600_000
-            await half(world, b"old", patient, born_timestamp=then)
-            await half(world, b"nearly", patient, born_timestamp=then + 40_000)
+            now = world.clock.now_ms()
+            await half(world, b"old", born_timestamp=now - 73 * 3_600_000)
+            await half(world, b"new", born_timestamp=now + 73 * 3_600_000)
+            await world.clock.aadvance(5)
+            assert asked.requests == []
             await rounds(world, 1)
-            assert bodies(world, CHECK_MAX_TIME_TOPIC) == [b"old"]
+            assert [half.body for half in asked.halves] == [b"old", b"new"]
+            assert bodies(world, CHECK_MAX_TIME_TOPIC) == []
+
+        run(scenario)
+
+    @pytest.mark.parametrize("hours", [100, -100])
+    def test_setting_the_clock_asks_nobody_early_or_late_and_gives_nothing_up(
+        self, run: Any, hours: int
+    ) -> None:
+        async def scenario(world: Any) -> None:
+            asked = await producer(world)
+            await half(world, b"before")
+            world.clock.jump(hours * 3600)
+            await half(world, b"while")
+            await world.clock.aadvance(5)
+            assert asked.requests == []
             await rounds(world, 1)
-            assert bodies(world, CHECK_MAX_TIME_TOPIC) == [b"old", b"nearly"]
-            assert (asked.requests, len(bodies(world, HALF_TOPIC))) == ([], 2)
+            world.clock.jump(-hours * 3600)
+            await half(world, b"after")
+            await rounds(world, 1)
+            found = [half.body for half in asked.halves]
+            assert (found[:2], found[-1]) == ([b"before", b"while"], b"after")
+            assert bodies(world, CHECK_MAX_TIME_TOPIC) == []
 
         run(scenario)
 

@@ -57,6 +57,12 @@ def test_what_is_saved_comes_back(table):
     assert other.may_read("g", "t")
 
 
+def test_nobody_consumes_or_commits_as_the_broker_itself(table):
+    for name in ("CID_RMQ_SYS_TRANS", "CID_RMQ_SYS_REVIVE_GROUP"):
+        with pytest.raises(Refusal, match=f"16.*{name} is the broker's own"):
+            table.need(name, auto_create=True)
+
+
 def test_more_retry_queues_than_a_topic_has_are_refused():
     table = GroupTable(ManualClock())
     with pytest.raises(Refusal, match=r"29.*1000000000000 retry queues; the most is 65535"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import io
+import tracemalloc
 import zlib
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.errors import FixError, GiveUpError
+from mqframe.core.errors import BodyUnreadable, FixError, GiveUpError
 from mqframe.core.messages.compression import Compression, compress, decompress
 
 PACKAGES = {Compression.LZ4: "lz4.frame", Compression.ZSTD: "zstandard"}
@@ -45,6 +47,56 @@ def test_damaged_bodies_are_given_up(kind: Compression) -> None:
     packed, flags = compress(b"body" * 100, kind)
     with pytest.raises(GiveUpError, match=r"compressed body of \d+ bytes is damaged"):
         decompress(b"\xff" + packed[1:], flags)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bodies_that_are_cut_short_are_given_up(kind: Compression) -> None:
+    packed, flags = compress(bytes(range(256)) * 100, kind)
+    for size in (len(packed) - 1, len(packed) // 2, 0):
+        with pytest.raises(BodyUnreadable, match=r"compressed body of \d+ bytes is damaged"):
+            decompress(packed[:size], flags)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1, 1000, 1 << 20])
+def test_a_body_may_be_as_large_as_allowed_and_no_larger(kind: Compression, size: int) -> None:
+    packed, flags = compress(b"x" * size, kind)
+    assert decompress(packed, flags, size) == b"x" * size
+    if size > 1:
+        with pytest.raises(
+            BodyUnreadable, match=f"unpacks to more than {size - 1} bytes.*unpacked_bytes_max"
+        ):
+            decompress(packed, flags, size - 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bomb_takes_no_memory(kind: Compression) -> None:
+    packed, flags = compress(bytes(256 << 20), kind)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BodyUnreadable, match="unpacks to more than 1000 bytes"):
+            decompress(packed, flags, 1000)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+        with pytest.raises(BodyUnreadable, match="unpacks to more than 67108864 bytes"):
+            decompress(packed, flags)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.skipif(Compression.ZSTD not in KINDS, reason="zstandard is not installed")
+@pytest.mark.parametrize("size", [0, 10, 1 << 20])
+def test_frames_of_zstd_streams_do_not_say_how_long_they_are(size: int) -> None:
+    zstandard = importlib.import_module("zstandard")
+    stream = io.BytesIO()
+    with zstandard.ZstdCompressor().stream_writer(stream, closefd=False) as writer:
+        writer.write(b"x" * size)
+    flags = SysFlag.COMPRESSED | SysFlag.COMPRESSION_ZSTD
+    assert decompress(stream.getvalue(), flags, size or 1) == b"x" * size
+    if size:
+        with pytest.raises(BodyUnreadable, match="unpacks to more than"):
+            decompress(stream.getvalue(), flags, size - 1)
+        with pytest.raises(BodyUnreadable, match="damaged"):
+            decompress(stream.getvalue()[:-1], flags)
 
 
 def test_an_unknown_kind_is_given_up() -> None:

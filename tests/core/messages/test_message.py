@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import zlib
 from typing import Any
 
 import msgspec
 import pytest
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.errors import GiveUpError
+from mqframe.core.errors import BodyUnreadable, GiveUpError
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.compression import Compression, compress
-from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage
+from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, limit_bodies, unreadable
 
 
 def received(**fields: Any) -> ReceivedMessage:
@@ -86,3 +88,32 @@ def test_bodies_are_unpacked_once_when_somebody_looks() -> None:
     assert message.body == b"body" * 50
     with pytest.raises(GiveUpError, match="is damaged"):
         assert received(stored_body=b"?", sys_flag=flags).body
+
+
+def packed_message(body: bytes, sys_flag: int = SysFlag.COMPRESSED) -> ReceivedMessage:
+    host = bytes(8)
+    return ReceivedMessage("t", 0, 0, 0, 0, 0, 0, host, host, 0, sys_flag, 0, 0, 0, body, b"")
+
+
+def test_each_message_has_its_own_limit() -> None:
+    message, other = packed_message(zlib.compress(b"x" * 100)), packed_message(zlib.compress(b"x" * 100))
+    limit_bodies([message], 99)
+    with pytest.raises(BodyUnreadable, match="more than 99 bytes"):
+        message.body  # noqa: B018
+    assert len(message.stored_body) < 99
+    assert other.body == b"x" * 100
+    limit_bodies([message], 100)
+    assert message.body == b"x" * 100
+
+
+def test_those_that_cannot_be_unpacked_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    good, plain = packed_message(zlib.compress(b"x")), packed_message(b"x", 0)
+    bad, odd = packed_message(b"x"), packed_message(b"x", SysFlag.COMPRESSED | 0x400)
+    assert unreadable([good, bad, plain, odd]) == [bad, odd]
+
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    elsewhere = packed_message(b"x", SysFlag.COMPRESSED | SysFlag.COMPRESSION_LZ4)
+    assert unreadable([elsewhere]) == [], "another member may have the package"

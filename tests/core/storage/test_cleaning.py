@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.storage.cleaning import DiskLimits, Pressure, files_to_delete, parse_hours, pressure
+from mqframe.core.storage.cleaning import (
+    DiskLimits,
+    Pressure,
+    TrustedTime,
+    files_to_delete,
+    parse_hours,
+    pressure,
+)
+from mqframe.testing.manual_clock import ManualClock
 
 HOUR = 3_600_000
 ALWAYS = DiskLimits(enough_free_bytes=0)
@@ -74,3 +82,37 @@ def test_hours():
     for bad in ("24", "x", "-1"):
         with pytest.raises(ValueError, match=r".+"):
             parse_hours(bad)
+
+
+def test_files_do_not_grow_old_by_a_clock_that_was_just_set_forward():
+    clock = ManualClock()
+    time = TrustedTime(clock, clock.now_ms() - 5000)
+    begin = clock.now_ms()
+    assert (time.now_ms(), time.doubted_ms) == (begin, 0)
+    clock.jump(7 * 86_400)
+    clock.advance(60)
+    assert (time.now_ms(), time.doubted_ms) == (begin + 60_000, 7 * 86_400_000)
+    clock.jump(-7 * 86_400)
+    assert (time.now_ms(), time.doubted_ms) == (begin + 60_000, 0)
+    clock.jump(-86_400)
+    assert time.now_ms() == clock.now_ms()
+
+
+def test_a_clock_that_stays_where_it_was_set_is_believed_after_a_day():
+    clock = ManualClock()
+    time = TrustedTime(clock, None)
+    clock.jump(7 * 86_400)
+    time.now_ms()
+    clock.advance(86_399)
+    assert time.now_ms() == clock.now_ms() - 7 * 86_400_000
+    clock.advance(1)
+    assert time.now_ms() == clock.now_ms()
+
+
+def test_a_start_under_a_wrong_clock_makes_nothing_old():
+    clock = ManualClock()
+    newest = clock.now_ms()
+    clock.jump(30 * 86_400)
+    time = TrustedTime(clock, newest)
+    clock.advance(10)
+    assert time.now_ms() == newest + 10_000

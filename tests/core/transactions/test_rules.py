@@ -13,6 +13,7 @@ from mqframe.core.messages.names import HALF_TOPIC
 from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.transactions.rules import (
+    Age,
     CheckLimits,
     Step,
     check_end,
@@ -105,7 +106,7 @@ class TestSteps:
             ({}, 0, Step.YOUNG),
             ({}, 6000, Step.YOUNG),
             ({}, 6001, Step.CHECK),
-            ({}, -1, Step.CHECK),
+            ({}, -1, Step.YOUNG),
             ({p.CHECK_TIMES: "14"}, 6001, Step.CHECK),
             ({p.CHECK_TIMES: "15"}, 6001, Step.DISCARD),
             ({p.CHECK_TIMES: "15"}, 0, Step.DISCARD),
@@ -122,7 +123,7 @@ class TestSteps:
         ],
     )
     def test_next_step(self, properties: dict[str, str], age_ms: int, wanted: Step) -> None:
-        assert next_step(half(properties), BORN + age_ms, LIMITS) is wanted
+        assert next_step(half(properties), Age(age_ms, age_ms), LIMITS) is wanted
 
     def test_copies_name_the_first_one_and_count(self) -> None:
         first = half()
@@ -145,10 +146,10 @@ class TestSteps:
 class TestEnds:
     @pytest.mark.parametrize("outcome", list(TransactionOutcome))
     def test_what_fits_ends(self, outcome: TransactionOutcome) -> None:
-        assert check_end(end(outcome), half(), BORN, 6000) is outcome
+        assert check_end(end(outcome), half(), Age(0, 0), 6000) is outcome
 
     def test_unknown_needs_no_half(self) -> None:
-        assert check_end(end(0), None, BORN, 6000) is TransactionOutcome.UNKNOWN
+        assert check_end(end(0), None, Age(0, 0), 6000) is TransactionOutcome.UNKNOWN
 
     @pytest.mark.parametrize(
         ("request_", "found", "words"),
@@ -166,7 +167,7 @@ class TestEnds:
         self, request_: EndTransaction, found: ReceivedMessage | None, words: str
     ) -> None:
         with pytest.raises(Refusal, match=words) as caught:
-            check_end(request_, found, BORN, 6000)
+            check_end(request_, found, Age(0, 0), 6000)
         assert caught.value.code == 1
 
     @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ class TestEnds:
         ],
     )
     def test_ends_past_their_immunity_wait_for_a_check(self, immunity: str, age_ms: int, late: bool) -> None:
-        found, now = half({IMMUNITY: immunity}), BORN + age_ms
+        found, now = half({IMMUNITY: immunity}), Age(age_ms, age_ms)
         of_a_batch = half({IMMUNITY: immunity, p.HALF_BATCH: "3"})
         assert check_end(end(), of_a_batch, now, 6000) is TransactionOutcome.COMMIT
         assert check_end(end(from_transaction_check=True), found, now, 6000) is TransactionOutcome.COMMIT

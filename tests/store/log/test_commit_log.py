@@ -27,6 +27,24 @@ def test_files_end_with_a_blank_marker(opened, message, tmp_path):
     assert [len(part) for part in found.parts] == [stored[0].size * 4, stored[0].size * 4, stored[0].size]
 
 
+def test_missing_descriptors_are_no_full_disk(opened, message):
+    starved = [False]
+
+    def allocate(descriptor, size):
+        if starved[0]:
+            raise OSError(errno.EMFILE, "Too many open files")
+        os.posix_fallocate(descriptor, 0, size)
+
+    store = opened(commit_log_file_bytes=4096, options={"allocate": allocate})
+    put(store, message())
+    starved[0] = True
+    with pytest.raises(StoreUnavailable, match=r"Too many open files; .*ulimit -n") as caught:
+        put(store, *(message(body=b"x" * 900) for _ in range(20)))
+    assert "disk space" not in str(caught.value)
+    starved[0] = False
+    put(store, message(body=b"x" * 900))
+
+
 def test_disk_full_at_allocation(opened, message, tmp_path):
     space = [3]
 

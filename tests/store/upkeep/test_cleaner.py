@@ -190,3 +190,34 @@ def test_percentages_can_be_switched_off(opened, message):
     store = opened(disk_limits=False, options={"usage": lambda _: (100, 0)})
     store.clean()
     assert store.refusal() is None
+
+
+def test_a_clock_that_jumps_ahead_deletes_nothing_young(opened, message, clock, tmp_path, always):
+    store = opened(commit_log_file_bytes=4096, delete_when=always)
+    fill(store, message, 30)
+    age(store, tmp_path / "store", 1, 30, clock)
+    clock.jump(7 * 86_400)
+    assert store.clean() == []
+    store.abandon()
+    store = opened(commit_log_file_bytes=4096, delete_when=always)
+    assert store.clean() == []
+    clock.jump(-7 * 86_400)
+    clock.advance(72 * 3600)
+    assert len(store.clean()) > 0
+
+
+@pytest.mark.parametrize("jump", [36_000, -36_000])
+def test_offsets_are_found_by_time_though_the_clock_was_set(opened, message, clock, jump):
+    store = opened()
+    begin = clock.now_ms()
+    for number in range(30):
+        if number in (10, 20):
+            clock.jump(jump if number == 10 else -jump)
+        clock.advance(1)
+        store.put(message(body=b"%d" % number))
+    store.dispatch()
+    assert store.offset_at("t", 0, begin + 5000) == 4
+    assert store.offset_at("t", 0, begin - 1) == 0
+    found = store.offset_at("t", 0, begin + 25_500)
+    assert 10 <= found <= 26  # rather a message too many than one too few
+    assert store.offset_at("t", 0, begin + 80_000_000) == 30

@@ -20,7 +20,7 @@ from mqframe.core.consuming.flow_control import FlowLimits, HeldTotals, has_room
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.consuming.pull import PullResult, PullStatus, pull_request, read_answer
 from mqframe.core.errors import MqframeError
-from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue, limit_bodies
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.retry.backoff import ERROR_SECONDS, HELD_BACK_SECONDS, SUSPENDED_SECONDS, pull_backoff
 from mqframe.log import get_logger
@@ -327,7 +327,9 @@ class QueueFetcher:
             lite=options.lite,
         )
         answer = await self._instance.remoting.invoke(address, request, timeout=options.timeout_seconds)
-        return read_answer(answer, queue, choice, address)
+        result = read_answer(answer, queue, choice, address)
+        limit_bodies(result.messages, self._instance.settings.unpacked_bytes_max)
+        return result
 
     async def _move(self, fetch: _Fetch, ticket: ProcessQueue, offset: int) -> None:
         """The offset to pull from does not exist: what was read before is dropped, and not committed."""

@@ -13,7 +13,8 @@ from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.core.consuming.consume_result import ConsumeResult, Outcome, outcome
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.process_queue import ProcessQueue
-from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.errors import BodyUnreadable
+from mqframe.core.messages.message import ReceivedMessage, unreadable
 from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook, OffsetStore
 from mqframe.hooks.isolate import after_each, before_each
 from mqframe.log import get_logger
@@ -25,7 +26,8 @@ class ConsumeCall:
     """Messages on their way through a listener.
 
     `since`: monotonic seconds when they began to wait. `over`: nobody is interested in the result any more,
-    because the call timed out. `elapsed`: seconds in the listener.
+    because the call timed out. `elapsed`: seconds in the listener. `unreadable`: those of the messages whose
+    body cannot be unpacked, which the listener met: nobody will ever read them.
     """
 
     __slots__ = (
@@ -39,6 +41,7 @@ class ConsumeCall:
         "since",
         "started",
         "subscription",
+        "unreadable",
     )
 
     def __init__(
@@ -54,6 +57,13 @@ class ConsumeCall:
         self.elapsed = 0.0
         self.started = False
         self.over = False
+        self.unreadable: list[ReceivedMessage] = []
+
+    def raised(self, problem: BaseException) -> None:
+        """The listener raised `problem`."""
+        self.error = problem
+        if isinstance(problem, BodyUnreadable):
+            self.unreadable = unreadable(self.messages)
 
 
 class Caller:
@@ -85,7 +95,7 @@ class Caller:
         try:
             call.result = call.subscription.function(call.messages, call.context)  # type: ignore[arg-type]
         except BaseException as problem:  # isolation boundary: it is the application's code in our thread
-            call.error = problem
+            call.raised(problem)
         call.elapsed = self._monotonic() - started
         if watched is not None:
             self._end(call, watched)
@@ -105,7 +115,7 @@ class Caller:
                 raise
             call.error = problem  # the listener let something else's cancellation out; we were not meant
         except Exception as problem:  # isolation boundary: it is the application's code
-            call.error = problem
+            call.raised(problem)
         call.elapsed = self._monotonic() - started
         if watched is not None:
             self._end(call, watched)

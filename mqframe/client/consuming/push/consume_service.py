@@ -30,6 +30,8 @@ log = get_logger("client")
 
 LOOK_SECONDS_MAX = 60.0
 """How often calls that take too long are looked for, at least."""
+DEAD_LEVEL: Final = -1
+"""The delay level that makes a message a dead letter at once."""
 SENT_BACK_AT_ONCE_MAX: Final = 64
 """Messages on their way back to brokers at the same time; others wait for their turn."""
 
@@ -167,7 +169,14 @@ class ConsumeService:
                 if how is not Outcome.SUCCESS:
                     self._log(call, how)
                 level = call.context.delay_level_when_next_consume
-                messages = messages[:good] + self._failed(held, messages[good:], level)
+                failed, lost = messages[good:], call.unreadable
+                messages = messages[:good]
+                if lost:
+                    # What cannot be unpacked here can be nowhere: a dead letter without more tries.
+                    messages += self._failed(held, lost, DEAD_LEVEL)
+                    failed = [each for each in failed if each not in lost]
+                if failed:
+                    messages += self._failed(held, failed, level)
             held.last_consume = now
             if held in done:
                 done[held] += messages

@@ -42,7 +42,8 @@ class OrderedService:
     """Ordered consumption: as `ConsumeService`, and the locks of queues beside.
 
     `locks`: `None` in broadcasting, where every member has every queue. `dead_letters`: sends messages on
-    that failed `settings.max_reconsume_times` times; -1: there is no limit. All methods but `follow`, `ends`
+    that failed `settings.max_reconsume_times` times (-1: there is no limit), and those that cannot be
+    unpacked. All methods but `follow`, `ends`
     and `is_urgent` belong to the loop.
     """
 
@@ -247,9 +248,12 @@ class OrderedService:
             return
         self._log_failure(call, self._caller.outcome(call), call.held.queue.topic, "their queue waits")
         seconds = suspend_seconds(context.suspend_current_queue_time_millis, self._suspend_millis)
-        over = [] if self._limit < 0 else [each for each in messages if each.reconsume_times >= self._limit]
+        # What cannot be unpacked now never can be: to wait for it would be to wait for ever.
+        over = [
+            each for each in messages if each in call.unreadable or 0 <= self._limit <= each.reconsume_times
+        ]
         if over:
-            self._spawn(self._send_on(call.queue, messages, over, seconds))
+            self._spawn(self._send_on(call.queue, messages, over, seconds, call.unreadable))
             return
         for message in messages:
             message.reconsume_times += 1
@@ -261,12 +265,14 @@ class OrderedService:
         messages: list[ReceivedMessage],
         over: list[ReceivedMessage],
         seconds: float,
+        unreadable: list[ReceivedMessage],
     ) -> None:
         """Messages that failed too often become dead letters; the others are tried again."""
         gone: set[int] = set()
         for message in over:
             try:
-                await self._dead_letters.resend(message)
+                if self._locks is not None or message not in unreadable:  # in broadcasting it is dropped
+                    await self._dead_letters.resend(message)
             except MqframeError as problem:
                 log.error(
                     "dead letter could not be sent; it is consumed again",

@@ -14,7 +14,7 @@ from mqframe.client.consuming.group.offsets import master_address
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, FixError, ReceiptError
 from mqframe.core.filtering.filter_expression import MessageChoice
-from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue, limit_bodies
 from mqframe.core.popping.bodies import BatchAck, BatchAckBody, bits_of
 from mqframe.core.popping.popped import PoppedMessage, PopResult, read_pop
 from mqframe.core.popping.receipt_handle import ReceiptHandle
@@ -91,6 +91,7 @@ class PopCalls:
         answer = await self._instance.remoting.invoke(address, request, timeout=wait_seconds + ANSWER_SECONDS)
         deadline = self._clock.monotonic() + invisible_seconds
         result = read_pop(answer, broker_name, topic, address, deadline)
+        limit_bodies(result.messages, self._instance.settings.unpacked_bytes_max)
         messages = list(choice.choose(result.messages))
         if len(messages) == len(result.messages):
             return result

@@ -86,8 +86,8 @@ class LocalOffsetStore(MemoryOffsets):
         text = loose_json.dumps({"offsetTable": table | changed})
         fresh = self.path.with_name("offsets.json.tmp")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with fresh.open("wb") as file:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(fresh, "wb", opener=_open_private) as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
@@ -97,6 +97,11 @@ class LocalOffsetStore(MemoryOffsets):
             os.replace(fresh, self.path)
         except OSError as problem:
             raise RetryError(f"offset file {self.path} cannot be written: {problem}") from problem
+
+
+def _open_private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read."""
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 def _table(text: bytes) -> Table:

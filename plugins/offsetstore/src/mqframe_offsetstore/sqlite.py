@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -83,7 +84,9 @@ class SqliteOffsetStore(MemoryOffsets):
             raise StoreError(f"offset database {self.path}: {problem}") from problem
 
     def _open(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # SQLite would make it readable for all; its other files get the permissions of this one.
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         database = sqlite3.connect(self.path, timeout=self._busy_seconds)
         try:
             # Readers do not wait for writers; a commit is on the disk when it returns.

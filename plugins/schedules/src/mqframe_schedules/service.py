@@ -9,6 +9,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import FixError, Refusal
 from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import is_closed_topic
 from mqframe.core.requests.fields import NoHeader
 from mqframe.core.requests.serving import Call, serves
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, Periodic, SavedTable
@@ -184,6 +185,10 @@ class Schedules(BrokerService):
 
     def _problem_of_place(self, schedule: Schedule) -> tuple[int, str] | None:
         """Code and text of why no message for `schedule` can be stored; `None` when it can."""
+        if is_closed_topic(schedule.topic):
+            return ResponseCode.NO_PERMISSION, (
+                f"schedule {schedule.name}: topic {schedule.topic} is the system's own; it takes no messages"
+            )
         topic = self._port.topics.find(schedule.topic)
         if topic is None:
             return ResponseCode.TOPIC_NOT_EXIST, (

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 
+import attrs
 import pytest
 from push_scenes import GROUP, LATER, OK, play, running
 
 from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.core.codes import SysFlag
 from mqframe.core.errors import (
     answer_error,
 )
@@ -52,6 +55,34 @@ class TestFailure:
 
         play(story)
         assert len([r for r in caplog.records if "not consumed" in r.getMessage()]) == 1
+
+    @pytest.mark.parametrize("batch_max", [1, 4])
+    def test_what_cannot_be_unpacked_is_a_dead_letter_at_once_and_the_others_are_tried_again(
+        self, batch_max
+    ) -> None:
+        async def story(scene):
+            scene.instance.settings = attrs.evolve(scene.instance.settings, unpacked_bytes_max=100)
+            came = []
+
+            async def listener(messages, context):
+                came.extend((m.queue_offset, m.body) for m in messages)
+                return OK
+
+            bomb = zlib.compress(b"x" * 101)
+            scene.broker.put("orders", 0, b"a")
+            scene.broker.put("orders", 0, bomb, b"damaged", sys_flag=SysFlag.COMPRESSED)
+            scene.broker.put("orders", 0, zlib.compress(b"x" * 100), sys_flag=SysFlag.COMPRESSED)
+            async with running(scene, listener, batch_max=batch_max):
+                await scene.pass_time(10.0)
+                back = scene.broker.sent(ConsumerSendMsgBack)
+                dead = sorted(each.offset for each in back if each.delay_level == -1)
+                assert dead == [1000, 2000]
+                again = sorted(each.offset for each in back if each.delay_level == 0)
+                assert again == ([] if batch_max == 1 else [0, 3000])
+                assert came == [(0, b"a"), (3, b"x" * 100)][: 2 if batch_max == 1 else 1]
+                assert scene.stored() == 4
+
+        play(story)
 
     def test_message_that_nobody_takes_back_is_consumed_again_after_5_seconds(self) -> None:
         async def story(scene):

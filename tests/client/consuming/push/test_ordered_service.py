@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import zlib
 
+import attrs
 import pytest
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.core.codes import SysFlag
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import CallTimeout, ConnectionLost, answer_error
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
@@ -571,6 +574,32 @@ class TestLimit:
             assert scene.broker.sent(SendMessageV2) == []
 
         play(story)
+
+
+class TestUnreadable:
+    @pytest.mark.parametrize("broadcasting", [False, True])
+    def test_what_cannot_be_unpacked_does_not_hold_its_queue(self, tmp_path, broadcasting) -> None:
+        async def story(scene):
+            scene.instance.settings = attrs.evolve(scene.instance.settings, unpacked_bytes_max=100)
+            came = []
+
+            async def listener(messages, context):
+                came.extend((m.queue_offset, m.body) for m in messages)
+                return OK
+
+            scene.broker.put("orders", 0, b"a")
+            scene.broker.put("orders", 0, zlib.compress(b"x" * 101), sys_flag=SysFlag.COMPRESSED)
+            scene.broker.put("orders", 0, zlib.compress(b"x" * 100), sys_flag=SysFlag.COMPRESSED)
+            await scene.start(listener)
+            await scene.pass_time(10.0)
+            assert came == [(0, b"a"), (2, b"x" * 100)]
+            sent = [each.topic for each in scene.broker.sent(SendMessageV2)]
+            assert sent == ([] if broadcasting else [f"%RETRY%{GROUP}"])
+            if not broadcasting:
+                assert scene.stored() == 3
+
+        settings = ConsumerSettings(offset_directory=tmp_path)
+        play(story, broadcasting=broadcasting, settings=settings)
 
 
 class TestBroadcasting:
