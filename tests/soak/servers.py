@@ -67,6 +67,7 @@ class Servers:
         self.up = True
         self.quiet_since = self._clock.monotonic()
         self._note("broker starts")
+        self.timeline.restarted(self._clock.monotonic())
 
     async def end_broker(self, *, kill: bool) -> None:
         self.restarts += 1

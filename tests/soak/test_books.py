@@ -111,3 +111,17 @@ def test_wall_time_is_known_through_its_jumps() -> None:
     assert timeline.over_since(due, 500.0) == 500.0
     assert timeline.over_since(50_000, 500.0) == 50.0
     assert timeline.last_jump == 160.0
+
+
+def test_only_what_a_clock_ahead_stored_before_a_restart_may_come_early() -> None:
+    timeline = Timeline(0)
+    timeline.jumped(100.0, HOUR_MS)
+    timeline.jumped(160.0, 0)
+    assert not timeline.excuses_early(200.0, 300.0)
+    timeline.restarted(250.0)
+    assert not timeline.excuses_early(50.0, 300.0)
+    assert timeline.excuses_early(120.0, 300.0)
+    assert timeline.excuses_early(200.0, 300.0)
+    assert not timeline.excuses_early(260.0, 300.0)
+    timeline.restarted(9000.0)
+    assert not timeline.excuses_early(8000.0, 9100.0)
