@@ -42,7 +42,7 @@ def make_parts(
     dispatch_lag = DispatchLag(state.store.lags, state.live, state.clock)
     declared = [rule for service in services for rule in service.send_rules()]
     rules = SendRules([Unserved(declared, state.delays), *declared], ToDeadLetters(registry, state.locks))
-    pulls = PullProcessor(shared, state.admission, state.filters)
+    pulls = PullProcessor(shared, state.admission, state.filters, state.budgets)
     on_reset = [part.offset_reset for part in (*services, pulls) if isinstance(part, BrokerPart)]
     return [
         SendProcessor(shared, state.targets, _unique_ids(state), rules),

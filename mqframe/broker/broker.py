@@ -157,7 +157,7 @@ class Broker:
         save = self._settings.offsets_save_interval_ms / 1000
         self._timers = [
             Every(clock, save, self._save, name="configuration"),
-            Every(clock, SAMPLE_SECONDS, self._state.statistics.sample, name="statistics"),
+            Every(clock, SAMPLE_SECONDS, self._state.statistics.sample_in_turns, name="statistics"),
         ]
         for part in self._parts:
             self._timers += [Every(clock, *each[:2], name=each.name) for each in part.periodic()]

@@ -87,8 +87,6 @@ class BrokerState:
         self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
         self.registry = Registry(self.topics, self.groups, self.offsets, self.clients)
-        self.budgets = Budgets(self.live)
-        self.budgets.limit(self.registry)
         self.conditions = Conditions(self.identity, self.live, clock, self.statistics)
         self.targets = SendTargets(self.topics, self.live, self.statistics)
         self.admission = ReadAdmission(self.topics, self.groups, self.live)
@@ -96,7 +94,7 @@ class BrokerState:
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)
         self.modes = RequestModes()
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
-        self.budgets.limit_more(self.filters.table, self.locks, self.modes)
+        self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         self.store = MessageStore.open(store_settings, clock, on_arrival=arrived)
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))

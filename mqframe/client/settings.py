@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.config.settings import at_least, encodable, one_of, setting, settings, within
 from mqframe.core.messages.names import DEFAULT_TOPIC
 
 
@@ -12,12 +12,16 @@ class ClientSettings:
 
     nameserver: str = setting("", doc='name servers, "host:port;host:port"; empty: the variable NAMESRV_ADDR')
     instance_name: str = setting(
-        "", doc="second half of the client id; empty: process id and start time, unique for each client"
+        "",
+        doc="second half of the client id; empty: process id and start time, unique for each client",
+        check=encodable,
     )
     client_ip: str = setting(
-        "", doc="first half of the client id; empty: the address from which the name server is reached"
+        "",
+        doc="first half of the client id; empty: the address from which the name server is reached",
+        check=encodable,
     )
-    unit_name: str = setting("", doc="appended to the client id")
+    unit_name: str = setting("", doc="appended to the client id", check=encodable)
     route_poll_seconds: float = setting(
         30.0, doc="how often routes are asked for again, s", check=at_least(0.01)
     )

@@ -13,7 +13,13 @@ from mqframe.core.codes import ResponseCode
 
 
 class MqframeError(Exception):
-    """Root of all errors of this library."""
+    """Root of all errors of this library.
+
+    `maybe_stored`: whether what a call was to store, or to do, may be done all the same: some try of it had
+    left this process, and nobody knows what became of it. `False`: it was not.
+    """
+
+    maybe_stored = False
 
 
 class RetryError(MqframeError):
@@ -69,19 +75,40 @@ class TlsError(FixError):
 
 
 class ConnectionLost(RetryError):
-    """A connection closed while a call was under way. The request may or may not have been served."""
+    """A connection closed while a call was under way. The request may or may not have been served.
+
+    Unless `maybe_stored` is false: the connection was gone before anything was sent.
+    """
+
+    maybe_stored = True
 
 
 class CallTimeout(RetryError):
-    """No answer came in time. The request may or may not have been served."""
+    """No answer came in time. The request may or may not have been served.
+
+    Unless `maybe_stored` is false: the time was over before anything was sent.
+    """
+
+    maybe_stored = True
 
 
 class RequestTimeout(RetryError):
     """A request was sent, and no reply came in time. The receiver may or may not have worked on it."""
 
+    maybe_stored = True
+
 
 class TooMuchInFlight(RetryError):
     """A limit on requests or bytes in flight was reached. Nothing was sent."""
+
+
+class BadAnswer(GiveUpError):
+    """A peer answered what cannot be read, or what no sound peer answers. The request may have been served.
+
+    The message names the peer and what is wrong.
+    """
+
+    maybe_stored = True
 
 
 class ClosedError(GiveUpError):

@@ -10,17 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from mqframe.core.cluster.broker_registry import (
-    BROKER_TIMEOUT_MS,
-    UNIT_FLAG,
-    UNIT_SUB_FLAG,
-    BrokerRegistry,
-    Registration,
-)
+from mqframe.core.cluster.broker_registry import UNIT_FLAG, UNIT_SUB_FLAG, BrokerRegistry
 from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE
-from mqframe.core.cluster.registration_body import decode_register_body
-from mqframe.core.cluster.route import MASTER_ID
+from mqframe.core.cluster.registration import BROKER_TIMEOUT_MS, MASTER_ID, Registration
+from mqframe.core.cluster.registration_body import open_register_body
 from mqframe.core.cluster.route_bodies import MemberGroupBody, TopicList, TopicRouteData
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import STRICT_ROUTE_VERSION, ResponseCode
 from mqframe.core.config.live import as_lines, changed
 from mqframe.core.errors import BodyError, Refusal
@@ -34,7 +29,10 @@ from mqframe.nameserver.kv_config import KvConfig
 from mqframe.nameserver.ordered_topics import OrderedTopics
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.clock import LoopClock
+from mqframe.net.turns import in_turns
 
+TURN_TOPICS: Final = 1024
+"""Topics of a registration that are read or entered in one turn of the loop."""
 ZONE_FIELD: Final = "__ZONE_NAME"
 PROTECTED: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
 """Keys that only a restart changes at Apache's name server (NamesrvConfig.java), and that are none here."""
@@ -80,15 +78,20 @@ class Handlers:
     # Brokers
 
     @serves(ns.RegisterBroker)
-    def register(self, fields: ns.RegisterBroker, call: Call) -> Reply:
+    async def register(self, fields: ns.RegisterBroker, call: Call) -> Reply:
         frame = call.frame
         if fields.body_crc32 and fields.body_crc32 != body_crc(bytes(frame.body)):
             raise Refusal(ResponseCode.SYSTEM_ERROR, "crc32 not match")
-        body = decode_register_body(bytes(frame.body), frame.version, fields.compressed)
+        # Tens of thousands of topics are read, entered and looked through in slices.
+        body, named = open_register_body(bytes(frame.body), frame.version, fields.compressed)
         topics = body.topic_config_serialize_wrapper
+        table: dict[str, TopicConfig] = {}
+        async for some in in_turns(named, TURN_TOPICS):
+            table.update(some)
+        topics.topic_config_table = table
         news = self._registry.changed(fields.cluster_name, fields.broker_addr, topics.data_version)
         timeout_ms = fields.heartbeat_timeout_millis
-        registered = self._registry.register(
+        registered, steps = self._registry.register_in_steps(
             Registration(
                 cluster=fields.cluster_name,
                 name=fields.broker_name,
@@ -104,13 +107,22 @@ class Handlers:
             ),
             self._clock.monotonic(),
         )
+        async for _ in in_turns(steps, TURN_TOPICS):
+            pass
         if news and fields.broker_id == MASTER_ID:
-            self._ordered.learn(fields.broker_name, topics.topic_config_table)
+            await self._learn_order(fields.broker_name, table)
         answer = ns.RegisterBrokerAnswer(registered.ha_address, registered.master_address)
         order = self._kv.namespace(ORDER_TOPIC_NAMESPACE)
         if order is None or not self._settings.return_order_topic_config_to_broker:
             return Reply(header=answer)
         return Reply(header=answer, body=loose_json.dumps(KVTable(order)))
+
+    async def _learn_order(self, broker_name: str, table: dict[str, TopicConfig]) -> None:
+        changed = False
+        async for some in in_turns(table.items(), TURN_TOPICS):
+            changed = self._ordered.note(broker_name, dict(some)) or changed
+        if changed:
+            self._ordered.save()
 
     @serves(ns.UnregisterBroker)
     def unregister(self, fields: ns.UnregisterBroker, call: Call) -> Reply:

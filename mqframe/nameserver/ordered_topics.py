@@ -36,27 +36,37 @@ class OrderedTopics:
         return self._kv.get(LEARNT_ORDER_NAMESPACE, topic)
 
     def learn(self, broker_name: str, topics: Mapping[str, TopicConfig]) -> None:
-        """The master `broker_name` has registered `topics`."""
+        """The master `broker_name` has registered `topics`. What changes is saved once."""
+        if self.note(broker_name, topics):
+            self.save()
+
+    def note(self, broker_name: str, topics: Mapping[str, TopicConfig]) -> bool:
+        """As `learn`, without saving, for those who have more; returns whether anything changed."""
+        found = False
         kept = self._kv.namespace(LEARNT_ORDER_NAMESPACE) or {}
         for topic, text in learnt_changes(kept, broker_name, topics).items():
-            self._keep(LEARNT_ORDER_NAMESPACE, topic, text)
+            self._kv.note(LEARNT_ORDER_NAMESPACE, topic, text)
+            found = True
         for name, config in topics.items():
             topic = config.topic_name or name
             known = self._kv.get(_FIFO_NAMESPACE, topic) is not None
             if known is not is_fifo(config):
-                self._keep(_FIFO_NAMESPACE, topic, None if known else broker_name)
+                self._kv.note(_FIFO_NAMESPACE, topic, None if known else broker_name)
+                found = True
+        return found
 
     def forget(self, topic: str) -> None:
         """The topic was deleted."""
-        self._keep(LEARNT_ORDER_NAMESPACE, topic, None)
-        self._keep(_FIFO_NAMESPACE, topic, None)
+        namespaces = (LEARNT_ORDER_NAMESPACE, _FIFO_NAMESPACE)
+        if any(self._kv.get(namespace, topic) is not None for namespace in namespaces):
+            for namespace in namespaces:
+                self._kv.note(namespace, topic, None)
+            self.save()
 
-    def _keep(self, namespace: str, topic: str, text: str | None) -> None:
+    def save(self) -> None:
+        """Keep what was noted."""
         try:
-            if text is None:
-                self._kv.delete(namespace, topic)
-            else:
-                self._kv.put(namespace, topic, text)
+            self._kv.save()
         except OSError as problem:
             # It is known until this server ends; brokers tell it again to the next one.
-            log.warning("queue list of an ordered topic could not be saved", topic=topic, reason=str(problem))
+            log.warning("queue lists of ordered topics could not be saved", reason=str(problem))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mqframe.core.cluster.broker_registry import BrokerRegistry
+from mqframe.core.measuring.budget import Budget
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import handlers_of
 from mqframe.log import get_logger
@@ -32,6 +33,24 @@ class NameServer:
             acting_masters=settings.support_acting_master,
             forget_missing_topics=settings.delete_topic_with_broker_registration,
         )
+        self._budgets = [
+            Budget(
+                "brokers",
+                "nameserver.brokers_max",
+                lambda: self._registry.living,
+                lambda: settings.brokers_max,
+            ),
+            Budget(
+                "route entries",
+                "nameserver.route_entries_max",
+                lambda: self._registry.entries,
+                lambda: settings.route_entries_max,
+            ),
+            Budget("values", "nameserver.values_max", lambda: self._kv.entries, lambda: settings.values_max),
+        ]
+        self._registry.admit_broker, self._registry.admit_entries, self._kv.admit = [
+            budget.admit for budget in self._budgets
+        ]
         handlers = Handlers(self._registry, self._kv, settings, clock)
         net = net or NetSettings()
         table = handlers_of(handlers, body_bytes_max=net.body_bytes_max)
@@ -49,6 +68,13 @@ class NameServer:
     def registry(self) -> BrokerRegistry:
         """What it knows."""
         return self._registry
+
+    def counters(self) -> dict[str, str]:
+        """How much of each budget is in use, the most that may be, and how often that was refused."""
+        found = self._server.counters()
+        for budget in self._budgets:
+            found |= budget.counters()
+        return found
 
     async def start(self) -> None:
         """Load what was kept and listen. Raises `OSError` when the address cannot be used."""

@@ -65,3 +65,13 @@ class NameServerSettings:
         check=at_least(1),
         conf="scanNotActiveBrokerInterval",
     )
+    brokers_max: int = setting(10_000, doc="most brokers that are registered at once", check=at_least(1))
+    route_entries_max: int = setting(
+        1_000_000,
+        doc="most topics, each counted once for each broker name that has it; beyond it what a broker "
+        "registers is refused as busy",
+        check=at_least(64),
+    )
+    values_max: int = setting(
+        100_000, doc="most values of key-value configuration, in all namespaces", check=at_least(64)
+    )

@@ -40,6 +40,7 @@ class AsyncPeer(asyncio.Protocol):
     __slots__ = (
         "_buffer",
         "_connection",
+        "_decoder",
         "_group",
         "_half_bytes",
         "_last_frame",
@@ -56,6 +57,7 @@ class AsyncPeer(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[asyncio.Future[Frame]] = Connection(group.endpoint, address)
         self._buffer = SendBuffer(self._loop, group.clock, self._left if group.throttle else None)
+        self._decoder = self._connection.decoder
         self._half_bytes = 0
         self._received = self._last_frame = self._buffer.last_write
         self._stalled_since: float | None = None
@@ -82,7 +84,7 @@ class AsyncPeer(asyncio.Protocol):
         """Send `request` and return the future of its answer, whatever its code.
 
         It fails with `CallTimeout` after `timeout` seconds and with `ConnectionLost` when the connection
-        closes. Raises `ConnectionLost` and `TooMuchInFlight` at once when nothing could be sent.
+        closes. Raises `ConnectionLost`, `TooMuchInFlight` and `HeaderError` at once when nothing was sent.
         """
         group, connection, buffer = self._group, self._connection, self._buffer
         if self._stalled_since is not None or buffer.gathered_bytes > self._unsent_bytes_max:
@@ -90,12 +92,17 @@ class AsyncPeer(asyncio.Protocol):
         alone = not connection.pending
         future: asyncio.Future[Frame] = self._loop.create_future()
         frame = connection.call(request, len(body), timeout, future)
+        try:
+            head = connection.encode(frame, body)
+        except BaseException:
+            connection.take(frame.opaque)
+            raise
         deadline = group.clock.monotonic() + timeout
         group.deadlines.add(deadline, frame.opaque, connection)
         if deadline < group.armed_at:
             group.arm(deadline)
         # A lone call leaves at once; calls beside others leave together, with one write a turn.
-        buffer.put(connection.encode(frame, body), body, at_once=alone)
+        buffer.put(head, body, at_once=alone)
         return future
 
     def oneway(self, request: Request, body: Body = b"") -> None:
@@ -124,25 +131,26 @@ class AsyncPeer(asyncio.Protocol):
         self._received = self._group.clock.monotonic()
         self._connection.receive(data)
         if self._stalled_since is None or not self._group.throttle:
-            self._read_frames()
-        unread = self._connection.unread_bytes
-        if unread != self._half_bytes and not self.closed:
-            self._half_bytes = unread
-            self._group.half_frame(self, unread)
+            self._read_frames(self._received)
+            left = self._decoder.left
+        else:
+            left = self._decoder.unread_bytes
+        if left != self._half_bytes and not self.closed:
+            self._half_bytes = left
+            self._group.half_frame(self, left)
 
     def _left(self, unsent_bytes: int) -> None:
         self._group.unsent(self, unsent_bytes)
 
-    def _read_frames(self) -> None:
-        """Handle all whole frames, end the turn, write the answers."""
+    def _read_frames(self, began: float) -> None:
+        """Handle all whole frames, end the turn, write the answers. `began`: now, monotonic seconds."""
         group, connection, buffer = self._group, self._connection, self._buffer
         next_frame, now = connection.next_frame, group.clock.monotonic
         turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
-        more = True
+        more, end = True, began + TURN_SECONDS
         while more:
             problem, more, served, long = None, False, 0, False
             buffer.gathering = True
-            end = now() + TURN_SECONDS
             try:
                 while not connection.closed and (frame := next_frame()) is not None:
                     self._last_frame = self._received
@@ -184,6 +192,11 @@ class AsyncPeer(asyncio.Protocol):
             more = more and self._stalled_since is None
 
     def _serve(self, frame: Frame) -> None:
+        if self._stalled_since is not None and not self._group.throttle:
+            # A server is not read from then. A client reads on, for the answers to its own calls.
+            self._connection.blame("it asks, and does not read the answers")
+            self.abort()
+            return
         call = Call(frame, self, self._received)
         result = self._connection.serve(call)
         if not call.answered:
@@ -210,7 +223,7 @@ class AsyncPeer(asyncio.Protocol):
 
     def _continue(self) -> None:
         if not self.closed and self._stalled_since is None:
-            self._read_frames()
+            self._read_frames(self._group.clock.monotonic())
 
     # The transport
 

@@ -174,7 +174,7 @@ class BlockingClient:
         deadline = self.clock.monotonic() + seconds
         try:
             connection = socket.create_connection((host.strip("[]"), int(port)), seconds)
-        except (OSError, OverflowError) as problem:
+        except (OSError, OverflowError, ValueError) as problem:  # the last: no name that can be looked up
             raise ConnectError(f"no connection to {address}: {problem}; nothing was sent") from problem
         secured = connection if self._tls is None else self._secure(address, connection, deadline)
         peer = BlockingPeer(self, address, secured)

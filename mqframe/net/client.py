@@ -146,7 +146,7 @@ class Client:
             peer = await within(self._clock, seconds, connecting(address, host.strip("[]"), int(port)))
         except CallTimeout:
             raise ConnectError(f"no connection to {address} within {seconds:g} s; nothing was sent") from None
-        except (OSError, OverflowError) as problem:
+        except (OSError, OverflowError, ValueError) as problem:  # the last: no name that can be looked up
             raise ConnectError(f"no connection to {address}: {problem}; nothing was sent") from problem
         self._group.start()
         self._peers[address] = peer

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from typing import Final, Generic, TypeVar
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
-from mqframe.core.errors import CallTimeout, ConnectionLost, Refusal
+from mqframe.core.errors import CallTimeout, ConnectionLost, HeaderError, Refusal
 from mqframe.core.requests import REQUESTS, Request, encode_fields
 from mqframe.core.requests.failures import is_expected, refused
 from mqframe.core.requests.serving import Answer, Call, Reply
@@ -45,16 +45,17 @@ class Connection(Generic[W]):
     raises `FrameError` at the first bytes that are no frame. An answer belongs to the call that `take`
     returns; a request is handed to `serve`. What is to be sent is returned as the bytes before the body.
     `address`: "ip:port" of the other side. `closed`: nothing is sent any more. `pending`: calls that wait, by
-    the number of their request. Not safe for several threads, except `encode`, `oneway`, `serve`, `answer`.
+    the number of their request; `decoder`: what `receive` and `next_frame` are of. Not safe for
+    several threads, except `encode`, `oneway`, `serve`, `answer`.
     """
 
     __slots__ = (
-        "_decoder",
         "_endpoint",
         "_held_bytes",
         "_held_requests",
         "address",
         "closed",
+        "decoder",
         "hooks",
         "next_frame",
         "pending",
@@ -64,7 +65,7 @@ class Connection(Generic[W]):
 
     def __init__(self, endpoint: Endpoint, address: str = "") -> None:
         decoder = FrameDecoder(endpoint.settings.frame_bytes_max, endpoint.header_bytes_max)
-        self._decoder = decoder
+        self.decoder = decoder
         self._endpoint = endpoint
         self._held_requests = 0
         self._held_bytes = 0
@@ -100,11 +101,17 @@ class Connection(Generic[W]):
         return Frame(request.CODE, opaque, FLAG_ONEWAY, None, encode_fields(request))
 
     def encode(self, request: Frame, body: Body) -> bytes:
-        """What is sent before `body`, once the hooks have seen the request."""
+        """What is sent before `body`, once the hooks have seen the request.
+
+        Raises `HeaderError` for a field that cannot be encoded; then nothing may be sent.
+        """
         if self.hooks:
             request.body = body
             before_rpc(self.hooks, self.address, request, serving=False)
-        return encode_head(request, len(body))
+        try:
+            return encode_head(request, len(body))
+        except UnicodeEncodeError as problem:
+            raise HeaderError(f"{request_name(request.code)}: {_not_text(request, problem)}") from None
 
     def finished(self, request: Frame, answer: Frame | None) -> None:
         """Show the hooks a call of this side that ended; `answer`: `None` for a one-way request."""
@@ -218,19 +225,16 @@ class Connection(Generic[W]):
         limit = self._endpoint.settings.idle_seconds
         if seconds < limit or self.pending:
             return ""
-        unread = self._decoder.unread_bytes
+        unread = self.decoder.unread_bytes
         return f"idle for {limit:g} s" + (f", {unread} bytes into a frame" if unread else "")
 
-    @property
-    def unread_bytes(self) -> int:
-        """Bytes that came of a frame whose rest has not."""
-        return self._decoder.unread_bytes
-
     def _refused(self) -> ConnectionLost:
-        return ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
+        refusal = ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
+        refusal.maybe_stored = False
+        return refusal
 
     def _closed_reason(self) -> str:
-        if self._decoder.untouched:
+        if self.decoder.untouched:
             return (
                 f"{CLOSED} before it said anything, as servers do that take TLS only; if it is one, set tls"
             )
@@ -248,6 +252,13 @@ def failure_reply(problem: Exception, call: Call) -> Reply:
 def _as_frame(request: Frame, reply: Reply) -> Frame:
     body = b"".join(reply.body) if isinstance(reply.body, list) else reply.body
     return Frame(reply.code, request.opaque, FLAG_RESPONSE, reply.remark, reply.fields(), body)
+
+
+def _not_text(request: Frame, problem: UnicodeEncodeError) -> str:
+    bad = problem.object[problem.start]
+    names = [name for name, value in (request.ext or {}).items() if bad in value or bad in name]
+    where = f"field {names[0]}" if names else "a field"
+    return f"{where} holds {bad!r}, which is no character that UTF-8 can carry; nothing was sent"
 
 
 def request_name(code: int) -> str:

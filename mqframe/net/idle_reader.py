@@ -20,6 +20,9 @@ log = get_logger("net")
 HOT_SECONDS: Final = 0.1
 """A connection used within this time is left to its callers, so that their answers wake nobody else."""
 
+REQUESTS_WAITING_MAX: Final = 1024
+"""Requests of other sides that may wait to be served; sound brokers ask a few a minute."""
+
 
 class IdleReader:
     """Reads idle connections, serves requests of the other side, closes what is idle for too long.
@@ -38,6 +41,10 @@ class IdleReader:
         self._selector.register(self._alarm, selectors.EVENT_READ)
         self._new: deque[BlockingPeer] = deque()
         self._requests: deque[tuple[BlockingPeer, Frame]] = deque()
+        self._requests_max = min(settings.in_flight_requests_max, REQUESTS_WAITING_MAX)
+        self._bytes_max = settings.in_flight_bytes_max
+        self._requests_bytes = 0
+        self._requests_lock = threading.Lock()
         self._watched: dict[int, BlockingPeer] = {}
         self._hot: set[BlockingPeer] = set()
         self._stopping = False
@@ -50,8 +57,18 @@ class IdleReader:
         self._wake()
 
     def submit(self, peer: BlockingPeer, frame: Frame) -> None:
-        """Serve a request of `peer` soon."""
-        self._requests.append((peer, frame))
+        """Serve a request of `peer` soon. One that asks more than can be served loses its connection."""
+        with self._requests_lock:
+            count, size = len(self._requests), self._requests_bytes + len(frame.body)
+            full = count >= self._requests_max or (count > 0 and size > self._bytes_max)
+            if not full:
+                self._requests_bytes = size
+                self._requests.append((peer, frame))
+        if full:
+            peer.close(
+                f"{count} requests wait to be served, {size} bytes with the next one; more than allowed"
+            )
+            return
         if threading.current_thread() is not self._thread:
             self._wake()
 
@@ -74,12 +91,21 @@ class IdleReader:
                 else:
                     self._readable(key.data)
             while self._requests:
-                peer, frame = self._requests.popleft()
-                peer.serve(frame)
+                with self._requests_lock:
+                    peer, frame = self._requests.popleft()
+                    self._requests_bytes -= len(frame.body)
+                self._serve(peer, frame)
             self._look_round()
         self._selector.close()
         self._alarm.close()
         self._bell.close()
+
+    @staticmethod
+    def _serve(peer: BlockingPeer, frame: Frame) -> None:
+        try:
+            peer.serve(frame)
+        except Exception:  # one request's fault must not end the reading of all connections
+            log.exception("request failed", code=frame.code, peer=peer.address)
 
     def _drain(self) -> None:
         try:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from mqframe.core.clock import Clock
 from mqframe.core.wire.frame import Body
+
+LOOK_BYTES: Final = 4096
+"""After so much was written it is looked whether it has left."""
 
 
 class SendBuffer:
@@ -14,8 +18,8 @@ class SendBuffer:
 
     `gathering`: a read is being handled, at whose end its owner calls `flush`; until then parts of bodies may
     be views of mapped files. `transport`: where the bytes go; `None` until there is a connection.
-    `last_write`: monotonic seconds. `unsent`: called after a write with the bytes that have not left, unless
-    there were and are none.
+    `last_write`: monotonic seconds. `unsent`: called now and then after a write with the bytes that have not
+    left, unless there were and are none.
     """
 
     __slots__ = (
@@ -23,6 +27,7 @@ class SendBuffer:
         "_due",
         "_loop",
         "_parts",
+        "_since",
         "_told",
         "_unsent",
         "gathered_bytes",
@@ -36,6 +41,7 @@ class SendBuffer:
     ) -> None:
         self._unsent = unsent
         self._told = 0
+        self._since = 0
         self._loop = loop
         self._clock = clock
         self._parts: list[Body] = []
@@ -81,7 +87,9 @@ class SendBuffer:
         if self.transport is not None and not self.transport.is_closing():
             # Joined first: parts may be views of a mapped file, which must not outlive this turn.
             self.transport.write(data)
-            if self._unsent is not None:
+            self._since += len(data)
+            if self._unsent is not None and (self._told or self._since > LOOK_BYTES):
+                self._since = 0
                 size = self.transport.get_write_buffer_size()
                 if size or self._told:
                     self._told = size

@@ -45,14 +45,8 @@ class Server:
         context = server_context(settings)
         if context is not None:
             plain = settings.tls_server_mode == "permissive"
-            self._gate = TlsGate(
-                context,
-                clock,
-                self._arrive,
-                plain=plain,
-                patience=settings.idle_seconds,
-                full=lambda: self._group.is_full,
-            )
+            self._gate = TlsGate(context, clock, self._arrive, plain=plain, patience=settings.idle_seconds)
+            self._gate.full = lambda: self._group.is_full
             self._group.budgets.arriving = self._gate.waiting
             self._arrive = self._gate.arrive
 

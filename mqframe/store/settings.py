@@ -116,7 +116,7 @@ class StoreSettings:
         1000, doc="most keys of one message; each is an entry of the index", check=at_least(1)
     )
     batch_messages_max: int = setting(
-        32_768,
+        16_384,
         doc="most messages of one batch, and most keys of all of them, unique ones not counted",
         check=at_least(1),
     )

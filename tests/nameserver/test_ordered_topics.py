@@ -71,3 +71,18 @@ def test_a_disk_that_is_full_loses_nothing_of_this_run():
     ordered = OrderedTopics(kv)
     ordered.learn("broker-a", topic("t", 4, fifo=True))
     assert ordered.queues_of("t", False) == "broker-a:4"
+
+
+def test_a_registration_is_saved_once_however_many_of_its_topics_are_ordered(monkeypatch):
+    kv = KvConfig(None)
+    saves = []
+    monkeypatch.setattr(kv, "save", lambda: saves.append(kv.entries))
+    ordered = OrderedTopics(kv)
+    topics = {name: config for n in range(50) for name, config in topic(f"t{n}", 4, fifo=True).items()}
+    ordered.learn("broker-a", topics)
+    assert saves == [100]
+    ordered.learn("broker-a", topics)
+    assert saves == [100]
+    ordered.forget("t0")
+    ordered.forget("t0")
+    assert saves == [100, 98]

@@ -39,3 +39,25 @@ def test_a_broker_is_dropped_at_once_when_its_connection_closes() -> None:
             assert (await place.call(ns.GetRouteinfoByTopic("x"))).code == 17
 
     run(scenario)
+
+
+def test_a_name_server_has_budgets_for_brokers_routes_and_values() -> None:
+    async def scenario() -> None:
+        async with Place(brokers_max=2, route_entries_max=64, values_max=64) as place:
+            assert (await place.register("x", "y", name="a", host=1)).code == 0
+            assert (await place.register("x", "y", name="b", host=2)).code == 0
+            answer = await place.register("x", "y", name="c", host=3)
+            assert (answer.code, "(nameserver.brokers_max)" in (answer.remark or "")) == (2, True)
+            assert (await place.register("x", "y", name="a", host=1)).code == 0
+            answer = await place.register(*(f"t{n}" for n in range(100)), name="b", host=2)
+            assert (answer.code, "(nameserver.route_entries_max)" in (answer.remark or "")) == (2, True)
+            assert place.server.counters()["budget.routeEntries.used"] == "64"
+            for number in range(64):
+                assert (await place.call(ns.PutKvConfig("n", f"k{number}", "v"))).code == 0
+            answer = await place.call(ns.PutKvConfig("n", "one-more", "v"))
+            assert (answer.code, "(nameserver.values_max)" in (answer.remark or "")) == (2, True)
+            assert (await place.call(ns.PutKvConfig("n", "k0", "w"))).code == 0
+            assert (await place.call(ns.DeleteKvConfig("n", "k0"))).code == 0
+            assert (await place.call(ns.PutKvConfig("n", "one-more", "v"))).code == 0
+
+    run(scenario)

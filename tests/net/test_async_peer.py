@@ -12,6 +12,7 @@ from peers import LIST, Raw, echo, run, serving
 from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, encode_frame
+from mqframe.net.async_peer import TURN_SECONDS
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
 from mqframe.testing.manual_clock import ManualClock
@@ -252,3 +253,23 @@ def test_after_a_long_answer_the_others_are_served_first() -> None:
     assert run(scenario) == [300_000] * 3 + [30_000] * 2
     assert order[:6] == ["long 0", "others", "long 1", "others", "long 2", "others"]
     assert order[6:] == ["short 0", "short 1", "others", "others"]
+
+
+def test_after_a_long_turn_other_connections_are_served_before_the_rest() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        served: list[int] = []
+
+        def slow(call: Call) -> Reply:
+            clock.advance(TURN_SECONDS / 2)
+            served.append(call.frame.opaque)
+            if call.frame.opaque == 1:
+                asyncio.get_running_loop().call_soon(served.append, -1)
+            return Reply()
+
+        async with serving({1: slow}, clock) as (_, raw, _port):
+            raw.send(*(Frame(1, number) for number in range(1, 6)))
+            assert [(await raw.frame()).opaque for _ in range(5)] == [1, 2, 3, 4, 5]
+        assert served == [1, 2, -1, 3, 4, 5]
+
+    run(scenario)

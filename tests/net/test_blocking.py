@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from peers import LIST, ROUTE, ServerThread
 
-from mqframe.core.errors import ClosedError, ConnectError, ConnectionLost, TooMuchInFlight
+from mqframe.core.errors import ClosedError, ConnectError, ConnectionLost, HeaderError, TooMuchInFlight
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import RpcHook
@@ -132,3 +132,22 @@ def test_hooks_may_add_fields_and_see_answers(server: ServerThread) -> None:
     server.wait_held()
     assert Sign.answers == [0, None]
     client.close()
+
+
+def test_what_cannot_be_encoded_is_refused_and_leaves_nothing_behind(server, client) -> None:
+    for topic in ("\udc80", "a\ud800"):
+        with pytest.raises(HeaderError, match=r"field topic holds '\\ud.*nothing was sent"):
+            client.invoke(server.address, ROUTE(topic))
+        with pytest.raises(HeaderError, match="field topic"):
+            client.invoke_all(server.address, [ROUTE("fine"), ROUTE(topic)])
+        with pytest.raises(HeaderError, match="field topic"):
+            client.oneway(server.address, ROUTE(topic))
+    assert client.in_flight_requests == 0
+    assert client.invoke(server.address, ROUTE("t")).ext == {"topic": "t"}
+
+
+@pytest.mark.parametrize("host", ["a\0b", "x" * 70, "a..b", "\udc80", "", "[::1", "127.0.0.1:1"])
+@pytest.mark.parametrize("port", ["1", "99999", "9" * 5000, "\u00b2", "-1", ""])
+def test_an_address_that_is_none_is_an_error_before_anything_was_sent(client, host, port) -> None:
+    with pytest.raises(ConnectError):
+        client.invoke(f"{host}:{port}", ROUTE("t"))

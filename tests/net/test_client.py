@@ -7,12 +7,20 @@ from typing import Any
 import pytest
 from peers import CLUSTER, LIST, ROUTE, run
 
-from mqframe.core.errors import CallTimeout, ClosedError, ConnectError, ConnectionLost, TooMuchInFlight
+from mqframe.core.errors import (
+    CallTimeout,
+    ClosedError,
+    ConnectError,
+    ConnectionLost,
+    HeaderError,
+    TooMuchInFlight,
+)
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.client import Client
+from mqframe.net.clock import SystemClock
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
 from mqframe.testing.manual_clock import ManualClock
@@ -301,5 +309,35 @@ def test_hooks_may_add_fields_and_see_answers() -> None:
             await pair.client.oneway(pair.address, LIST("x"))
             await pair.client.invoke(pair.address, CLUSTER())
             assert sign.answers == [0, None, 3]
+
+    run(scenario)
+
+
+def test_what_cannot_be_encoded_is_refused_and_leaves_nothing_behind() -> None:
+    async def scenario() -> None:
+        async with Pair() as pair:
+            first = pair.client.invoke(pair.address, LIST("first"))
+            await pair.until_held(1)
+            for topic in ("\udc80", "a\ud800"):
+                with pytest.raises(HeaderError, match=r"field topic holds '\\ud.*nothing was sent"):
+                    await pair.client.invoke(pair.address, ROUTE(topic))
+                with pytest.raises(HeaderError, match="field topic"):
+                    await pair.client.oneway(pair.address, ROUTE(topic))
+            assert pair.client.in_flight_requests == 1
+            pair.held[0].reply(Reply(7))
+            assert (await first).code == 7
+            assert len(pair.server.peers) == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("host", ["a\0b", "x" * 70, "a..b", "\udc80", "", "[::1", "127.0.0.1:1"])
+@pytest.mark.parametrize("port", ["1", "99999", "9" * 5000, "\u00b2", "-1", ""])
+def test_an_address_that_is_none_is_an_error_before_anything_was_sent(host: str, port: str) -> None:
+    async def scenario() -> None:
+        client = Client(SystemClock())
+        with pytest.raises(ConnectError):
+            await client.invoke(f"{host}:{port}", ROUTE("t"))
+        await client.close()
 
     run(scenario)

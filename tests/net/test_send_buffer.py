@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from mqframe.net.send_buffer import SendBuffer
+from mqframe.net.send_buffer import LOOK_BYTES, SendBuffer
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -94,3 +94,27 @@ def test_nothing_is_written_to_what_is_closing_or_not_there() -> None:
         assert (transport.written, buffer.unsent_bytes) == ([], 0)
 
     scenario(steps)
+
+
+def test_what_has_not_left_is_told_now_and_then_and_until_all_has() -> None:
+    async def run() -> None:
+        told: list[int] = []
+        transport = Transport()
+        left = [0]
+        transport.get_write_buffer_size = lambda: left[0]  # type: ignore[method-assign]
+        buffer = SendBuffer(asyncio.get_running_loop(), ManualClock(), told.append)
+        buffer.transport = cast("asyncio.Transport", transport)
+        for size, unsent in (
+            (100, 100),
+            (LOOK_BYTES + 1, 0),
+            (LOOK_BYTES + 1, 70),
+            (1, 71),
+            (1, 0),
+            (1, 5),
+            (1, 6),
+        ):
+            left[0] = unsent
+            buffer.put(b"x" * size, b"", at_once=True)
+        assert told == [70, 71, 0]
+
+    asyncio.run(run())

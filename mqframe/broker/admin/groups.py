@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.service import Processor
+from mqframe.broker.tables.long_bodies import table_reply
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX
 from mqframe.core.codes import ResponseCode
@@ -25,6 +25,8 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.turns import in_turns
 
+LIST_MAX: Final = 5000
+"""Groups in one request: all that are new are written down together."""
 TURN_GROUPS: Final = 256
 """Groups that are made or changed in one turn of the loop."""
 GROUP_BYTES_MAX: Final = 64 * 1024
@@ -73,7 +75,13 @@ class GroupProcessor(Processor):
 
     @serves(UpdateAndCreateSubscriptionGroupList)
     async def put_groups(self, fields: UpdateAndCreateSubscriptionGroupList, call: Call) -> Reply:
-        async for some in in_turns(call.body(GroupConfigList).group_config_list, TURN_GROUPS):
+        groups = call.body(GroupConfigList).group_config_list
+        if len(groups) > LIST_MAX:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"{len(groups)} groups at once, at most {LIST_MAX} are taken; send them in parts",
+            )
+        async for some in in_turns(groups, TURN_GROUPS):
             for group in some:
                 self._check(group)
                 self._groups.put(group)

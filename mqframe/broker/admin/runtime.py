@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.service import Processor
+from mqframe.broker.tables.long_bodies import table_reply
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
 from mqframe.core.config.live import as_lines

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.admin.progress import Progress
 from mqframe.broker.service import Processor
+from mqframe.broker.tables.long_bodies import table_reply
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.client_bodies import (
     ConnectionBody,

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from mqframe.broker.admin.long_answers import table_reply
 from mqframe.broker.service import Processor
+from mqframe.broker.tables.long_bodies import table_reply
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList
@@ -29,6 +29,8 @@ from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.turns import in_turns
 
+LIST_MAX: Final = 5000
+"""Topics in one request: all that are new are written down together."""
 TURN_TOPICS: Final = 256
 """Topics that are made or changed in one turn of the loop."""
 ATTRIBUTES_CHARS_MAX: Final = 16_384
@@ -72,6 +74,11 @@ class TopicProcessor(Processor):
     @serves(UpdateAndCreateTopicList)
     async def put_topics(self, fields: UpdateAndCreateTopicList, call: Call) -> Reply:
         topics = call.body(TopicConfigList).topic_config_list
+        if len(topics) > LIST_MAX:
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"{len(topics)} topics at once, at most {LIST_MAX} are taken; send them in parts",
+            )
         async for some in in_turns(topics, TURN_TOPICS):
             for topic in some:
                 self._check(topic)

@@ -6,12 +6,14 @@ Source: BrokerOuterAPI.java.
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 from zlib import crc32
 
 import msgspec
 
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.tables.long_bodies import body_parts
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfigTable
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE
@@ -28,6 +30,9 @@ from mqframe.net.clock import Every, LoopClock
 log = get_logger("broker")
 
 MASTER_ID = 0
+_EMPTY: Final = TopicConfigTable(
+    mapping_data_version=DataVersion(), topic_queue_mapping_detail_map={}, topic_queue_mapping_info_map={}
+)
 
 
 class NameServerRegistration:
@@ -78,19 +83,19 @@ class NameServerRegistration:
         """Announce all topics to all name servers now."""
         self._topics.take_changed()
         self._announced = self._topics.changes
-        body = self._body(self._topics.dump())
+        body = await self._body(self._topics.dump())
         await asyncio.gather(*(self._register(server, body) for server in self._live.current.nameservers))
 
     async def _announce_changes(self) -> None:
         # With many topics most of a full registration would be what the name servers know already.
         self._announced = self._topics.changes
-        body = self._body(self._topics.take_changed())
+        body = await self._body(self._topics.take_changed())
         await asyncio.gather(*(self._send_changes(server, body) for server in self._live.current.nameservers))
 
     async def _send_changes(self, server: str, body: bytes) -> None:
         # A name server that was started anew does not know this broker yet, and may refuse a single topic.
         if server in self._unreachable or not await self._register(server, body):
-            await self._register(server, self._body(self._topics.dump()))
+            await self._register(server, await self._body(self._topics.dump()))
 
     async def _register(self, server: str, body: bytes) -> bool:
         request = RegisterBroker(
@@ -171,7 +176,7 @@ class NameServerRegistration:
             log.info("name server is back", nameserver=server)
         return answer
 
-    def _body(self, table: TopicConfigTable) -> bytes:
+    async def _body(self, table: TopicConfigTable) -> bytes:
         allowed = self._live.current.permission
         topics = table.topic_config_table
         if allowed != PERM_READ | PERM_WRITE:
@@ -179,17 +184,10 @@ class NameServerRegistration:
                 name: msgspec.structs.replace(topic, perm=topic.perm & allowed)
                 for name, topic in topics.items()
             }
-        return dumps(
-            RegisterBrokerBody(
-                topic_config_serialize_wrapper=TopicConfigTable(
-                    data_version=table.data_version,
-                    mapping_data_version=DataVersion(),
-                    topic_config_table=topics,
-                    topic_queue_mapping_detail_map={},
-                    topic_queue_mapping_info_map={},
-                )
-            )
-        )
+        empty = RegisterBrokerBody(topic_config_serialize_wrapper=_EMPTY)
+        wrapper = msgspec.structs.replace(_EMPTY, data_version=table.data_version, topic_config_table=topics)
+        before, _, behind = dumps(empty).partition(dumps(_EMPTY))
+        return b"".join([before, *await body_parts(wrapper), behind])
 
     def _ha_address(self) -> str:
         host, _, port = self._identity.address.rpartition(":")

@@ -8,7 +8,7 @@ import attrs
 
 from mqframe.core.clock import Clock
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
-from mqframe.core.filtering.subscription import matches_any
+from mqframe.core.filtering.subscription import WEIGHT_CHARS, matches_any
 from mqframe.core.requests.messages import PullFields
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call
@@ -23,6 +23,7 @@ class HeldPull:
     """One pull that waits until `deadline` (monotonic seconds) for a message whose tag is among `codes`.
 
     `records`: asked of each message, `None` for all. `looked`: queue offset before which none matches.
+    `weight`: what it takes of memory, one and one more for each `WEIGHT_CHARS` of its expression.
     """
 
     call: Call
@@ -32,22 +33,29 @@ class HeldPull:
     deadline: float
     records: RecordFilter | None
     looked: int
+    weight: int = 1
+
+
+def weight_of_pull(expression: str | None) -> int:
+    """What a pull with this expression takes of memory (`HeldPull.weight`)."""
+    return 1 + len(expression or "") // WEIGHT_CHARS
 
 
 class PullLongPolling:
     """Keeps pulls by queue and says which of them are to be answered; these are not held any more.
 
-    How many there are is limited by each connection's limit of requests in flight. `queue_max` gives the end
+    `weight`: of all of them; whoever lets a pull wait sees that it is not too much. `queue_max` gives the end
     of a queue.
     """
 
-    __slots__ = ("_by_peer", "_by_queue", "_clock", "_queue_max")
+    __slots__ = ("_by_peer", "_by_queue", "_clock", "_queue_max", "weight")
 
     def __init__(self, clock: Clock, queue_max: Callable[[str, int], int]) -> None:
         self._clock = clock
         self._queue_max = queue_max
-        self._by_queue: dict[Queue, list[HeldPull]] = {}
-        self._by_peer: dict[Peer, set[Queue]] = {}
+        self._by_queue: dict[Queue, dict[HeldPull, None]] = {}
+        self._by_peer: dict[Peer, dict[HeldPull, None]] = {}
+        self.weight = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._by_queue.values()))
@@ -55,8 +63,9 @@ class PullLongPolling:
     def hold(self, held: HeldPull) -> None:
         """Let a pull wait."""
         queue = (held.fields.topic, held.fields.queue_id)
-        self._by_queue.setdefault(queue, []).append(held)
-        self._by_peer.setdefault(held.call.peer, set()).add(queue)
+        self._by_queue.setdefault(queue, {})[held] = None
+        self._by_peer.setdefault(held.call.peer, {})[held] = None
+        self.weight += held.weight
 
     def arrived(
         self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]
@@ -76,7 +85,7 @@ class PullLongPolling:
             if (max_offset > held.fields.queue_offset and matches_any(held.codes, codes))
             or now >= held.deadline
         ]
-        return self._release((topic, queue_id), due)
+        return self._release(due)
 
     def release_due(self) -> Sequence[HeldPull]:
         """The pulls whose time is over, and those that have something to learn; to be asked every 5 s.
@@ -87,33 +96,32 @@ class PullLongPolling:
         found: list[HeldPull] = []
         for queue, waiting in tuple(self._by_queue.items()):
             end = self._queue_max(*queue)
-            due = [held for held in waiting if end > held.fields.queue_offset or now >= held.deadline]
-            found += self._release(queue, due)
-        return found
+            found += [held for held in waiting if end > held.fields.queue_offset or now >= held.deadline]
+        return self._release(found)
 
     def release_group(self, group: str, topic: str, queue_id: int) -> Sequence[HeldPull]:
         """What waits there for `group`, whose offset was changed by an operator."""
         waiting = self._by_queue.get((topic, queue_id), ())
-        due = [held for held in waiting if held.fields.consumer_group == group]
-        return self._release((topic, queue_id), due)
+        return self._release([held for held in waiting if held.fields.consumer_group == group])
 
     def forget(self, peer: Peer) -> None:
         """The connection is closed; nobody waits there any more."""
-        for queue in self._by_peer.pop(peer, ()):
-            self._release(queue, [held for held in self._by_queue.get(queue, ()) if held.call.peer is peer])
+        self._release(list(self._by_peer.get(peer, ())))
 
     def release_all(self) -> Sequence[HeldPull]:
         """All of them, because the broker stops."""
-        found = [held for waiting in self._by_queue.values() for held in waiting]
-        self._by_queue.clear()
-        return found
+        return self._release([held for waiting in self._by_queue.values() for held in waiting])
 
-    def _release(self, queue: Queue, due: list[HeldPull]) -> list[HeldPull]:
-        if due:
+    def _release(self, due: list[HeldPull]) -> list[HeldPull]:
+        for held in due:
+            queue = (held.fields.topic, held.fields.queue_id)
             waiting = self._by_queue[queue]
-            if len(due) == len(waiting):
+            del waiting[held]
+            if not waiting:
                 del self._by_queue[queue]
-            else:
-                leaving = set(due)
-                self._by_queue[queue] = [held for held in waiting if held not in leaving]
+            of_peer = self._by_peer[held.call.peer]
+            del of_peer[held]
+            if not of_peer:
+                del self._by_peer[held.call.peer]
+            self.weight -= held.weight
         return due

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Awaitable, Collection, Mapping, Sequence
+from typing import Final
 
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filter, Filters
-from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling
+from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling, weight_of_pull
 from mqframe.broker.service import Processor
+from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PullFlag, ResponseCode
@@ -26,16 +30,20 @@ from mqframe.store.incoming import Found
 log = get_logger("broker")
 
 SWEEP_SECONDS = 5.0
+TURN_PULLS: Final = 64
+"""Pulls that waited and are answered in one turn of the loop."""
 
 
 class PullProcessor(Processor):
     """Serves pulls, and holds those that find no message."""
 
-    def __init__(self, shared: Shared, admission: ReadAdmission, filters: Filters) -> None:
+    def __init__(self, shared: Shared, admission: ReadAdmission, filters: Filters, budgets: Budgets) -> None:
         super().__init__(shared)
         self._admission = admission
         self._filters = filters
-        self._polling = PullLongPolling(self._clock, self._store.queue_max)
+        self._polling = polling = PullLongPolling(self._clock, self._store.queue_max)
+        self._budget = budgets.add("waiting pulls", "pull_waiting_max", lambda: polling.weight)
+        self._due: deque[tuple[HeldPull, bool]] = deque()  # and whether it has to have a match
 
     def periodic(self) -> Sequence[Periodic]:
         """Looks after the pulls that wait."""
@@ -59,22 +67,34 @@ class PullProcessor(Processor):
 
     def answer_waiting(self) -> None:
         """Answer all that wait."""
-        self._answer(self._polling.release_all())
+        for held, _ in self._due:
+            self._answer_held(held)
+        self._due.clear()
+        for held in self._polling.release_all():
+            self._answer_held(held)
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
-        for held in self._polling.arrived(topic, queue_id, max_offset, codes):
-            try:
-                due = held.records is None or self._has_match(held, max_offset)
-            except Exception:  # isolation boundary: others wait, too; whoever asked is told with the answer
-                due = True
-            if due:
+        arrived = self._polling.arrived(topic, queue_id, max_offset, codes)
+        if arrived:
+            self._answer(arrived, if_matching=True)
+
+    def _answer(self, due: Sequence[HeldPull], *, if_matching: bool = False) -> None:
+        """Answer `due`, the first of them now, the others in later turns of the loop."""
+        began = bool(self._due)
+        self._due.extend((held, if_matching) for held in due)
+        if not began:
+            self._answer_some()
+
+    def _answer_some(self) -> None:
+        due = self._due
+        for _ in range(min(TURN_PULLS, len(due))):
+            held, if_matching = due.popleft()
+            if held.records is None or not if_matching or self._is_due(held):
                 self._answer_held(held)
             else:
                 self._polling.hold(held)
-
-    def _answer(self, due: Sequence[HeldPull]) -> None:
-        for held in due:
-            self._answer_held(held)
+        if due:
+            asyncio.get_running_loop().call_soon(self._answer_some)
 
     @serves(PullMessage, LitePullMessage)
     def pull(self, fields: PullFields, call: Call) -> Reply | Awaitable[Reply] | None:
@@ -112,10 +132,7 @@ class PullProcessor(Processor):
         reply = self._reply(fields, group, topic, found, self._clock.monotonic() - began)
         if reply.code == ResponseCode.PULL_NOT_FOUND and fields.sys_flag & PullFlag.SUSPEND:
             wait_ms = fields.suspend_timeout_millis if settings.long_polling else settings.short_polling_ms
-            deadline = self._clock.monotonic() + wait_ms / 1000
-            self._polling.hold(
-                HeldPull(call, fields, group, filter.codes, deadline, filter.records, fields.queue_offset)
-            )
+            self._hold(call, fields, group, filter, wait_ms)
             return None
         return reply
 
@@ -127,6 +144,19 @@ class PullProcessor(Processor):
             log.warning("offset in a pull refused", group=group, topic=topic, queue=queue_id, reason=problem)
         else:
             self._offsets.commit(group, topic, queue_id, fields.commit_offset)
+
+    def _hold(
+        self, call: Call, fields: PullFields, group: SubscriptionGroupConfig, filter: Filter, wait_ms: int
+    ) -> None:
+        """Let a pull wait. Raises `Refusal` SYSTEM_BUSY when too many do."""
+        weight = weight_of_pull(fields.subscription)
+        self._budget.admit(weight)
+        deadline = self._clock.monotonic() + wait_ms / 1000
+        call.let_go()
+        held = HeldPull(
+            call, fields, group, filter.codes, deadline, filter.records, fields.queue_offset, weight
+        )
+        self._polling.hold(held)
 
     def _filter(self, fields: PullFields, group: SubscriptionGroupConfig) -> Filter:
         if fields.sys_flag & PullFlag.SUBSCRIPTION:
@@ -228,7 +258,13 @@ class PullProcessor(Processor):
         ext = _where(found.next_offset, found.min_offset, found.max_offset, group, topic)
         return Reply(code, ext=ext, remark=status, body=list(found.parts))
 
-    def _has_match(self, held: HeldPull, max_offset: int) -> bool:
+    def _is_due(self, held: HeldPull) -> bool:
+        try:
+            return self._has_match(held)
+        except Exception:  # isolation boundary: others wait, too; whoever asked is told with the answer
+            return True
+
+    def _has_match(self, held: HeldPull) -> bool:
         """Whether a pull with a filter of records has something to learn; what it passed over is noted.
 
         A read looks at a bounded number of messages: one that does not reach the end is to be answered, too.
@@ -240,7 +276,7 @@ class PullProcessor(Processor):
         if found.count:
             return True
         held.looked = max(held.looked, found.next_offset)
-        return held.looked < max_offset
+        return held.looked < found.max_offset
 
     def _answer_held(self, held: HeldPull) -> None:
         """Answer a pull that waited, whatever there is for it now."""

@@ -7,12 +7,14 @@ from array import array
 from functools import partial
 from typing import Final
 
-from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.broker.delay.timer_parts import TimerParts, names
 from mqframe.core.delay.timer_layout import Unit
 from mqframe.core.delay.timer_rules import delete_key, delivered_properties
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.storage.left_out import Place
+from mqframe.core.wire.frame import Body
+from mqframe.store.timer.timer_store import TimerDamage
 from mqframe.store.timer.wheel import Slot
 
 _SLICE_UNITS: Final = 1024
@@ -40,7 +42,7 @@ class TimerDequeue:
         self._at = 0
 
     async def deliver(self) -> None:
-        """Deliver all. Raises `Refusal` when the store takes nothing, OSError."""
+        """Deliver all. Raises `Refusal` when the store takes nothing, `TimerDamage`, OSError."""
         if not self._listed:
             await self._list()
             self._listed = True
@@ -51,6 +53,8 @@ class TimerDequeue:
             records = await self._store.records_at([(unit.log_offset, unit.size) for unit in units])
             for unit, record in zip(units, records, strict=True):
                 place = place_of_unit(unit)
+                if unit.log_offset >= self._store.min_offset and not names(unit, record):
+                    raise TimerDamage(f"a unit of slot {self.slot.time} names no message of the timer topic")
                 if record is None:
                     self._redelivery.gone(place, self._store.min_offset)
                 else:
@@ -79,7 +83,7 @@ class TimerDequeue:
                     self._recalled.add(key)
             await asyncio.sleep(0)
 
-    def _redeliver(self, unit: Unit, record: bytes | bytearray | memoryview) -> None:
+    def _redeliver(self, unit: Unit, record: Body) -> None:
         message = self._redelivery.read(record, place_of_unit(unit))
         if message is None:
             return

@@ -7,9 +7,21 @@ from typing import NamedTuple
 from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.core.clock import Clock
+from mqframe.core.delay.timer_layout import Unit
 from mqframe.core.delay.timer_metrics import TimerMetrics
+from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.core.storage.agreement import is_of, place_of
+from mqframe.core.wire.frame import Body
 from mqframe.store.reading.reads import StoreReads
 from mqframe.store.timer.timer_store import TimerStore
+
+
+def names(unit: Unit, record: Body | None) -> bool:
+    """Whether `record`, read where `unit` says, is one of the timer topic, and is all of it."""
+    place = None if record is None else place_of(record, 0)
+    if record is None or place is None or not is_of(record, 0, TIMER_TOPIC):
+        return False
+    return (place[0], place[1], place[3]) == (unit.size, 0, unit.log_offset)
 
 
 class TimerParts(NamedTuple):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 import sys
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import attrs
@@ -17,7 +19,7 @@ from mqframe.broker.popping.admission import PopAdmission
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
-from mqframe.core.filtering.subscription import matches_any
+from mqframe.core.filtering.subscription import WEIGHT_CHARS, matches_any
 from mqframe.core.popping.receipt_handle import pop_retry_topic
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.pop import Notification, PopMessage
@@ -28,6 +30,7 @@ from mqframe.net.connection import failure_reply
 SWEEP_MS: Final = 20
 """Waits end this late at most, because all that end about now are looked for at once."""
 _CLEAN_SECONDS: Final = 60.0
+_ORDER_SLACK: Final = 1024
 
 Who = tuple[str, str]
 """Topic and group."""
@@ -39,7 +42,8 @@ class HeldPop(Generic[Fields]):
     """One request that waits until `deadline` (monotonic seconds) for a message that `filter` lets pass.
 
     `topic`: as it was when the request came; `expired`: the answer once the time is over;
-    `place`: in its queue.
+    `place`: in its queue; `waits`: whether it is held now; `listed`: whether its deadline is; `weight`: what
+    it takes of memory, one and one more for each `WEIGHT_CHARS` of its expression.
     """
 
     call: Call
@@ -49,6 +53,14 @@ class HeldPop(Generic[Fields]):
     deadline: float
     expired: Reply
     place: int = sys.maxsize
+    waits: bool = False
+    listed: bool = False
+    weight: int = 1
+
+    @property
+    def who(self) -> Who:
+        """Topic and group."""
+        return self.fields.topic, self.fields.consumer_group
 
 
 class Woken(NamedTuple):
@@ -67,9 +79,14 @@ class PopLongPolling(Generic[Fields]):
     """Keeps requests by topic, group and queue, and says which are to be served, the oldest first.
 
     `names`: every topic in which something may arrive that a request waits for, and who waits for it.
+    `weight`: of all that wait.
     """
 
     def __init__(self) -> None:
+        self._of_peer: dict[Peer, dict[HeldPop[Fields], None]] = {}
+        self._deadlines: list[tuple[float, int, HeldPop[Fields]]] = []
+        self._sequence = itertools.count()
+        self.weight = 0
         self._waiting: dict[Who, dict[int, deque[HeldPop[Fields]]]] = {}
         self.names: dict[str, set[Who]] = {}
         self._count = 0
@@ -83,14 +100,20 @@ class PopLongPolling(Generic[Fields]):
 
     def hold(self, held: HeldPop[Fields]) -> None:
         """Let a request wait, behind the others, or where it was when `release_next` returned it."""
-        who = (held.fields.topic, held.fields.consumer_group)
+        who = held.who
         queues = self._waiting.get(who)
         if queues is None:
             queues = self._waiting[who] = {}
             for name in _names(*who):
                 self.names.setdefault(name, set()).add(who)
         queues.setdefault(held.fields.queue_id, deque()).insert(held.place, held)
+        held.waits = True
         self._count += 1
+        self.weight += held.weight
+        self._of_peer.setdefault(held.call.peer, {})[held] = None
+        if not held.listed:
+            held.listed = True
+            heapq.heappush(self._deadlines, (held.deadline, next(self._sequence), held))
 
     def arrived(self, topic: str, queue_id: int, codes: Collection[int]) -> Sequence[Woken]:
         """Messages with these tag codes are in a queue now, of a topic or of one with its retries."""
@@ -117,7 +140,7 @@ class PopLongPolling(Generic[Fields]):
             closed = held.call.peer.closed
             if closed or woken.codes is None or matches_any(held.filter.codes, woken.codes):
                 del waiting[place]
-                self._count -= 1
+                self._gone(held)
                 if not closed:
                     held.place = place
                     return held
@@ -127,17 +150,25 @@ class PopLongPolling(Generic[Fields]):
 
     def forget(self, peer: Peer) -> None:
         """The connection is closed; nobody waits there any more."""
-        self._release(lambda held: held.call.peer is peer)
+        self._release(list(self._of_peer.get(peer, ())))
 
     def release_expired(self, now: float) -> tuple[Sequence[HeldPop[Fields]], float | None]:
         """The requests whose time is over at `now` (monotonic seconds), and when the next one's is."""
-        expired = self._release(lambda held: held.deadline <= now)
-        waits = (each for queues in self._waiting.values() for waiting in queues.values() for each in waiting)
-        return expired, min((held.deadline for held in waits), default=None)
+        order, expired = self._deadlines, []
+        if len(order) > 2 * self._count + _ORDER_SLACK:  # answered ones are to be let go before their time
+            order[:] = [each for each in order if self._listed(each[2])]
+            heapq.heapify(order)
+        while order and (order[0][0] <= now or not order[0][2].waits):
+            held = heapq.heappop(order)[2]
+            held.listed = False
+            if held.waits:
+                expired.append(held)
+        return self._release(expired), order[0][0] if order else None
 
     def release_all(self) -> Sequence[HeldPop[Fields]]:
         """All of them, because the broker stops."""
-        return self._release(lambda held: True)
+        queues = (waiting for queues in self._waiting.values() for waiting in queues.values())
+        return self._release([held for waiting in queues for held in waiting])
 
     def clean(self) -> None:
         """Forget the topics and groups of which nobody waits."""
@@ -152,16 +183,28 @@ class PopLongPolling(Generic[Fields]):
                     if not interested:
                         del self.names[name]
 
-    def _release(self, chosen: Callable[[HeldPop[Fields]], bool]) -> Sequence[HeldPop[Fields]]:
-        found: list[HeldPop[Fields]] = []
-        for queues in self._waiting.values():
-            for queue_id, waiting in queues.items():
-                leaving = [held for held in waiting if chosen(held)]
-                if leaving:
-                    found += leaving
-                    queues[queue_id] = deque(held for held in waiting if not chosen(held))
-        self._count -= len(found)
-        return found
+    def _release(self, leaving: list[HeldPop[Fields]]) -> Sequence[HeldPop[Fields]]:
+        queues: dict[tuple[Who, int], None] = {}
+        for held in leaving:
+            self._gone(held)
+            queues[held.who, held.fields.queue_id] = None
+        for who, queue_id in queues:
+            waiting = self._waiting[who]
+            waiting[queue_id] = deque(held for held in waiting[queue_id] if held.waits)
+        return leaving
+
+    def _gone(self, held: HeldPop[Fields]) -> None:
+        held.waits = False
+        self._count -= 1
+        self.weight -= held.weight
+        of_peer = self._of_peer[held.call.peer]
+        del of_peer[held]
+        if not of_peer:
+            del self._of_peer[held.call.peer]
+
+    def _listed(self, held: HeldPop[Fields]) -> bool:
+        held.listed = held.waits
+        return held.waits
 
 
 class PopWaitProcessor(BrokerPart, Generic[Fields]):
@@ -222,7 +265,7 @@ class PopWaitProcessor(BrokerPart, Generic[Fields]):
         """Whether as many requests wait as may, of all or at the queue of this one."""
         settings = self._live.current
         return (
-            len(self._waiting) >= settings.pop_waiting_max
+            self._waiting.weight + _weight(fields) > settings.pop_waiting_max
             or self._waiting.at(fields.topic, fields.consumer_group, fields.queue_id)
             >= settings.pop_waiting_queue_max
         )
@@ -231,7 +274,8 @@ class PopWaitProcessor(BrokerPart, Generic[Fields]):
         """Let a request wait for `wait_seconds`, and answer it `expired` then."""
         seconds = self.wait_seconds(fields, call)
         deadline = self._clock.monotonic() + seconds
-        self._waiting.hold(HeldPop(call, fields, topic, filter, deadline, expired))
+        call.let_go()
+        self._waiting.hold(HeldPop(call, fields, topic, filter, deadline, expired, weight=_weight(fields)))
         self._expiry.ring_in(math.ceil(seconds * 1000))
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
@@ -257,6 +301,11 @@ class PopWaitProcessor(BrokerPart, Generic[Fields]):
         for held in expired:
             held.call.reply(held.expired)
         return None if following is None else max(math.ceil((following - now) * 1000), SWEEP_MS)
+
+
+def _weight(fields: PopMessage | Notification) -> int:
+    expression = fields.exp if isinstance(fields, PopMessage) else None
+    return 1 + len(expression or "") // WEIGHT_CHARS
 
 
 def _names(topic: str, group: str) -> tuple[str, str, str]:

@@ -78,6 +78,9 @@ class SendProcessor(Processor):
             target = self._targets.find(fields)
             if not call.frame.body:
                 raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"message for topic {fields.topic} has no body")
+            text = fields.properties
+            if text and len(text) > self._keys_looked_at_from:
+                check_key_count(text, self._store.settings.message_keys_max)
             queue_id = fields.queue_id
             if queue_id < 0:
                 queue_id = randrange(target.write_queues)
@@ -93,8 +96,6 @@ class SendProcessor(Processor):
     # only, or lacks the unique key, or brings what the broker itself sets, goes the long way.
     def _store_one(self, call: Call, fields: SendFields, target: SendTarget, queue_id: int) -> Reply | None:
         text = fields.properties or ""
-        if len(text) > self._keys_looked_at_from:
-            check_key_count(text, self._store.settings.message_keys_max)
         topic, meter = fields.topic, target.meter
         record: PendingRecord | None
         if (

@@ -15,10 +15,21 @@ from mqframe.core.popping.assignment import RequestModes
 class Budgets:
     """Gives the tables of a broker their limits, and shows how much of them is in use."""
 
-    def __init__(self, live: LiveSettings) -> None:
+    def __init__(
+        self,
+        live: LiveSettings,
+        registry: Registry,
+        filters: FilterTable,
+        locks: QueueLocks,
+        modes: RequestModes,
+    ) -> None:
         self._live = live
         self._budgets: list[Budget] = []
         self.of_connections: Callable[[], dict[str, str]] = dict
+        self._limit(registry)
+        filters.admit = self.add("expressions", "expressions_max", lambda: filters.count).admit
+        locks.admit = self.add("queue locks", "queue_locks_max", lambda: locks.count).admit
+        modes.admit = self.add("request modes", "group_rules_max", lambda: modes.count).admit
 
     def add(self, name: str, setting: str, used: Callable[[], int]) -> Budget:
         """A budget whose limit is the broker's `setting`; `name` is how it is shown."""
@@ -27,8 +38,7 @@ class Budgets:
         self._budgets.append(budget)
         return budget
 
-    def limit(self, registry: Registry) -> None:
-        """Limit what nearly every part uses."""
+    def _limit(self, registry: Registry) -> None:
         topics, groups, offsets, clients = registry
         topics.admit = self.add("topics", "topics_max", lambda: len(topics)).admit
         groups.admit = self.add("groups", "groups_max", lambda: len(groups)).admit
@@ -38,12 +48,6 @@ class Budgets:
         clients.admit_subscriptions = self.add(
             "subscriptions", "subscriptions_max", lambda: clients.subscribed
         ).admit
-
-    def limit_more(self, filters: FilterTable, locks: QueueLocks, modes: RequestModes) -> None:
-        """Limit what single parts use."""
-        filters.admit = self.add("expressions", "expressions_max", lambda: filters.count).admit
-        locks.admit = self.add("queue locks", "queue_locks_max", lambda: locks.count).admit
-        modes.admit = self.add("request modes", "group_rules_max", lambda: modes.count).admit
 
     def counters(self) -> dict[str, str]:
         """All of them, and those of the connections."""

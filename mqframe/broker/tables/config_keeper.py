@@ -9,10 +9,11 @@ from pathlib import Path
 
 import attrs
 
+from mqframe.broker.tables.long_bodies import Rewritten, body_parts
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.wire.bodies import Body
-from mqframe.core.wire.loose_json import decode, dumps
+from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces.broker_service import Table
 from mqframe.log import get_logger
 from mqframe.store.files.config_file import ConfigFile
@@ -32,6 +33,7 @@ class _Kept:
     table: Table
     saved: int
     vital: bool
+    rewritten: Rewritten = attrs.Factory(Rewritten)
 
 
 class ConfigKeeper:
@@ -85,7 +87,7 @@ class ConfigKeeper:
         """Save the tables kept at once that changed; whether all are on disk now."""
         for kept in self._at_once:
             changes = kept.table.changes
-            if kept.saved != changes and self._write(kept.file, dumps(kept.table.dump())):
+            if kept.saved != changes and self._write(kept.file, kept.rewritten.text(kept.table.dump())):
                 kept.saved = changes
         return not self.has_unsaved_tables
 
@@ -97,12 +99,12 @@ class ConfigKeeper:
         records that follow them in their place be passed over.
         """
         loop = asyncio.get_running_loop()
-        # Bodies of tables share what they hold, so they are written out before anything is waited for.
-        changed = [
-            (kept, kept.table.changes, dumps(kept.table.dump()))
-            for kept in self._in_time
-            if kept.saved != kept.table.changes
-        ]
+        # Written out before the flush is waited for: it holds all that they speak of.
+        changed = []
+        for kept in self._in_time:
+            changes = kept.table.changes
+            if kept.saved != changes:
+                changed.append((kept, changes, b"".join(await body_parts(kept.table.dump()))))
         if not changed:
             return True
         if not await log_flushed():

@@ -14,6 +14,7 @@ from mqframe.core.clock import Clock
 from mqframe.core.cluster.broker_info import BrokerStatsData, StatsItem
 from mqframe.core.measuring.meter import Meter
 from mqframe.core.measuring.sampled import Sampled, Snapshot
+from mqframe.net.turns import in_turns
 
 WINDOWS_SECONDS: Final = (10.0, 60.0, 600.0)
 """Stretches that a broker's rates are given for."""
@@ -23,6 +24,10 @@ ACKNOWLEDGED: Final = "GROUP_ACK_NUMS"
 """Messages that a group popped and acknowledged; key "topic@group"."""
 DEAD: Final = "DLQ_PUT_NUMS"
 """Messages that a group gave up; key "topic@group"."""
+
+
+TURN_COUNTS: Final = 4096
+"""Counts that remember their totals in one turn of the loop."""
 
 
 class PutCount(Sampled):
@@ -149,16 +154,27 @@ class Statistics:
 
     def sample(self) -> None:
         """Let all counts remember their totals; begin a new day when it is time."""
+        now = self._sample_meters()
+        for count in self._all():
+            count.sample(now)
+
+    async def sample_in_turns(self) -> None:
+        """As `sample`, in slices: there may be hundreds of thousands of counts."""
+        now = self._sample_meters()
+        async for some in in_turns(tuple(self._all()), TURN_COUNTS):
+            for count in some:
+                count.sample(now)
+
+    def _sample_meters(self) -> float:
         now = self._clock.monotonic()
         for meter in (self.put, self.get, self.get_requests):
             meter.sample(now)
         self._follow()
-        for count in self._all():
-            count.sample(now)
         today = self._today()
         if today != self._day:
             self._day = today
             self.yesterday, self.morning = self.morning, (self.put.total, self.get.total)
+        return now
 
     def _all(self) -> Iterable[Sampled]:
         yield from (self._broker_puts, self._broker_gets)

@@ -39,7 +39,11 @@ class ClusterAdmin(AdminCalls):
 
     async def update_broker_config(self, address: str, values: Mapping[str, str]) -> None:
         """Change settings of the running broker at `address`. Raises `FixError`, `AnswerError`."""
-        await self._instance.call(address, UpdateBrokerConfig(), _to_lines(values).encode())
+        try:
+            body = _to_lines(values).encode()
+        except UnicodeEncodeError as problem:
+            raise FixError(f"settings {dict(values)!r} cannot be encoded: {problem}") from None
+        await self._instance.call(address, UpdateBrokerConfig(), body)
 
     async def put_kv(self, namespace: str, key: str, value: str) -> None:
         """Store a value in all name servers."""

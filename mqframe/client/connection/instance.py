@@ -108,10 +108,10 @@ class ClientInstance:
             periodic.stop()
         for task in list(self._tasks):
             task.cancel()
-        for group in list(self._consumers):
-            await self.unregister_consumer(group)
-        for group in list(self._producers):
-            await self.unregister_producer(group)
+        await asyncio.gather(
+            *[self.unregister_consumer(group) for group in list(self._consumers)],
+            *[self.unregister_producer(group) for group in list(self._producers)],
+        )
         await self.remoting.close()
 
     # Routes
@@ -185,11 +185,15 @@ class ClientInstance:
             log.warning("heartbeat failed", broker=address, reason=str(problem))
 
     async def _unregister(self, request: UnregisterClient) -> None:
-        for address in self._addresses(masters_only=False):
-            try:
-                await self.call(address, request)
-            except MqframeError as problem:
-                log.info("broker was not notified of the leaving", broker=address, reason=str(problem))
+        # At once: of brokers that are away each would take the whole time of a call.
+        addresses = self._addresses(masters_only=False)
+        await asyncio.gather(*[self._leave(address, request) for address in addresses])
+
+    async def _leave(self, address: str, request: UnregisterClient) -> None:
+        try:
+            await self.call(address, request)
+        except MqframeError as problem:
+            log.info("broker was not notified of the leaving", broker=address, reason=str(problem))
 
     def _addresses(self, *, masters_only: bool) -> list[str]:
         found = {

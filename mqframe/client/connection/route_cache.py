@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from mqframe.core.cluster.name_servers import NameServers
 from mqframe.core.cluster.route import TopicRoute, default_route
 from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError, MqframeError, RetryError, RouteError, answer_error
+from mqframe.core.errors import (
+    AnswerError,
+    BadAnswer,
+    BodyError,
+    HeaderError,
+    MqframeError,
+    RetryError,
+    RouteError,
+    answer_error,
+)
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.wire import loose_json
@@ -17,15 +27,28 @@ from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
 from mqframe.net.client import Client
 
+T = TypeVar("T")
 log = get_logger("client")
 
 
-async def ask_any(servers: NameServers, invoke: Callable[[str], Awaitable[Frame]]) -> Frame:
-    """The successful answer of the first of `servers` that can be reached, each asked by `invoke`.
+def plain(answer: Frame) -> Frame:
+    """The answer as it is."""
+    return answer
 
-    Raises its `AnswerError`, or `RouteError` when none can be reached.
+
+def read_route(answer: Frame) -> TopicRouteData:
+    """What an answer to `GetRouteinfoByTopic` says. Raises `BodyError`."""
+    return loose_json.decode(bytes(answer.body), TopicRouteData)
+
+
+async def ask_any(
+    servers: NameServers, invoke: Callable[[str], Awaitable[Frame]], read: Callable[[Frame], T]
+) -> T:
+    """What `read` makes of the answer of the first of `servers` that can be reached and understood.
+
+    Each is asked by `invoke`. Raises its `AnswerError`, or `RouteError` when there is none.
     """
-    problem: RetryError | None = None
+    problem: MqframeError | None = None
     for address in servers.tries():
         try:
             answer = await invoke(address)
@@ -35,7 +58,11 @@ async def ask_any(servers: NameServers, invoke: Callable[[str], Awaitable[Frame]
             continue
         if answer.code:
             raise answer_error(answer.code, answer.remark, address)
-        return answer
+        try:
+            return read(answer)
+        except (BodyError, HeaderError) as error:
+            problem = BadAnswer(f"answer of {address}: {error}")
+            log.warning("name server answered what cannot be read", address=address, reason=str(error))
     raise RouteError(f"no name server answered ({', '.join(servers.addresses)}): {problem}") from problem
 
 
@@ -97,9 +124,13 @@ class RouteCache:
 
     async def ask(self, request: Request, body: bytes = b"") -> Frame:
         """The successful answer of one of the name servers. Raises its `AnswerError`, or `RouteError`."""
+        return await self._ask(request, body, plain)
+
+    async def _ask(self, request: Request, body: bytes, read: Callable[[Frame], T]) -> T:
         return await ask_any(
             self._servers,
             lambda address: self._remoting.invoke(address, request, body, timeout=self._timeout),
+            read,
         )
 
     async def _shared(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
@@ -140,8 +171,7 @@ class RouteCache:
         return TopicRoute(topic, await self._fetch_data(topic))
 
     async def _fetch_data(self, topic: str) -> TopicRouteData:
-        answer = await self.ask(GetRouteinfoByTopic(topic, True))
-        return loose_json.decode(bytes(answer.body), TopicRouteData)
+        return await self._ask(GetRouteinfoByTopic(topic, True), b"", read_route)
 
     def _keep(self, topic: str, route: TopicRoute) -> None:
         old = self._routes.get(topic)

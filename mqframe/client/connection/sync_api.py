@@ -88,12 +88,15 @@ class SyncClient(Generic[C]):
     def _submit(
         self, method: Callable[P, Coroutine[Any, Any, asyncio.Future[T]]], *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
-        """The future of a result, for a method of the client that returns one of its loop."""
+        """The future of a result, for a method of the client that returns one of its loop.
+
+        It fails with `ClosedError` when the client is stopped first.
+        """
 
         async def result() -> T:
             return await (await method(*args, **kwargs))
 
-        return asyncio.run_coroutine_threadsafe(result(), self._thread().loop)
+        return self._thread().submit(result())
 
     def _do(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a plain method, on the loop; right here while there is none, and in its thread."""

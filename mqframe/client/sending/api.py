@@ -41,6 +41,10 @@ class SendApi:
         self._body_bytes_max = parts.settings.body_bytes_max
         self._monotonic = pipeline.clock.monotonic
 
+    def close(self) -> None:
+        """Fail those who wait for room."""
+        self._in_flight.close()
+
     async def route(self, topic: str) -> TopicRoute:
         """The route of `topic`, with queues to write. Raises `RouteError`."""
         return await self.pipeline.route(topic, self._seconds)

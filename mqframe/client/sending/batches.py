@@ -96,6 +96,8 @@ class Encoder:
 
         Raises `MessageError` when it is empty or too large, `BodyError` for a bad one that is looked at.
         """
+        if not isinstance(elements, bytes | bytearray | memoryview):
+            raise MessageError(f"the messages are {type(elements).__name__}, not bytes; encode them")
         if not elements:
             raise MessageError(f"a batch to {topic} needs at least one message")
         self._check_size(elements, "the messages")

@@ -108,7 +108,8 @@ class Producer(ProducerThread):
 
         A result other than SEND_OK means stored, but not yet flushed or copied as the broker is configured.
         Raises `MessageError`, `RouteError`, `ConnectError`, `TooMuchInFlight` (not stored), `AnswerError`
-        (the broker refused), `Forbidden` (a hook did), `CallTimeout`, `ConnectionLost` (perhaps stored).
+        (the broker refused), `Forbidden` (a hook did), `CallTimeout`, `ConnectionLost`, `BadAnswer` (perhaps
+        stored). `maybe_stored` of the error says which of the two: true when any of the tries may have been.
         """
         api = self._api or self._running()
         if delay is None and deliver_at is None and (delay_level is None):

@@ -6,10 +6,13 @@ import asyncio
 import threading
 import time
 from collections import deque
+from typing import Final
 
 from mqframe.core.errors import CallTimeout, ClosedError, TooMuchInFlight
 from mqframe.core.sending.in_flight import InFlightCount
 from mqframe.net.clock import LoopClock, within
+
+_STOPPED: Final = "the producer was stopped; nothing was sent"
 
 
 class AsyncInFlightLimit:
@@ -33,7 +36,7 @@ class AsyncInFlightLimit:
     async def wait(self, size: int, seconds: float) -> None:
         """Count it in when its turn comes. Raises `TooMuchInFlight` after `seconds`."""
         if self._closed:
-            raise ClosedError("the producer was stopped")
+            raise ClosedError(_STOPPED)
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append((granted, size))
         self._wake()
@@ -59,7 +62,7 @@ class AsyncInFlightLimit:
         self._closed = True
         for granted, _size in self._waiters:
             if not granted.done():
-                granted.set_exception(ClosedError("the producer was stopped; nothing was sent"))
+                granted.set_exception(ClosedError(_STOPPED))
         self._waiters.clear()
 
     def _wake(self) -> None:
@@ -80,6 +83,7 @@ class BlockingInFlightLimit:
         self._count = count
         self._changed = threading.Condition(threading.Lock())
         self._waiting = 0
+        self._closed = False
 
     def acquire(self, size: int) -> bool:
         """Count one of `size` bytes in if it fits; returns whether it did."""
@@ -92,7 +96,9 @@ class BlockingInFlightLimit:
         with self._changed:
             self._waiting += 1
             try:
-                while not self._count.acquire(size):
+                while self._closed or not self._count.acquire(size):
+                    if self._closed:
+                        raise ClosedError(_STOPPED)
                     if not self._changed.wait(max(0.0, until - time.monotonic())):
                         raise TooMuchInFlight(
                             f"no room for a message of {size} bytes within {seconds:g} s: {self._count}; "
@@ -107,6 +113,12 @@ class BlockingInFlightLimit:
             self._count.release(size, count)
             if self._waiting:
                 self._changed.notify_all()
+
+    def close(self) -> None:
+        """Fail all who wait."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
 
 InFlightLimit = AsyncInFlightLimit | BlockingInFlightLimit

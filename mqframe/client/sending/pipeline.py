@@ -19,7 +19,6 @@ from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import (
     AnswerError,
     CallTimeout,
-    ConnectionLost,
     FixError,
     MqframeError,
     RetryError,
@@ -151,13 +150,15 @@ class SendPipeline:
         fixed: MessageQueue | None = None,
         first: MessageQueue | None = None,
         avoid: str | None = None,
+        doubt: MqframeError | None = None,
         mode: str = "sync",
     ) -> SendResult:
         """Send `batch`, trying again as `rules` say, until `deadline` (monotonic seconds).
 
         `fixed`: the only queue that may take it; `first`: the queue for the first try;
-        `avoid`: a broker that failed before. Raises what the last
-        try met. After `CallTimeout`, `ConnectionLost` and cancellation the messages may or may not be stored.
+        `avoid`: a broker that failed before; `doubt`: what an earlier try met that may have stored them.
+        Raises what the last try met, unless an earlier one may have stored the messages: then what that one
+        met, for the last one says nothing of it. `maybe_stored` tells; so it is after cancellation.
         """
         monotonic = self.clock.monotonic
         tried: list[str] = []
@@ -175,11 +176,13 @@ class SendPipeline:
                 now = monotonic()
                 if self._faults is not None:
                     self._note_failure(queue, problem, now - began)
+                if problem.maybe_stored:
+                    doubt = doubt or problem
                 delay = rules.next_delay(len(tried), problem, deadline - now, self._randomness.random)
                 if delay is None:
                     if stored is not None:
                         return stored
-                    shown = explained(problem, tried)
+                    shown = explained(problem, doubt, tried)
                     if shown is problem:
                         raise
                     raise shown from problem
@@ -233,7 +236,9 @@ class SendPipeline:
         self, batch: SendBatch, route: TopicRoute, queue: MessageQueue, seconds: float, more: bool, mode: str
     ) -> SendResult:
         if seconds <= 0:
-            raise CallTimeout(f"no time left to send to {queue.topic}")
+            late = CallTimeout(f"no time left to send to {queue.topic}")
+            late.maybe_stored = False
+            raise late
         if more and self._try_timeout:
             seconds = min(seconds, self._try_timeout)
         address = route.master_address(queue.broker_name)
@@ -305,15 +310,23 @@ class SendPipeline:
 def vip_address(address: str) -> str:
     """The port of a broker that serves no pulls: two below (MixAll.brokerVIPChannel)."""
     host, _, port = address.rpartition(":")
+    if not port.isdecimal() or len(port) > 5:
+        raise RouteError(f"{address!r} is not an address like host:port; nothing was sent")
     return f"{host}:{int(port) - 2}"
 
 
-def explained(problem: MqframeError, tried: Sequence[str]) -> MqframeError:
-    """`problem`, saying how often and where it was tried, and whether the message may be stored."""
+def explained(problem: MqframeError, doubt: MqframeError | None, tried: Sequence[str]) -> MqframeError:
+    """What is raised after the last try met `problem`, and an earlier one perhaps `doubt`.
+
+    It says how often and where it was tried, and whether the message may be stored.
+    """
     many = f"tried {len(tried)} times, brokers {', '.join(tried)}"
-    if isinstance(problem, CallTimeout | ConnectionLost):
+    if problem.maybe_stored:
         more = f"; {many}" if len(tried) > 1 else ""
         return type(problem)(f"{problem}; {UNCERTAIN}{more}")
+    if doubt is not None:
+        last = str(problem).removesuffix("; nothing was sent")  # true of that try only
+        return type(doubt)(f"{doubt}; {UNCERTAIN}; {many}; the last one met {type(problem).__name__}: {last}")
     if len(tried) > 1:
         problem.add_note(many)
     return problem

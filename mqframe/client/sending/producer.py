@@ -21,7 +21,7 @@ from mqframe.client.sending.submit import Submitter
 from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.cluster.name_servers import parse_addresses
 from mqframe.core.delay.options import delay_properties
-from mqframe.core.errors import ClosedError
+from mqframe.core.errors import ClosedError, MqframeError
 from mqframe.core.messages.checks import check_message
 from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, SendResult
 from mqframe.core.sending.encoding import element_size
@@ -164,7 +164,8 @@ class AsyncProducer(AsyncClient):
 
         A result other than SEND_OK means stored, but not yet flushed or copied as the broker is configured.
         Raises `MessageError`, `RouteError`, `ConnectError`, `TooMuchInFlight` (not stored), `AnswerError`
-        (the broker refused), `Forbidden` (a hook did), `CallTimeout`, `ConnectionLost` (perhaps stored).
+        (the broker refused), `Forbidden` (a hook did), `CallTimeout`, `ConnectionLost`, `BadAnswer` (perhaps
+        stored). `maybe_stored` of the error says which of the two: true when any of the tries may have been.
         """
         api = self._api or self._running()
         if delay is None and deliver_at is None and delay_level is None:
@@ -275,7 +276,12 @@ class AsyncProducer(AsyncClient):
         if not self._waiting.acquire(body_bytes):
             await self._waiting.wait(body_bytes, self._settings.submit_wait_seconds)
         future: asyncio.Future[SendResult] = asyncio.get_running_loop().create_future()
-        if self._submitter.add(Item(message, future, size, fixed)):
+        try:
+            leaves = self._submitter.add(Item(message, future, size, fixed))
+        except MqframeError:
+            self._waiting.release(body_bytes)
+            raise
+        if leaves:
             await asyncio.sleep(0)  # a full batch leaves now, also when the caller never waits
         return future
 

@@ -53,6 +53,7 @@ class ProducerThread(SyncClient[AsyncProducer]):
         self._results = ThreadResults()
         self._inbox: deque[Item] = deque()
         self._awake = False
+        self._over = False
 
     def start(self) -> None:
         """Begin to poll routes and to send heartbeats. Connections are opened when they are needed."""
@@ -92,6 +93,8 @@ class ProducerThread(SyncClient[AsyncProducer]):
         self._inbox.append(Item(message, future, size, fixed))
         if not self._awake:
             self._wake()
+        if self._over:  # nobody looks into the inbox any more
+            self._refuse_rest()
         return future
 
     def flush(self) -> None:
@@ -137,12 +140,16 @@ class ProducerThread(SyncClient[AsyncProducer]):
 
         self._process.check()
         self._stopped = True
-        self._api = None
+        api, self._api = self._api, None
+        self._waiting.close()
+        if api is not None:
+            api.close()
         super()._end(flush_first)
 
     def _close(self) -> None:
         if self._remoting is not None:
             self._remoting.close()
+        self._over = True  # before the inbox is looked at: whoever puts into it later looks himself
         self._refuse_rest()
 
     def _wake(self) -> None:
@@ -153,9 +160,12 @@ class ProducerThread(SyncClient[AsyncProducer]):
             self._refuse_rest()
 
     def _refuse_rest(self) -> None:
-        while self._inbox:
-            problem = ClosedError("the producer was stopped; the message was not sent")
-            self._results.fail((self._inbox.popleft(),), problem)
+        while True:
+            try:
+                item = self._inbox.popleft()
+            except IndexError:  # empty; perhaps another thread was faster
+                return
+            self._results.fail((item,), ClosedError("the producer was stopped; the message was not sent"))
 
     # On the loop's thread
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from mqframe.client.sending.in_flight_limit import InFlightLimit
 from mqframe.client.sending.pipeline import SendPipeline
@@ -54,13 +55,16 @@ class Submitter:
         self._sticky: dict[str, Batch[Item]] = {}
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._stopped = False
 
     def add(self, item: Item) -> bool:
         """Add `item`; returns whether a batch is on its way because of it.
 
         A free message joins the batch that the last one of its topic joined, so that batches fill; the next
-        batch goes to the next queue.
+        batch goes to the next queue. Raises `ClosedError` once `stop` was called.
         """
+        if self._stopped:
+            raise ClosedError("the producer was stopped; the message was not sent")
         accumulator = self._accumulator
         message, size = item.message, item.size
         topic = message.topic
@@ -95,7 +99,8 @@ class Submitter:
                 await asyncio.wait(self._tasks)
 
     async def stop(self) -> None:
-        """Flush, then end."""
+        """Take nothing more, and send what was added."""
+        self._stopped = True
         await self.flush()
         if self._timer is not None:
             self._timer.cancel()
@@ -123,7 +128,13 @@ class Submitter:
         for batch in self._accumulator.take_ready():
             task = asyncio.ensure_future(self._send(batch))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(partial(self._sent, batch))
+
+    def _sent(self, batch: Batch[Item], task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():  # perhaps before it began, so that it could not say so itself
+            rest = [item for item in batch.items if not item.future.done()]
+            self._results.fail(rest, ClosedError("the producer was stopped; the message was not sent"))
 
     async def _send(self, batch: Batch[Item]) -> None:
         items = batch.items
@@ -132,9 +143,9 @@ class Submitter:
         except MqframeError as problem:
             self._results.fail(items, problem)
         except asyncio.CancelledError:
-            self._results.fail(
-                items, ClosedError("the producer was stopped; the message may or may not be stored")
-            )
+            interrupted = ClosedError("the producer was stopped; the message may or may not be stored")
+            interrupted.maybe_stored = True
+            self._results.fail(items, interrupted)
             raise
         except Exception as problem:  # one batch's fault must not leave its futures without an answer
             log.exception("submitted batch failed", queue=str(batch.queue))
@@ -182,7 +193,13 @@ class Submitter:
             )
             again = self._rules.after_one()
             result = await pipeline.deliver(
-                batch, again, route, deadline, avoid=queue.broker_name, mode="async"
+                batch,
+                again,
+                route,
+                deadline,
+                avoid=queue.broker_name,
+                doubt=problem if problem.maybe_stored else None,
+                mode="async",
             )
         one = len(items) == 1
         self._results.resolve(items, (result,) if one else split_send_result(result, ids))

@@ -5,11 +5,12 @@ Source: RouteInfoManager.java. Times are wall-clock milliseconds and handed in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from mqframe.core.cluster.registration import MASTER_ID, Registered, Registration
 from mqframe.core.cluster.route_bodies import (
     BrokerData,
     ClusterInfo,
@@ -18,14 +19,12 @@ from mqframe.core.cluster.route_bodies import (
     TopicList,
     TopicRouteData,
 )
-from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
 from mqframe.core.errors import Refusal
+from mqframe.core.measuring.budget import admit_all
 from mqframe.core.wire.bodies import DataVersion
 
-MASTER_ID: Final = 0
-BROKER_TIMEOUT_MS: Final = 120_000
-"""How long a broker that declared nothing else is kept without a sign of life."""
 MEMBER_GROUP_PREFIX: Final = "%SYNC_BROKER_MEMBER_%"
 """Topics whose routes never show an acting master (source: TopicValidator.java)."""
 UNIT_FLAG: Final = 1
@@ -37,33 +36,6 @@ class BrokerKey(NamedTuple):
 
     cluster: str
     address: str
-
-
-class Registration(msgspec.Struct, frozen=True):
-    """What a broker registers at a name server.
-
-    `connection`: stands for the connection it came by, any object; `acting_master`: `None` from brokers that
-    do not know the option; `timeout_ms`: how long silence is allowed.
-    """
-
-    cluster: str
-    name: str
-    address: str
-    broker_id: int
-    ha_address: str
-    topics: TopicConfigTable
-    connection: Any = None
-    filter_servers: list[str] | None = None
-    zone: str | None = None
-    timeout_ms: int = BROKER_TIMEOUT_MS
-    acting_master: bool | None = None
-
-
-class Registered(NamedTuple):
-    """What a slave knows of its master; empty for a master."""
-
-    master_address: str | None = None
-    ha_address: str | None = None
 
 
 class _Live(msgspec.Struct):
@@ -78,7 +50,9 @@ class BrokerRegistry:
     """Brokers, clusters and topic queues.
 
     `acting_masters`: a broker name without master shows its lowest slave as id 0 where that may not be
-    written to. `forget_missing_topics`: a registration removes the topics that it does not name.
+    written to. `forget_missing_topics`: a registration removes the topics that it does not name. `entries`:
+    topics counted once for each broker name that has them; `admit_broker`, `admit_entries`: raise where there
+    is no room for so many more.
     """
 
     def __init__(self, *, acting_masters: bool = False, forget_missing_topics: bool = False) -> None:
@@ -90,6 +64,14 @@ class BrokerRegistry:
         self._live: dict[BrokerKey, _Live] = {}
         self._filter_servers: dict[BrokerKey, list[str]] = {}
         self._mappings: dict[str, dict[str, Any]] = {}
+        self.entries = 0
+        self.admit_broker: Callable[[int], None] = admit_all
+        self.admit_entries: Callable[[int], None] = admit_all
+
+    @property
+    def living(self) -> int:
+        """How many brokers there are."""
+        return len(self._live)
 
     # Brokers come, live and go
 
@@ -97,7 +79,17 @@ class BrokerRegistry:
         """Enter a broker and its topics, or renew it. `now`: monotonic seconds.
 
         A stale rival for an id that somebody holds is ignored. Raises `Refusal` when an id that is not known
-        yet comes with exactly one topic: everything must be registered first.
+        yet comes with exactly one topic: everything must be registered first; and where there is no room.
+        """
+        registered, steps = self.register_in_steps(registration, now)
+        for _ in steps:
+            pass
+        return registered
+
+    def register_in_steps(self, registration: Registration, now: float) -> tuple[Registered, Iterator[None]]:
+        """As `register`; the topics are entered one by one, with the steps that it returns besides.
+
+        They end when the broker leaves or registers anew in between.
         """
         key = BrokerKey(registration.cluster, registration.address)
         broker = self._brokers.get(registration.name)
@@ -113,7 +105,7 @@ class BrokerRegistry:
             # Two brokers claim one id: the state version grows with each change of roles, the higher counts.
             if rival and rival.version.state_version > registration.topics.data_version.state_version:
                 self._live.pop(key, None)
-                return Registered()
+                return Registered(), iter(())
         # A broker sends one topic alone when only that changed: its others would be missing here.
         if holder is None and len(registration.topics.topic_config_table) == 1:
             raise Refusal(
@@ -121,6 +113,8 @@ class BrokerRegistry:
                 f"register broker failed: {registration.name}:{registration.broker_id} is not known and "
                 "names one topic only",
             )
+        if key not in self._live:
+            self.admit_broker(1)
         if broker is None:
             broker = self._brokers[registration.name] = BrokerData(
                 registration.name, {}, registration.cluster
@@ -130,17 +124,10 @@ class BrokerRegistry:
         broker.broker_addrs = addresses
         broker.enable_acting_master = bool(registration.acting_master)
         broker.zone_name = registration.zone
-        # Where there may be no master, the slave with the lowest id stands in for it, so its topics count.
-        prime_slave = (
-            registration.acting_master is not None
-            and registration.broker_id != MASTER_ID
-            and registration.broker_id == min(broker.broker_addrs)
+        changed = not holder or self.changed(
+            registration.cluster, registration.address, registration.topics.data_version
         )
-        if registration.broker_id == MASTER_ID or prime_slave:
-            self._take_topics(
-                registration, first=not holder, read_only=prime_slave and broker.enable_acting_master
-            )
-        self._live[key] = _Live(
+        live = self._live[key] = _Live(
             now,
             registration.timeout_ms,
             registration.topics.data_version,
@@ -151,7 +138,7 @@ class BrokerRegistry:
             self._filter_servers[key] = list(registration.filter_servers)
         elif registration.filter_servers is not None:
             self._filter_servers.pop(key, None)
-        return self._master_of(registration)
+        return self._master_of(registration), self._take_topics(registration, live, broker, changed=changed)
 
     def _master_of(self, registration: Registration) -> Registered:
         if registration.broker_id == MASTER_ID:
@@ -160,7 +147,19 @@ class BrokerRegistry:
         master = self._live.get(BrokerKey(registration.cluster, address)) if address else None
         return Registered(address, master.ha_address) if master else Registered()
 
-    def _take_topics(self, registration: Registration, *, first: bool, read_only: bool) -> None:
+    def _take_topics(
+        self, registration: Registration, live: _Live, broker: BrokerData, *, changed: bool
+    ) -> Iterator[None]:
+        # Where there may be no master, the slave with the lowest id stands in for it, so its topics count.
+        prime_slave = (
+            registration.acting_master is not None
+            and registration.broker_id != MASTER_ID
+            and registration.broker_id == min(broker.broker_addrs)
+        )
+        if registration.broker_id != MASTER_ID and not prime_slave:
+            return
+        read_only = prime_slave and broker.enable_acting_master
+        key = BrokerKey(registration.cluster, registration.address)
         table = registration.topics.topic_config_table
         mappings = registration.topics.topic_queue_mapping_info_map or {}
         if self._forget_missing_topics and not mappings:
@@ -168,15 +167,14 @@ class BrokerRegistry:
                 t for t, queues in self._queues.items() if registration.name in queues and t not in table
             ]:
                 self._remove_queues(topic, registration.name)
-        changed = first or self.changed(
-            registration.cluster, registration.address, registration.topics.data_version
-        )
         for name, config in table.items():
+            if self._live.get(key) is not live:
+                return
             topic = config.topic_name or name
-            if changed or registration.name not in self._queues.get(topic, {}):
-                self._queues.setdefault(topic, {})[registration.name] = _queue_data(
-                    registration.name, config, read_only
-                )
+            known = registration.name in self._queues.get(topic, {})
+            if changed or not known:
+                self._enter_queues(topic, _queue_data(registration.name, config, read_only), known=known)
+            yield
         if changed:
             for topic, mapping in mappings.items():
                 owner = (
@@ -185,6 +183,12 @@ class BrokerRegistry:
                     else registration.name
                 )
                 self._mappings.setdefault(topic, {})[owner] = mapping
+
+    def _enter_queues(self, topic: str, queue: QueueData, *, known: bool) -> None:
+        if not known:
+            self.admit_entries(1)
+            self.entries += 1
+        self._queues.setdefault(topic, {})[queue.broker_name] = queue
 
     def heartbeat(self, cluster: str, address: str, now: float) -> bool:
         """Note that a broker lives at `now`, monotonic seconds; returns whether it is known."""
@@ -259,7 +263,8 @@ class BrokerRegistry:
 
     def _remove_queues(self, topic: str, name: str) -> None:
         queues = self._queues[topic]
-        queues.pop(name, None)
+        if queues.pop(name, None) is not None:
+            self.entries -= 1
         if not queues:
             del self._queues[topic]
 
@@ -268,7 +273,9 @@ class BrokerRegistry:
         given = list(queues)
         if not given or any(queue.broker_name not in self._brokers for queue in given):
             return False
-        self._queues.setdefault(topic, {}).update({queue.broker_name: queue for queue in given})
+        for queue in given:
+            known = queue.broker_name in self._queues.get(topic, {})
+            self._enter_queues(topic, queue, known=known)
         return True
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
@@ -276,7 +283,7 @@ class BrokerRegistry:
         if topic not in self._queues:
             return
         if not cluster:
-            del self._queues[topic]
+            self.entries -= len(self._queues.pop(topic))
             return
         for name in self._clusters.get(cluster, set()):
             if topic in self._queues:

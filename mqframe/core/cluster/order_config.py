@@ -16,7 +16,7 @@ from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 
 ORDER_TOPIC_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
 """Key-value namespace of name servers that holds the lists that operators made, by topic."""
-_DIGITS_MAX: Final = 18
+_DIGITS_MAX: Final = 9
 TYPE_ATTRIBUTE: Final = "message.type"
 FIFO: Final = "FIFO"
 """Value of the attribute of topics whose messages are to be consumed in order."""

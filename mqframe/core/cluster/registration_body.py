@@ -6,14 +6,19 @@ servers and, from 5.0.0, queue mappings. Source: RegisterBrokerBody.java, TopicC
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.errors import BodyError
+from mqframe.core.requests.serving import DIALECT_BYTES_MAX
 from mqframe.core.wire import loose_json
-from mqframe.core.wire.bodies import DataVersion
+from mqframe.core.wire.bodies import Body, DataVersion
 
 BARE_BELOW: Final = 37
 """Versions below (3.0.11) send the topic table alone."""
@@ -23,6 +28,62 @@ PLAIN_BYTES_MAX: Final = 256 * 1024 * 1024
 """Longest plain form that a compressed body may have."""
 
 _INT: Final = struct.Struct(">i")
+_NUMBER_KEY: Final = re.compile(rb"([{,])(\d+):")
+
+
+class RegistrationSteps(NamedTuple):
+    """A registration whose topics are read one by one: `body` without them, and what reads them."""
+
+    body: RegisterBrokerBody
+    topics: Iterator[tuple[str, TopicConfig]]
+
+
+class _RawTable(Body):
+    data_version: DataVersion = msgspec.field(default_factory=DataVersion)
+    topic_config_table: dict[str, msgspec.Raw] = {}
+    topic_queue_mapping_info_map: dict[str, Any] | None = None
+
+
+class _RawBody(Body):
+    filter_server_list: list[str] = []
+    topic_config_serialize_wrapper: _RawTable = msgspec.field(default_factory=_RawTable)
+
+
+_decode_raw: Final = msgspec.json.Decoder(_RawBody, strict=False).decode
+
+
+def open_register_body(data: bytes | memoryview, version: int, compressed: bool) -> RegistrationSteps:
+    """As `decode_register_body`, for what reads the topics in slices. Reading them raises `BodyError`."""
+    if data and version >= BARE_BELOW and not compressed:
+        raw = _raw_body(data)
+        if raw is not None:
+            table = raw.topic_config_serialize_wrapper
+            mappings = table.topic_queue_mapping_info_map
+            wrapper = TopicConfigTable(table.data_version, None, {}, None, mappings)
+            body = RegisterBrokerBody(raw.filter_server_list, wrapper)
+            named = table.topic_config_table.items()
+            return RegistrationSteps(
+                body, ((name, loose_json.decode(each, TopicConfig)) for name, each in named)
+            )
+    if data and version >= BARE_BELOW and compressed:
+        parts = _Parts(_decompressed(data))
+        wrapper = TopicConfigTable(data_version=parts.version(), topic_queue_mapping_info_map={})
+        body = RegisterBrokerBody([], wrapper)
+        return RegistrationSteps(body, parts.steps(version, body))
+    if len(data) > DIALECT_BYTES_MAX:
+        raise BodyError(f"registration of {len(data)} bytes is neither JSON nor compressed")
+    body = decode_register_body(data, version, compressed)
+    return RegistrationSteps(body, iter(body.topic_config_serialize_wrapper.topic_config_table.items()))
+
+
+def _raw_body(data: bytes | memoryview) -> _RawBody | None:
+    """`None` where `data` is not JSON. Numbers as keys, which mappings of queues have, are taken."""
+    for text in (data, None):
+        try:
+            return _decode_raw(_NUMBER_KEY.sub(rb'\1"\2":', data) if text is None else text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+    return None
 
 
 def decode_register_body(data: bytes | memoryview, version: int, compressed: bool) -> RegisterBrokerBody:
@@ -34,6 +95,10 @@ def decode_register_body(data: bytes | memoryview, version: int, compressed: boo
         return RegisterBrokerBody(topic_config_serialize_wrapper=table)
     if not compressed:
         return loose_json.decode(data, RegisterBrokerBody)
+    return _Parts(_decompressed(data)).read(version)
+
+
+def _decompressed(data: bytes | memoryview) -> bytes:
     unpacker = zlib.decompressobj()
     try:
         plain = unpacker.decompress(data, PLAIN_BYTES_MAX)
@@ -41,7 +106,7 @@ def decode_register_body(data: bytes | memoryview, version: int, compressed: boo
         raise BodyError(f"registration of {len(data)} bytes is not zlib: {problem}") from None
     if not unpacker.eof:
         raise BodyError(f"registration is cut short or has more than {PLAIN_BYTES_MAX} plain bytes")
-    return _Parts(plain).read(version)
+    return plain
 
 
 class _Parts:
@@ -52,19 +117,26 @@ class _Parts:
         self.at = 0
 
     def read(self, version: int) -> RegisterBrokerBody:
-        data_version = loose_json.decode(self.part(), DataVersion)
-        topics = {}
+        wrapper = TopicConfigTable(data_version=self.version(), topic_queue_mapping_info_map={})
+        body = RegisterBrokerBody([], wrapper)
+        wrapper.topic_config_table = dict(self.steps(version, body))
+        return body
+
+    def version(self) -> DataVersion:
+        return loose_json.decode(self.part(), DataVersion)
+
+    def steps(self, version: int, body: RegisterBrokerBody) -> Iterator[tuple[str, TopicConfig]]:
+        """The topics one by one; behind the last one `body` has the rest."""
         for _ in range(self.count()):
             config = _topic_config(self.part())
-            topics[config.topic_name or ""] = config
+            yield config.topic_name or "", config
         servers: Any = loose_json.loads(self.part())
-        mappings: dict[str, Any] = {}
-        if version >= MAPPINGS_FROM and self.at < len(self.plain):
+        body.filter_server_list = list(servers or ())
+        mappings = body.topic_config_serialize_wrapper.topic_queue_mapping_info_map
+        if version >= MAPPINGS_FROM and self.at < len(self.plain) and mappings is not None:
             for _ in range(self.count()):
                 mapping = loose_json.decode(self.part(), dict[str, Any])
                 mappings[str(mapping.get("topic"))] = mapping
-        wrapper = TopicConfigTable(data_version, None, topics, None, mappings)
-        return RegisterBrokerBody(list(servers or ()), wrapper)
 
     def count(self) -> int:
         if self.at + 4 > len(self.plain):

@@ -19,6 +19,8 @@ from mqframe.core.messages.message import MessageQueue
 MASTER_ID: Final = 0
 QUEUES_MAX: Final = 65_536
 """Most queues of a topic, over all its brokers, that one side reads or writes."""
+BROKERS_MAX: Final = 10_000
+"""Most addresses of brokers in a route."""
 
 
 class TopicRoute:
@@ -26,7 +28,8 @@ class TopicRoute:
 
     `data`: what the name server said. `from_default`: the topic does not exist yet; the route is that of the
     default topic, which brokers make new topics after.
-    Raises `RouteError` when the order configuration cannot be read, and for more than `QUEUES_MAX` queues.
+    Raises `RouteError` when the order configuration cannot be read, and for more queues or brokers than can
+    be true: they would be kept in memory one by one.
     """
 
     __slots__ = ("_addresses", "_read", "_write", "data", "from_default", "ordered", "topic")
@@ -36,6 +39,7 @@ class TopicRoute:
         self.data = data
         self.from_default = from_default
         self.ordered = bool(data.order_topic_conf)
+        _check_size(topic, data)
         self._addresses = {
             broker.broker_name: dict(sorted(broker.broker_addrs.items())) for broker in data.broker_datas
         }
@@ -100,6 +104,14 @@ class TopicRoute:
             MessageQueue(self.topic, broker_name, number)
             for broker_name, count in counts
             for number in range(count)
+        )
+
+
+def _check_size(topic: str, data: TopicRouteData) -> None:
+    brokers = sum(len(broker.broker_addrs) for broker in data.broker_datas)
+    if brokers > BROKERS_MAX:
+        raise RouteError(
+            f"the route of topic {topic} says {brokers} addresses of brokers; {BROKERS_MAX} can be used"
         )
 
 

@@ -17,7 +17,7 @@ class BrokerData(Body):
     zone_name: str | None = None
 
 
-class QueueData(Body):
+class QueueData(Body, gc=False):
     """How many queues a topic has on a broker, and what may be done with them."""
 
     broker_name: str

@@ -9,7 +9,7 @@ import msgspec
 from mqframe.core.wire.bodies import Body, DataVersion
 
 
-class TopicConfig(Body):
+class TopicConfig(Body, gc=False):
     """Configuration of one topic on one broker."""
 
     attributes: dict[str, str] = {}

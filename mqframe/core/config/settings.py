@@ -81,6 +81,15 @@ def within(low: float, high: float) -> Check:
     return lambda value: None if low <= value <= high else f"must be within {low} and {high}"
 
 
+def encodable(value: str) -> str | None:
+    """Text that UTF-8 can carry."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as problem:
+        return f"cannot be encoded: {problem}"
+    return None
+
+
 def one_of(*choices: Any) -> Check:
     """One of `choices`."""
     return lambda value: None if value in choices else f"must be one of {', '.join(map(str, choices))}"

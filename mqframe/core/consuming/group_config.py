@@ -23,7 +23,7 @@ class ExponentialRetryPolicy(Body):
     multiplier: int = 2
 
 
-class GroupRetryPolicy(Body):
+class GroupRetryPolicy(Body, gc=False):
     """How long a group waits before it tries a message again. `type`: CUSTOMIZED or EXPONENTIAL."""
 
     type: str = "CUSTOMIZED"
@@ -37,7 +37,7 @@ class GroupList(Body):
     group_list: list[str] = []
 
 
-class SubscriptionGroupConfig(Body):
+class SubscriptionGroupConfig(Body, gc=False):
     """Configuration of one consumer group."""
 
     group_name: str

@@ -177,13 +177,13 @@ class OffsetTable:
         return behind
 
     def dump(self) -> ConsumerOffsetTable:
-        """Everything that is saved, under a new version when it changed since the last time."""
+        """Everything that is saved, under a new version when it changed since the last time.
+
+        The offsets of a group may go on in it.
+        """
         return ConsumerOffsetTable(
             data_version=self.next_version(),
-            offset_table={
-                f"{topic}{SEPARATOR}{group}": dict(queues)
-                for (topic, group), queues in self._committed.items()
-            },
+            offset_table=dict(self.committed()),
         )
 
     def next_version(self) -> DataVersion:

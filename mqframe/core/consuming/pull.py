@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from mqframe.core.codes import PullFlag, ResponseCode
-from mqframe.core.errors import BodyError, HeaderError, answer_error
+from mqframe.core.errors import BadAnswer, HeaderError, answer_error
 from mqframe.core.filtering.filter_expression import MessageChoice, check_version
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.requests.fields import decode_fields
@@ -18,6 +18,8 @@ from mqframe.core.requests.messages import LitePullMessage, PullAnswer, PullFiel
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.wire.frame import Body, Frame
 
+MULTI_DISPATCH: Final = "INNER_MULTI_DISPATCH"
+"""Property of messages that lie in several queues at once (MessageConst.java)."""
 MESSAGES_MAX: Final = 32
 """Messages that one pull asks for by default; brokers give no more by default."""
 BYTES_MAX: Final = 256 * 1024
@@ -115,23 +117,28 @@ def pull_request(
     )
 
 
-def read_answer(frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str) -> PullResult:
-    """What `frame`, the answer of the broker at `address`, says.
+def read_answer(
+    frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str, offset: int = 0
+) -> PullResult:
+    """What `frame`, the answer of the broker at `address` to a pull from `offset` on, says.
 
     Tags are compared by text here, since the broker compares hashes. Raises `AnswerError` for a code that is
-    no outcome of a pull, `BodyError` when the answer cannot be read, `FixError` when the broker is too old to
-    have chosen messages as `wanted` says.
+    no outcome of a pull, `BadAnswer` when the answer cannot be read, or holds messages that were not asked
+    for, `FixError` when the broker is too old to have chosen messages as `wanted` says.
     """
-    status, answer = _read_head(frame, queue, wanted, address)
+    status, answer = _read_head(frame, queue, wanted, address, offset)
     messages: Sequence[ReceivedMessage] = ()
     if status is PullStatus.FOUND:
         try:
-            messages = wanted.choose(list(decode_records(frame.body, queue.broker_name)))
+            found = list(decode_records(frame.body, queue.broker_name))
         except RecordError as problem:
-            raise BodyError(f"pull answer of {address} for {queue}: {problem}") from problem
-        if answer.offset_delta:
-            for message in messages:
+            raise BadAnswer(f"pull answer of {address} for {queue}: {problem}") from problem
+        if answer.offset_delta is not None:
+            for message in found:
                 message.queue_offset += answer.offset_delta
+                message.queue_id = queue.queue_id  # a proxy counts queues anew, too (PullAPIWrapper.java)
+        _check_asked_for(found, queue, address, offset, answer.next_begin_offset)
+        messages = wanted.choose(found)
     return PullResult(
         status,
         messages,
@@ -142,20 +149,40 @@ def read_answer(frame: Frame, queue: MessageQueue, wanted: MessageChoice, addres
     )
 
 
-def read_raw(frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str) -> RawPull:
-    """As `read_answer`, for readers that take many records apart at once.
+def _check_asked_for(
+    messages: Sequence[ReceivedMessage], queue: MessageQueue, address: str, first: int, end: int
+) -> None:
+    """Raise `BadAnswer` unless these are messages of `queue`, from `first` to before `end`, in order."""
+    topic, _, queue_id = queue
+    last = first - 1
+    for message in messages:
+        offset = message.queue_offset
+        if message.topic != topic or message.queue_id != queue_id or not last < offset < end:
+            if MULTI_DISPATCH in message.raw_properties:
+                continue  # lies in this queue, too, and says only where it was sent to
+            raise BadAnswer(
+                f"pull answer of {address} for {queue}, offsets {first} to {end}: it holds the message at "
+                f"{offset} of {message.topic}/{message.queue_id}"
+            )
+        last = offset
 
-    Raises `BodyError` besides for an answer whose offsets are counted anew by a proxy.
+
+def read_raw(
+    frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str, offset: int = 0
+) -> RawPull:
+    """As `read_answer`, for readers that take many records apart at once, and have to look at them.
+
+    Raises `BadAnswer` besides for an answer whose offsets are counted anew by a proxy.
     """
-    status, answer = _read_head(frame, queue, wanted, address)
+    status, answer = _read_head(frame, queue, wanted, address, offset)
     if answer.offset_delta:
-        raise BodyError(f"pull answer of {address} for {queue}: offsets moved by {answer.offset_delta}")
+        raise BadAnswer(f"pull answer of {address} for {queue}: offsets moved by {answer.offset_delta}")
     records = frame.body if status is PullStatus.FOUND else b""
     return RawPull(status, records, answer.next_begin_offset, answer.min_offset, answer.max_offset)
 
 
 def _read_head(
-    frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str
+    frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str, offset: int
 ) -> tuple[PullStatus, PullAnswer]:
     if wanted.expression_type != "TAG":
         check_version(wanted, frame.version, address)
@@ -163,9 +190,19 @@ def _read_head(
     if status is None:
         raise answer_error(frame.code, frame.remark, address)
     try:
-        return status, decode_fields(frame.ext, PullAnswer)
+        answer = decode_fields(frame.ext, PullAnswer)
     except HeaderError as problem:
-        raise BodyError(f"pull answer of {address} for {queue}: {problem}") from problem
+        raise BadAnswer(f"pull answer of {address} for {queue}: {problem}") from problem
+    going_on = answer.next_begin_offset
+    if going_on < 0 or (status is PullStatus.FOUND and going_on <= offset):
+        raise BadAnswer(
+            f"pull answer of {address} for {queue}: asked from offset {offset}, "
+            f"it says to go on at {going_on}"
+        )
+    if status is not PullStatus.OFFSET_ILLEGAL and going_on < offset:
+        # A slave that is behind says so; going back would deliver again what was consumed.
+        answer.next_begin_offset = offset
+    return status, answer
 
 
 OFFSET_RESET: Final = "OFFSET_RESET"

@@ -10,7 +10,7 @@ import msgspec
 from mqframe.core.wire.bodies import Body
 
 
-class SubscriptionData(Body):
+class SubscriptionData(Body, gc=False):
     """What a group wants of a topic. `sub_version` in ms: the newest one counts."""
 
     topic: str
@@ -30,14 +30,14 @@ class SubscriptionAnswer(Body):
     subscription_data: SubscriptionData | None = None
 
 
-class BloomFilterData(Body):
+class BloomFilterData(Body, gc=False):
     """Bits that stand for a group and a topic in a bloom filter of `bit_num` bits."""
 
     bit_num: int = 0
     bit_pos: list[int] = []
 
 
-class FilterData(Body):
+class FilterData(Body, gc=False):
     """A group's expression for a topic. Times in ms; `dead_time` at or after `born_time`: nobody uses it."""
 
     bloom_filter_data: BloomFilterData | None = None

@@ -34,6 +34,7 @@ class Sql:
     def __init__(self, text: str) -> None:
         if not isinstance(text, str) or not text.strip():
             raise FixError(f"Sql({text!r}): an expression is a text that is not empty")
+        _check_encodable(text)
         self.text = text
 
     def __eq__(self, other: object) -> bool:
@@ -78,7 +79,15 @@ def filter_of(expression: str | Sql | None = ALL) -> MessageChoice:
         return SqlFilter(expression)
     if expression is not None and not isinstance(expression, str):
         raise FixError(f"expression {expression!r} is a {type(expression).__name__}, not a text or Sql(...)")
+    _check_encodable(expression or "")
     return TagFilter(expression)
+
+
+def _check_encodable(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise FixError(f"expression {text!r} cannot be encoded: {problem}") from None
 
 
 def check_version(wanted: MessageChoice, version: int, address: str) -> None:

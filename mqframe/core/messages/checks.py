@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from mqframe.core.errors import MessageError
@@ -15,7 +15,10 @@ INT_MAX = 2**31 - 1
 
 def check_message(message: Message, body_bytes_max: int) -> None:
     """Raise `MessageError` saying what is wrong with `message` and what to do."""
-    check_sendable_topic(message.topic)
+    try:
+        check_sendable_topic(message.topic)
+    except TypeError:  # not even a key of the cache
+        raise MessageError(f"topic is {type(message.topic).__name__}, not text") from None
     body = message.body
     if body.__class__ is not bytes and not isinstance(body, bytes):
         raise MessageError(
@@ -34,8 +37,8 @@ def check_message(message: Message, body_bytes_max: int) -> None:
         _check_keys(message.keys)
     if message.properties:
         _check_properties(message)
-    if message.flag and not -INT_MAX - 1 <= message.flag <= INT_MAX:
-        raise MessageError(f"flag {message.flag} does not fit 32 bits")
+    if message.flag and (not isinstance(message.flag, int) or not -INT_MAX - 1 <= message.flag <= INT_MAX):
+        raise MessageError(f"flag {message.flag!r} is no number of 32 bits")
 
 
 def check_batch(messages: Sequence[Message], body_bytes_max: int) -> None:
@@ -99,6 +102,8 @@ def _check_text(what: str, text: str) -> None:
 def _check_keys(keys: Sequence[str]) -> None:
     if isinstance(keys, str):
         raise MessageError(f"keys is the one text {keys!r}; pass a list of keys")
+    if not isinstance(keys, Iterable):
+        raise MessageError(f"keys is {type(keys).__name__}; pass a list of keys")
     for key in keys:
         _check_text("key", key)
         if not key or " " in key:
@@ -106,6 +111,8 @@ def _check_keys(keys: Sequence[str]) -> None:
 
 
 def _check_properties(message: Message) -> None:
+    if not isinstance(message.properties, Mapping):
+        raise MessageError(f"properties is {type(message.properties).__name__}; pass a dict of texts")
     for name, value in message.properties.items():
         _check_text("property name", name)
         _check_text(f"value of property {name}", value)

@@ -131,7 +131,7 @@ class AssignmentsBody(Body):
     message_queue_assignments: list[Assignment] | None = None
 
 
-class RequestModeBody(Body):
+class RequestModeBody(Body, gc=False):
     """How a group reads a topic: PULL or POP.
 
     `pop_share_queue_num`: with how many further members each shares its queues; -1 or 0: with all.

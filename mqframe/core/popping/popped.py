@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import BodyError, FixError, HeaderError, answer_error
+from mqframe.core.errors import BadAnswer, FixError, HeaderError, answer_error
 from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.messages.properties import POP_CHECK_POINT
 from mqframe.core.popping.receipt_handle import (
     FIRST_POP_TIME,
@@ -78,8 +79,8 @@ def read_pop(frame: Frame, broker_name: str, topic: str, address: str, deadline:
 
     The receipt handle and the time of the first pop are put into the properties POP_CK and 1ST_POP_TIME, and
     a message that comes again gets the topic that it was sent to (source: MQClientAPIImpl.java,
-    processPopResponse). Raises `AnswerError` for a code that is no outcome of a pop, `BodyError` when the
-    answer cannot be read.
+    processPopResponse). Raises `AnswerError` for a code that is no outcome of a pop, `BadAnswer` when the
+    answer cannot be read, or holds messages of another topic.
     """
     if frame.code in _NOTHING:
         return PopResult([], 0, frame.code == ResponseCode.POLLING_FULL)
@@ -90,8 +91,11 @@ def read_pop(frame: Frame, broker_name: str, topic: str, address: str, deadline:
         records = list(decode_records(frame.body, broker_name))
         handles = _handles(answer, records, broker_name)
         counts = parse_order_counts(answer.order_count_info)
+        for record in records:
+            if record.topic != topic and not record.topic.startswith(RETRY_PREFIX):
+                raise HeaderError(f"a message of topic {record.topic} was not asked for")
     except (HeaderError, RecordError, FixError) as problem:
-        raise BodyError(f"pop answer of {address} for {topic}: {problem}") from problem
+        raise BadAnswer(f"pop answer of {address} for {topic}: {problem}") from problem
     messages = []
     for record, handle in zip(records, handles, strict=True):
         mark, queue_id = _key(record)

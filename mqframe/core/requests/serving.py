@@ -17,6 +17,10 @@ from mqframe.core.wire.frame import Body, Frame
 DIALECT_BYTES_MAX: Final = 32 * 1024
 """Longest body of a request that is read in the dialect of fastjson; a longer one has to be JSON."""
 
+KEPT_FIELDS_MAX: Final = 32
+"""Header fields, and characters of them, that are kept of a request that waits, for RPC hooks."""
+KEPT_CHARS_MAX: Final = 2048
+
 B = TypeVar("B")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -88,6 +92,14 @@ class Call:
     def oneway(self) -> bool:
         """Whether the sender wants no answer."""
         return bool(self.frame.flag & FLAG_ONEWAY)
+
+    def let_go(self) -> None:
+        """The request waits now, and was taken apart: do not keep its body and long header fields so long."""
+        frame = self.frame
+        frame.body = b""
+        ext = frame.ext
+        if ext and (len(ext) > KEPT_FIELDS_MAX or sum(map(len, ext.values())) > KEPT_CHARS_MAX):
+            frame.ext = {}
 
     def body(self, kind: type[B]) -> B:
         """The JSON body as a `kind`. Raises `BodyError`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core.errors import HeaderError, answer_error
+from mqframe.core.errors import BadAnswer, answer_error
 from mqframe.core.messages.message import MessageQueue, SendResult, SendStatus
 from mqframe.core.wire.frame import Frame
 
@@ -17,7 +17,7 @@ def read_send_answer(frame: Frame, queue: MessageQueue, message_id: str, address
 
     An answer that names another message, in `transactionId`, says that the broker had that one already and
     stored nothing: the result is that one's. Of a batch it names none. Raises the `AnswerError` that a
-    refusal stands for, `HeaderError` for an answer without its fields.
+    refusal stands for, `BadAnswer` for an answer without its fields: the message is probably stored.
     """
     status = _STATUS.get(frame.code)
     if status is None:
@@ -28,7 +28,7 @@ def read_send_answer(frame: Frame, queue: MessageQueue, message_id: str, address
         offset = int(ext["queueOffset"])
         offset_message_id = ext["msgId"]
     except (KeyError, ValueError) as problem:
-        raise HeaderError(f"answer of {address} to a send: field {problem} is missing or no number") from None
+        raise BadAnswer(f"answer of {address} to a send: field {problem} is missing or no number") from None
     if queue_id != queue.queue_id:
         queue = MessageQueue(queue.topic, queue.broker_name, queue_id)
     transaction_id = ext.get("transactionId")
@@ -51,7 +51,7 @@ def read_send_answer(frame: Frame, queue: MessageQueue, message_id: str, address
 def split_send_result(result: SendResult, message_ids: list[str]) -> list[SendResult]:
     """The result of each message of a batch: its own ids, and where it lies.
 
-    Offsets count on from the first, unless the broker says otherwise. Raises `HeaderError` when it says that
+    Offsets count on from the first, unless the broker says otherwise. Raises `BadAnswer` when it says that
     for another number of messages.
     """
     offset_ids = result.offset_message_id.split(",")
@@ -79,5 +79,5 @@ def _places(queue: MessageQueue, text: str, count: int) -> list[tuple[MessageQue
     except ValueError:
         found = []
     if len(found) != count:
-        raise HeaderError(f"an answer to a batch of {count} messages says that they lie at {text!r}")
+        raise BadAnswer(f"an answer to a batch of {count} messages says that they lie at {text!r}")
     return found

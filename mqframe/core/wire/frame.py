@@ -87,7 +87,7 @@ class FrameDecoder:
     Call `receive` with whatever came, then `next_frame` until it returns `None`. The first bytes that cannot
     be a frame raise `FrameError`, after the good frames before them were returned; the stream is dead then.
     `frame_bytes_max`: longest frame accepted, its length word included; `header_bytes_max`: longest header.
-    `untouched`: nothing ever came.
+    `untouched`: nothing ever came. `left`: bytes of a frame under way, as of the last `None` of `next_frame`.
     """
 
     __slots__ = (
@@ -99,6 +99,7 @@ class FrameDecoder:
         "_parts_bytes",
         "_position",
         "_small",
+        "left",
         "untouched",
     )
 
@@ -109,6 +110,7 @@ class FrameDecoder:
         self._header_bytes_max = header_bytes_max
         self._buffer = _NOTHING
         self._position = 0
+        self.left = 0
         self.untouched = True
         self._parts: list[bytes] = []
         self._parts_bytes = 0
@@ -141,7 +143,8 @@ class FrameDecoder:
         """The next whole frame, or `None` when more bytes are needed."""
         if self._parts:
             # Joining at each piece would copy a large frame as often as it has pieces.
-            if self.unread_bytes < self._need:
+            self.left = self.unread_bytes
+            if self.left < self._need:
                 return None
             rest = self._buffer[self._position :]
             self._buffer = memoryview(b"".join([rest, *self._parts]))
@@ -157,6 +160,7 @@ class FrameDecoder:
                 # Already here: whoever sent no frame may never send four bytes more.
                 self._check_length(_INT.unpack_from(buffer, at)[0])
             self._need = 8 if available >= 4 else 4
+            self.left = available
             return None
         length, mark = _WORDS.unpack_from(buffer, at)
         self._check_length(length)
@@ -170,6 +174,7 @@ class FrameDecoder:
             )
         if available < length + 4:
             self._need = length + 4
+            self.left = available
             return None
         start = at + 8 + header_length
         end = at + 4 + length
@@ -198,7 +203,7 @@ def decode_header(header: memoryview, form: int) -> Frame:
 def _decode_json(header: memoryview) -> Frame:
     try:
         raw = _json_header.decode(header)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raw = _decode_lax_json(header)
     return Frame(
         raw.code, raw.opaque, raw.flag, raw.remark, raw.extFields, b"", raw.language or "OTHER", raw.version
@@ -209,7 +214,7 @@ def _decode_lax_json(header: memoryview) -> _JsonHeader:
     # Some foreign clients write numbers and booleans bare; Java reads them as text, and so do we.
     try:
         lax = _lax_json_header.decode(header)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise FrameError(f"JSON header cannot be read: {problem}") from None
     ext = {k: _text(v) for k, v in (lax.extFields or {}).items() if v is not None}
     return _JsonHeader(lax.code, lax.opaque, lax.flag, lax.version, lax.language, lax.remark, ext)

@@ -79,7 +79,18 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 
 def dumps(value: Any) -> bytes:
-    """`value` (built-in types, msgspec Structs) in the dialect, UTF-8; fields that are None are left out."""
+    """`value` (built-in types, msgspec Structs) in the dialect, UTF-8; fields that are None are left out.
+
+    Raises `BodyError` for text that cannot be encoded.
+    """
+    try:
+        return _dump(value)
+    except UnicodeEncodeError as problem:
+        bad = problem.object[problem.start]
+        raise BodyError(f"{bad!r} is no character that UTF-8 can carry, in {problem.object[:80]!r}") from None
+
+
+def _dump(value: Any) -> bytes:
     try:
         plain = _encode(value)
     except TypeError:

@@ -33,9 +33,8 @@ class TlsGate:
         *,
         plain: bool,
         patience: float,
-        full: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.full = full
+        self.full: Callable[[], bool] = lambda: False
         self.context = context
         self.clock = clock
         self.make = make

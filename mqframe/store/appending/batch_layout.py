@@ -28,7 +28,7 @@ class BatchLimits(NamedTuple):
     """What one batch may have: bytes of a body; messages, and as many keys of all; keys of one message."""
 
     body_bytes: int
-    messages: int = 32_768
+    messages: int = 16_384
     keys: int = 1000
 
 

@@ -191,7 +191,7 @@ class IndexFile:
         """Whether the numbers of the header can be true together."""
         if self.count == 1:
             return not any(self._entry(1))
-        return (
+        return bool(
             self.count <= self.entries
             and 0 <= self.begin_offset <= self.end_offset
             and 0 <= self.begin_timestamp <= self.end_timestamp

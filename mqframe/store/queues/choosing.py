@@ -22,13 +22,19 @@ Stretch = tuple[int, int]
 
 
 class Chosen(NamedTuple):
-    """`following`: where the reader goes on; `found` and `size_bytes`: in `stretches`."""
+    """`following`: where the reader goes on; `found` and `size_bytes`: in `stretches`.
+
+    `lasts`: of each stretch the number, in the entries, of its last entry; `odd`: `following` is the offset
+    of an entry that no dispatch has written, and nothing was found before it.
+    """
 
     status: GetStatus
     following: int
     stretches: list[Stretch]
     found: int
     size_bytes: int
+    lasts: list[int]
+    odd: bool = False
 
 
 def choose(
@@ -49,45 +55,59 @@ def choose(
     """
     if codes is None and records is None:
         return _choose_all(entries, offset, max_messages, bytes_max, log_start, file_bytes)
-    stretches: list[Stretch] = []
+    picked: list[tuple[int, int, int]] = []
     status = GetStatus.NO_MATCHED_MESSAGE
-    start = stop = -1
-    found = size_all = 0
+    size_all = 0
     at = offset
     for physical, size, code in ENTRY.iter_unpack(entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES]):
-        if codes is not None and code not in codes:
+        if codes is not None and code not in codes and size > 0:
             at += 1
             continue
-        if physical < log_start or size == FILLER_SIZE or size <= 0:
+        gone = size == FILLER_SIZE and not physical
+        if not gone and (physical < log_start or size <= 0):
+            if picked:
+                break
+            return Chosen(status, at, [], 0, 0, [], odd=True)
+        if not gone and picked and (len(picked) >= max_messages or size_all + size > bytes_max):
+            break
+        if not gone and records is not None and fetch is not None:
+            record = fetch(physical, size)
+            gone = record is None
+            if record is not None and not records(record):
+                at += 1
+                continue
+        if gone:
             at += 1
-            if not found:
+            if not picked:
                 status = GetStatus.MESSAGE_WAS_REMOVING
             continue
-        if found and (found >= max_messages or size_all + size > bytes_max):
-            break
-        if records is not None and fetch is not None:
-            record = fetch(physical, size)
-            if record is None:
-                at += 1
-                if not found:
-                    status = GetStatus.MESSAGE_WAS_REMOVING
-                continue
-            if not records(record):
-                at += 1
-                continue
-        if physical == stop and (physical - log_start) % file_bytes:
+        picked.append((at - offset, physical, size))
+        size_all += size
+        at += 1
+    stretches, lasts = _joined(picked, log_start, file_bytes)
+    return Chosen(GetStatus.FOUND if picked else status, at, stretches, len(picked), size_all, lasts)
+
+
+def _joined(
+    picked: list[tuple[int, int, int]], log_start: int, file_bytes: int
+) -> tuple[list[Stretch], list[int]]:
+    """Stretches of neighbours, and the number of the last one of each; of (number, log offset, size)."""
+    stretches: list[Stretch] = []
+    lasts: list[int] = []
+    start = stop = last = -1
+    for number, physical, size in picked:
+        if physical == stop and number == last + 1 and (physical - log_start) % file_bytes:
             stop += size
         else:
             if stop > start:
                 stretches.append((start, stop))
+                lasts.append(last)
             start, stop = physical, physical + size
-        found += 1
-        size_all += size
-        at += 1
-    if found:
+        last = number
+    if picked:
         stretches.append((start, stop))
-        status = GetStatus.FOUND
-    return Chosen(status, at, stretches, found, size_all)
+        lasts.append(last)
+    return stretches, lasts
 
 
 def _choose_all(
@@ -96,6 +116,7 @@ def _choose_all(
     """As `choose`, without filters: big pulls go through here, so the common step is the first test."""
     count = min(len(entries) // ENTRY_BYTES, max_messages)
     stretches: list[Stretch] = []
+    lasts: list[int] = []
     status = GetStatus.NO_MATCHED_MESSAGE
     start = stop = file_end = -1
     found = passed = 0
@@ -106,23 +127,34 @@ def _choose_all(
             room -= size
             found += 1
             continue
-        if physical < log_start or size == FILLER_SIZE or size <= 0:
+        if size == FILLER_SIZE and not physical:
+            if stop > start:
+                stretches.append((start, stop))
+                lasts.append(found + passed - 1)
+                start = stop = -1
             passed += 1
             if not found:
                 status = GetStatus.MESSAGE_WAS_REMOVING
             continue
+        if physical < log_start or size <= 0:
+            if found:
+                break
+            return Chosen(status, offset + passed, [], 0, 0, [], odd=True)
         if found and size > room:
             break
         if stop > start:
             stretches.append((start, stop))
+            lasts.append(found + passed - 1)
         start, stop = physical, physical + size
         file_end = physical - (physical - log_start) % file_bytes + file_bytes
         room -= size
         found += 1
     if found:
-        stretches.append((start, stop))
+        if stop > start:
+            stretches.append((start, stop))
+            lasts.append(found + passed - 1)
         status = GetStatus.FOUND
-    return Chosen(status, offset + found + passed, stretches, found, bytes_max - room)
+    return Chosen(status, offset + found + passed, stretches, found, bytes_max - room, lasts)
 
 
 def windows(stretches: Iterable[Stretch], log_start: int, file_bytes: int) -> list[list[Stretch]]:

@@ -1,4 +1,4 @@
-"""Topics that were deleted while the log still holds their records, which must not come back (store.md §4)."""
+"""Topics that were deleted while the log still holds their records, which must not come back."""
 
 from __future__ import annotations
 

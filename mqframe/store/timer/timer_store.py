@@ -8,11 +8,14 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from mqframe.core.delay.timer_layout import MAGIC_DELETE, MAGIC_PLAIN, MAGIC_ROLL, UNIT, Unit
 from mqframe.core.delay.timer_rules import placed, slot_of_write
+from mqframe.core.errors import RetryError
+from mqframe.core.storage.agreement import samples
 from mqframe.log import get_logger
 from mqframe.store.files.layout import Layout
 from mqframe.store.timer.checkpoint import TimerCheckpoint
@@ -25,6 +28,10 @@ _SPARE_SLOTS: Final = 60
 _IDLE_MARK_MS: Final = 60_000
 
 
+class TimerDamage(RetryError):
+    """Wheel and log of the timer contradict each other, or the commit log."""
+
+
 class TimerStore:
     """Wheel, log and checkpoint of one store. Belongs to one loop; `sync` may run in a thread.
 
@@ -32,8 +39,9 @@ class TimerStore:
     message of the timer topic that is not taken in; `waiting`: messages in the wheel.
 
     Made by a start, which recovers: what the log holds beyond the checkpoint is entered into the wheel again,
-    what is no unit ends the log. `now`: wall-clock time, ms. Raises `StoreError` for files of other sizes,
-    OSError.
+    what is no unit ends the log, and slots that say something else than the log are written anew. `lost`: the
+    log itself lacks units that it had; then `forget` and take the timer topic in again. `taken_before`: what
+    of the topic was taken in before that, and may be delivered. `now`: wall-clock time, ms. Raises OSError.
     """
 
     def __init__(
@@ -49,6 +57,9 @@ class TimerStore:
         self.read_time = 0
         self.write_time = 0
         self.queue_offset = min(self.checkpoint.queue_offset, self.checkpoint.master_offset)
+        self.taken_before = self.checkpoint.master_offset
+        self.lost = False
+        self.record_end = 0
         self.waiting = 0
         self._taken: dict[int, int] = {}
         self._last_taken = -1
@@ -119,16 +130,15 @@ class TimerStore:
         return next(self._wheel.used(self.read_time, end), None)
 
     def chain(self, slot: Slot) -> Iterator[tuple[int, Unit]]:
-        """Position and unit of each message of `slot`, the newest first."""
+        """Position and unit of each message of `slot`, the newest first. Raises `TimerDamage`."""
         position, precision = slot.last, self.precision
         while position >= 0:
             unit = self._log.unit(position)
-            if unit is None or unit.time // precision * precision != slot.time:
-                log.error("the timer log lacks a unit; messages before it are lost", position=position)
-                return
+            if unit is None or unit.time // precision * precision != slot.time or unit.previous >= position:
+                if position < self._log.start:
+                    return  # its record is gone from the commit log, too
+                raise TimerDamage(f"the timer log has no unit of slot {slot.time} at position {position}")
             yield position, unit
-            if unit.previous >= position:
-                return
             position = unit.previous
 
     def units(self, positions: array[int]) -> list[Unit]:
@@ -211,7 +221,7 @@ class TimerStore:
         read_time, queue_offset, position = saved.read_time, saved.queue_offset, saved.position
         while self._marks and (flushed is None or self._marks[0][0] <= flushed):
             _, read_time, queue_offset, position = self._marks.popleft()
-        saved.advance(read_time, position, queue_offset, now)
+        saved.advance(read_time, position, queue_offset, now, self.taken_before)
         return saved.encode()
 
     def sync(self, encoded: bytes) -> None:
@@ -231,6 +241,33 @@ class TimerStore:
 
     # Starting
 
+    def forget(self) -> None:
+        """Empty wheel and log: the timer topic is to be taken in again from its start. Raises OSError."""
+        self.taken_before = max(self.taken_before, self.queue_offset)
+        self.queue_offset = self.waiting = 0
+        self._marks.clear()
+        self._taken = {}
+        # On disk first: what a kill leaves half built must not count as whole.
+        self.checkpoint.advance(self.read_time, 0, 0, self.checkpoint.timestamp, self.taken_before)
+        self.checkpoint.save(self.checkpoint.encode())
+        self._log.empty()
+        self._wheel.empty()
+        self.first_position = 0
+        self.lost = False
+
+    @property
+    def first_unit(self) -> Unit | None:
+        """The oldest unit that is kept, whether it waits or not."""
+        return next((unit for _, unit in self._log.units_from(self._log.start)), None)
+
+    def sample(self, count: int) -> list[Unit]:
+        """Some units that wait, the last among them."""
+        slots = list(islice(self._wheel.used(self.read_time, self.read_time + self._turn), 1 << 16))
+        found = [self._log.unit(slots[number].last) for number in samples(0, len(slots), count)]
+        if self._log.end:
+            found.append(self._log.unit(self._log.end - UNIT.size))
+        return [unit for unit in found if unit is not None]
+
     def _recover(self, now: int) -> None:
         known = self.checkpoint.position
         today = slot_of_write(now, self.precision)
@@ -239,29 +276,21 @@ class TimerStore:
         self.read_time = delivered
         if today < delivered:
             self._turn_back(today)
-        # Before that position wheel and log agree, unless one of them was lost.
-        begin = known if self._log.reaches(known) and not self._wheel.is_new else self._log.start
-        end = begin
-        for position, unit in self._log.units_from(begin):
+        self.lost = self._log.is_broken or bool(known and not self._log.reaches(known))
+        end = self._log.start
+        for position, unit in self._log.units_from(self._log.start):
             end = position + UNIT.size
+            self.record_end = max(self.record_end, unit.log_offset + unit.size)
             if position >= known:
                 self._taken[unit.log_offset] = position
-        for position, unit in self._log.units_from(begin):
-            # What was moved to another slot lies there twice; the last one counts.
-            if self._taken.get(unit.log_offset, position) == position:
-                self._enter(position, unit, self.read_time if position >= known else delivered)
-        self._log.cut(end)
-        self._last_taken = max(self._taken, default=-1)
-        broken = self._count(end)
-        if broken:
-            log.error("the timer wheel names messages that its log has lost", slots=len(broken))
-            for slot in broken:
-                self._wheel.clear(slot.time)
-            for position, unit in self._log.units_from(self._log.start):
-                self._enter(position, unit, self.read_time if position >= known else delivered)
-            self._count(end)
+        # Behind a file's last unit there may be room that is too small for one.
+        self.lost = self.lost or (end < known and not self._log.is_unused(end, known))
+        if not self.lost:
+            self._log.cut(max(end, known))
+            self._last_taken = max(self._taken, default=-1)
+            self._set(self._slots(known, delivered))
         self.checkpoint.read_time = self.read_time
-        self.checkpoint.queue_offset = self.checkpoint.master_offset = self.queue_offset
+        self.checkpoint.queue_offset = self.queue_offset
 
     def _first_slot(self, today: int) -> int:
         """A slot before which none was ever used, for a timer without a checkpoint."""
@@ -269,25 +298,56 @@ class TimerStore:
         first = next(self._log.units_from(self._log.start), None)
         return oldest if first is None else min(oldest, slot_of_write(first[1].write_time, self.precision))
 
-    def _enter(self, position: int, unit: Unit, read_time: int) -> None:
-        """Let the unit's slot name it, if it does not yet and is not before `read_time`."""
-        time = slot_of_write(unit.time, self.precision)
-        if time < read_time:
-            return
-        slot = self._wheel.slot(time)
-        change = -1 if unit.recalls else 1
-        if slot is None or slot.first < 0:
-            self._wheel.put(Slot(time, position, position, change))
-        elif slot.last < position:
-            self._wheel.put(Slot(time, slot.first, position, slot.messages + change))
+    def _slots(self, known: int, delivered: int) -> dict[int, Slot]:
+        """What the wheel has to say: slots of units, of those before position `known` from `delivered` on.
 
-    def _count(self, end: int) -> list[Slot]:
-        """Count what waits; returns the slots that name positions at or beyond `end`."""
-        broken, waiting = [], 0
-        turn = 2 * _REACH_SLOTS * self.precision
-        for slot in self._wheel.used(self.read_time, self.read_time + turn):
-            waiting += slot.messages
-            if slot.last >= end:
-                broken.append(slot)
-        self.waiting = waiting
-        return broken
+        Where a slot was emptied, only units behind `known` count, which may not have got into it any more.
+        """
+        slots: dict[int, Slot] = {}
+        emptied: dict[int, bool] = {}
+        for position, unit in self._log.units_from(self._log.start):
+            time = slot_of_write(unit.time, self.precision)
+            # What was moved to another slot lies there twice; the last one counts.
+            moved = position >= known and self._taken.get(unit.log_offset, position) != position
+            if moved or time < (self.read_time if position >= known else delivered):
+                continue
+            if position < known:
+                if time not in emptied:
+                    emptied[time] = self._wheel.is_emptied(time)
+                if emptied[time]:
+                    continue
+            self._count_in(slots, time, position, unit)
+        return slots
+
+    def _count_in(self, slots: dict[int, Slot], time: int, position: int, unit: Unit) -> None:
+        """Let the unit's slot name it; the unit has to name the one before it in its slot."""
+        slot, change = slots.get(time), -1 if unit.recalls else 1
+        if slot is None or unit.previous < 0:
+            # The first one, or the slot was emptied before it.
+            slots[time] = Slot(time, position, position, change)
+            if unit.previous >= self._log.start:
+                self._log.relink(position, unit._replace(previous=-1))
+            return
+        if unit.previous != slot.last:
+            self._log.relink(position, unit._replace(previous=slot.last))
+        slots[time] = Slot(time, slot.first, position, slot.messages + change)
+
+    def _set(self, slots: dict[int, Slot]) -> None:
+        """Let the wheel say what the log says, from `read_time` on."""
+        wrong = 0
+        for slot in list(self._wheel.used(self.read_time, self.read_time + self._turn)):
+            expected = slots.get(slot.time)
+            if expected is None:
+                self._wheel.clear(slot.time)
+                wrong += 1
+        for slot in slots.values():
+            if self._wheel.slot(slot.time) != slot:
+                self._wheel.put(slot)
+                wrong += 1
+        self.waiting = sum(slot.messages for slot in slots.values())
+        if wrong:
+            log.info("slots of the timer wheel were set by its log", slots=wrong)
+
+    @property
+    def _turn(self) -> int:
+        return 2 * _REACH_SLOTS * self.precision

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mqframe.core.delay.timer_layout import SLOT, SLOTS
-from mqframe.core.errors import StoreError
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.modes import file_mode, make_folder
 
@@ -33,20 +32,21 @@ class Slot(NamedTuple):
 class TimerWheel:
     """Slots of `precision_ms` each; `is_new`: whether there was no wheel before.
 
-    Raises `StoreError` when the file has another size than a wheel has.
+    A file of another size than a wheel has is none: an empty one takes its place. Raises OSError.
     """
 
     def __init__(self, path: Path, precision_ms: int) -> None:
         self._precision = precision_ms
         make_folder(path.parent)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_mode())
-        size = os.fstat(self._descriptor).st_size
-        if size not in (0, _FILE_BYTES):
-            os.close(self._descriptor)
-            raise StoreError(f"{path} has {size} bytes, a timer wheel has {_FILE_BYTES}: move it away")
-        self.is_new = size == 0
+        self.is_new = os.fstat(self._descriptor).st_size != _FILE_BYTES
         if self.is_new:
-            os.ftruncate(self._descriptor, _FILE_BYTES)
+            self.empty()
+
+    def empty(self) -> None:
+        """Let no slot be in use. Raises OSError."""
+        os.ftruncate(self._descriptor, 0)
+        os.ftruncate(self._descriptor, _FILE_BYTES)
 
     def slot(self, time: int) -> Slot | None:
         """The slot that begins at `time` (ms); `None` while nothing was put into it."""
@@ -62,8 +62,14 @@ class TimerWheel:
         write_all(self._descriptor, raw, number % SLOTS * SLOT.size)
 
     def clear(self, time: int) -> None:
-        """Empty the slot that begins at `time`."""
-        os.pwrite(self._descriptor, bytes(SLOT.size), time // self._precision % SLOTS * SLOT.size)
+        """Empty the slot that begins at `time`, for good: it goes on to say that it was."""
+        number = time // self._precision
+        write_all(self._descriptor, _emptied(number), number % SLOTS * SLOT.size)
+
+    def is_emptied(self, time: int) -> bool:
+        """Whether the slot that begins at `time` was emptied, and not used since."""
+        slot = self.slot(time)
+        return slot is not None and slot.first < 0
 
     def used(self, start: int, end: int) -> Iterator[Slot]:
         """The slots in use with times in [`start`, `end`), ms, in order; at most one turn of the wheel."""
@@ -75,7 +81,7 @@ class TimerWheel:
             for at, raw in self._data(index * SLOT.size, (index + whole) * SLOT.size):
                 expected = number + (at // SLOT.size - index)
                 for held, first, last, count, _ in SLOT.iter_unpack(raw):
-                    if held == expected:
+                    if held == expected and first >= 0:
                         yield Slot(held * self._precision, first, last, count)
                     expected += 1
             number += whole
@@ -86,7 +92,7 @@ class TimerWheel:
         for at, raw in self._data(0, _FILE_BYTES):
             for index, (held, *_) in enumerate(SLOT.iter_unpack(raw)):
                 if low <= held < high:
-                    write_all(self._descriptor, bytes(SLOT.size), at + index * SLOT.size)
+                    write_all(self._descriptor, _emptied(held), at + index * SLOT.size)
 
     def _data(self, at: int, end: int) -> Iterator[tuple[int, bytes]]:
         """What was ever written between two bytes of the file, in blocks of whole slots: (start, bytes)."""
@@ -117,3 +123,7 @@ class TimerWheel:
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
+
+
+def _emptied(number: int) -> bytes:
+    return SLOT.pack(number, -1, -1, 0, 0)

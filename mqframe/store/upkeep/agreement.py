@@ -105,9 +105,9 @@ class Agreement:
         index = self._index
         if index is None:
             return None
-        for number, file in enumerate(index.files):
-            if not self._file_agrees(file):
-                log.warning("an index file does not say what the log says", file=str(file.path))
+        for number, index_file in enumerate(index.files):
+            if not self._file_agrees(index_file):
+                log.warning("an index file does not say what the log says", file=str(index_file.path))
                 index.drop_from(number)
                 break
         if not index.lost and not self._keys_found():

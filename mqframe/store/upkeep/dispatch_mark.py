@@ -1,4 +1,4 @@
-"""How far queues and index were written by a process that was killed, while its machine ran on (store.md §4)."""
+"""How far a process that was killed had written queues and index, on a machine that ran on (store.md §4)."""
 
 from __future__ import annotations
 

@@ -104,6 +104,8 @@ class Recovery:
         if self._index is not None:
             self._index.rewind(end)
         self._cut_log(end, killed)
+        for queue in self._queues:
+            queue.loaded = queue.end
         newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
         last_commits = commits.offsets(self._log, self._queues, start)
         return Recovered(newest, check.records, last_commits, set_aside)

@@ -50,7 +50,7 @@ class Redispatch:
         self._runs: dict[tuple[str, int], _Run] = {}
         self._gathered = 0
         self._keys: list[tuple[int, tuple[str, ...]]] = []
-        self._keys_of: tuple[str, int] = ("", 0)
+        self._keys_topic, self._keys_time = "", 0
         self.gaps: list[tuple[int, LostEntries]] = []
         """Queue offsets of which the log held no record, each with the log offset of the record behind it."""
         self.mended = 0
@@ -70,16 +70,16 @@ class Redispatch:
                 run.entries.append(entry)
                 run.following = offset + 1
                 run.covered = physical + size
-            self._gathered += 1
-            if self._gathered >= _GATHERED_MAX:
-                self._write_runs()
         if self._index is not None and physical >= self._index.repeat_from and record.is_indexed:
             keys = index_keys(properties)
             if keys:
-                if self._keys_of != (topic, stored):
+                if stored != self._keys_time or topic != self._keys_topic:
                     self._write_keys()
-                    self._keys_of = (topic, stored)
+                    self._keys_topic, self._keys_time = topic, stored
                 self._keys.append((physical, keys))
+        self._gathered += 1
+        if self._gathered >= _GATHERED_MAX:
+            self._write_gathered()
 
     def _take_odd(self, queue: ConsumeQueue, run: _Run, taken: tuple[int, bytes, int]) -> None:
         """Take a record that does not follow, or that comes after such a one.
@@ -123,21 +123,23 @@ class Redispatch:
         run.first = run.following
         run.entries = []
 
-    def _write_runs(self) -> None:
+    def _write_gathered(self) -> None:
         for key, run in self._runs.items():
-            self._write(self._queues.queue(*key), run)
+            if run.entries:
+                self._write(self._queues.queue(*key), run)
+        self._write_keys()
+        if self._index is not None:
+            self._index.write()
         self._gathered = 0
 
     def _write_keys(self) -> None:
         if self._keys and self._index is not None:
-            self._index.add(self._keys_of[0], self._keys, self._keys_of[1])
+            self._index.add(self._keys_topic, self._keys, self._keys_time)
             self._keys = []
 
     def finish(self, log_start: int, whole: bool) -> None:
         """Write what is left. `whole`: all records from `log_start` on were taken. Raises OSError."""
-        self._write_keys()
-        if self._index is not None:
-            self._index.write()
+        self._write_gathered()
         for key, run in self._runs.items():
             queue = self._queues.queue(*key)
             if run.odd is not None and (run.odd[0] > run.following or run.odd[0] == 0):
@@ -153,7 +155,7 @@ class Redispatch:
             self._cut_untaken(log_start)
 
     def _clear_before(self, queue: ConsumeQueue, begin: int, log_start: int) -> None:
-        """Let no entry before `begin`, where the log's first record of the queue belongs, point into the log."""
+        """Let no entry before `begin`, the offset of the log's first record, point into the log."""
         offset = queue.bases[0] // ENTRY.size if queue.bases else begin
         while offset < begin:
             raw = queue.read(offset, min(begin - offset, _ENTRIES_AT_ONCE))

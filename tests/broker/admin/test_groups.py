@@ -1,6 +1,11 @@
+import pytest
 from popping import pop_request
 
-from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
+from mqframe.core.consuming.group_config import (
+    GroupConfigList,
+    SubscriptionGroupConfig,
+    SubscriptionGroupTable,
+)
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     GetAllSubscriptionGroupConfig,
@@ -80,5 +85,44 @@ def test_the_groups_by_which_a_broker_remembers_are_nobodys(run):
             pull = await world.talker.pull(topic, consumer_group=group, sys_flag=5, commit_offset=9)
             assert pull.code == 16
             assert world.cluster.broker._state.offsets.query(group, topic, 0) in (None, 0)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("group", "remark"),
+    [
+        (SubscriptionGroupConfig("new", retry_queue_nums=10**12), "the most is 8 (broker.topic_queues_max)"),
+        (SubscriptionGroupConfig("new", retry_queue_nums=-1), "the most is 8 (broker.topic_queues_max)"),
+        (
+            SubscriptionGroupConfig("new", attributes={"+a": "1", "+b": "2", "+c": "3"}),
+            "3 attributes; the most is 2 (broker.attributes_max)",
+        ),
+        (SubscriptionGroupConfig("new", attributes={"+a": "x" * 70_000}), "bytes as JSON; the most is 65536"),
+    ],
+)
+def test_a_group_has_only_so_much(run, group, remark):
+    async def scenario(world):
+        for request, body in (
+            (UpdateAndCreateSubscriptionGroup(), dumps(group)),
+            (UpdateAndCreateSubscriptionGroupList(), dumps(GroupConfigList([group]))),
+        ):
+            answer = await world.talker.invoke(request, body)
+            assert (answer.code, remark in answer.remark) == (29, True), answer.remark
+        assert "new" not in world.cluster.broker.service_port.groups
+
+    run(scenario, broker={"topic_queues_max": 8, "attributes_max": 2})
+
+
+def test_many_groups_are_made_saved_and_shown_in_slices(run):
+    async def scenario(world):
+        groups = [SubscriptionGroupConfig(f"many-{number}") for number in range(1100)]
+        body = dumps(GroupConfigList(groups))
+        await world.talker.ok(UpdateAndCreateSubscriptionGroupList(), body)
+        saved = (world.cluster.directory / "broker-a/config/subscriptionGroup.json").read_bytes()
+        shown = (await world.talker.ok(GetAllSubscriptionGroupConfig())).body
+        for text in (saved, bytes(shown)):
+            table = decode(text, SubscriptionGroupTable).subscription_group_table
+            assert [table[group.group_name] for group in groups] == groups
 
     run(scenario)

@@ -1,5 +1,7 @@
 import pytest
 
+from mqframe.broker.admin.topics import LIST_MAX
+from mqframe.broker.tables.long_bodies import SLICE
 from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList, TopicConfigTable
 from mqframe.core.requests.admin import (
@@ -122,5 +124,62 @@ def test_a_deletion_touches_no_folder_but_the_topics_own(run, tmp_path):
             assert (await world.talker.invoke(DeleteTopicInBroker(topic=name))).code == 29
             assert outside.is_dir()
             assert (world.store.settings.directory / "config" / "empty").is_dir()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("request_", "remark"),
+    [
+        (create("new", read=9), "9 read, 2 write queues; the most is 8 (broker.topic_queues_max)"),
+        (create("new", write=9), "2 read, 9 write queues; the most is 8 (broker.topic_queues_max)"),
+        (create("new", attributes="+a=1,+b=2,+c=3"), "3 attributes; the most is 2 (broker.attributes_max)"),
+        (create("new", attributes="+a=" + "x" * 20_000), "attributes of 20012 characters; the most is 16384"),
+    ],
+)
+def test_a_topic_has_only_so_much(run, request_, remark):
+    async def scenario(world):
+        answer = await world.talker.invoke(request_)
+        assert (answer.code, remark in answer.remark) == (29, True), answer.remark
+        assert (await world.talker.invoke(GetTopicConfig(topic="new"))).code == 17
+
+    run(scenario, broker={"topic_queues_max": 8, "attributes_max": 2})
+
+
+def test_attributes_do_not_grow_from_one_change_to_the_next(run):
+    async def scenario(world):
+        await world.talker.ok(create("new", attributes="+a=1,+b=2"))
+        assert (await world.talker.invoke(create("new", attributes="+c=3"))).code == 29
+        await world.talker.ok(create("new", attributes="-a"))
+        await world.talker.ok(create("new", attributes="+c=3"))
+        assert (await show(world, "new")).attributes == {"b": "2", "c": "3"}
+
+    run(scenario, broker={"attributes_max": 2})
+
+
+def test_a_topic_with_more_queues_than_are_made_today_keeps_them(run):
+    async def scenario(world):
+        world.cluster.broker.service_port.topics.ensure("wide", 100)
+        await world.talker.ok(create("wide", 100, 90, 4))
+        assert (await show(world, "wide")).perm == 4
+        assert (await world.talker.invoke(create("wide", 101, 90))).code == 29
+
+    run(scenario, broker={"topic_queues_max": 8})
+
+
+def test_many_topics_are_made_and_shown_in_slices(run):
+    async def scenario(world):
+        count = 2 * SLICE + 7
+        topics = [TopicConfig(topic_name=f"null-{number}") for number in range(count)]
+        await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topics)))
+        answer = await world.talker.ok(GetAllTopicConfig())
+        table = decode(answer.body, TopicConfigTable).topic_config_table
+        assert [table[f"null-{number}"] for number in range(count)] == topics
+        assert answer.ext["totalTopicNum"] == str(len(table))
+        saved = (world.cluster.directory / "broker-a/config/topics.json").read_bytes()
+        assert decode(saved, TopicConfigTable).topic_config_table == table
+        many = dumps(TopicConfigList([TopicConfig(topic_name="t")] * (LIST_MAX + 1)))
+        answer = await world.talker.invoke(UpdateAndCreateTopicList(), many)
+        assert (answer.code, "5001 topics at once, at most 5000" in answer.remark) == (29, True)
 
     run(scenario)

@@ -1,9 +1,13 @@
 import pytest
 
+from mqframe.broker.cluster.heartbeats import NOTICES
 from mqframe.core.cluster.client_bodies import (
     CheckClientBody,
     ConsumerConnection,
+    ConsumerData,
+    HeartbeatData,
     ProducerConnection,
+    ProducerData,
     ProducerTable,
 )
 from mqframe.core.codes import VERSION
@@ -162,5 +166,73 @@ def test_a_heartbeat_that_is_none_is_refused(run, body):
     async def scenario(world):
         answer = await world.talker.invoke(HeartBeat(), body)
         assert (answer.code, bool(answer.remark)) == (1, True)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("beat", "setting"),
+    [
+        (HeartbeatData("c", [ConsumerData(f"g{n}") for n in range(3)]), "heartbeat_groups_max"),
+        (
+            HeartbeatData("c", [ConsumerData("g")], producer_data_set=[ProducerData("p"), ProducerData("q")]),
+            "heartbeat_groups_max",
+        ),
+        (
+            HeartbeatData(
+                "c",
+                [ConsumerData("g", subscription_data_set=[SubscriptionData(f"t{n}") for n in range(4)])],
+            ),
+            "heartbeat_subscriptions_max",
+        ),
+        (
+            HeartbeatData(
+                "c",
+                [
+                    ConsumerData(
+                        "g",
+                        subscription_data_set=[
+                            SubscriptionData(f"t{n}", sub_string="x" * 400) for n in range(3)
+                        ],
+                    )
+                ],
+            ),
+            "expression_chars_max",
+        ),
+        (
+            HeartbeatData(
+                "c", [ConsumerData("g", subscription_data_set=[SubscriptionData("t", sub_string="x" * 300)])]
+            ),
+            "expression_chars_max",
+        ),
+        (HeartbeatData("c" * 2000, [ConsumerData("g")]), "fixed"),
+    ],
+)
+def test_a_heartbeat_that_names_more_than_it_may_changes_nothing(run, beat, setting):
+    async def scenario(world):
+        answer = await world.talker.invoke(HeartBeat(), dumps(beat))
+        assert answer.code in (29, 23)
+        assert f"broker.{setting})" in answer.remark.replace("four times ", "")
+        assert await members(world) == 1
+        await world.talker.beat("g", SUBSCRIPTION, producers=["p"])
+        assert await members(world) == ["c1"]
+
+    limits = {"heartbeat_groups_max": 2, "heartbeat_subscriptions_max": 3, "expression_chars_max": 256}
+    run(scenario, broker=limits)
+
+
+def test_members_of_many_groups_are_notified_in_several_turns_and_once_for_many_changes(run):
+    async def scenario(world):
+        groups = [f"g{number}" for number in range(NOTICES)]
+        beat = HeartbeatData("c", [ConsumerData(group) for group in groups])
+        await world.talker.ok(HeartBeat(), dumps(beat))
+        await world.settle()
+        assert world.talker.notices == groups
+        other = world.join()
+        beat.client_id = "d"
+        await other.ok(HeartBeat(), dumps(beat))
+        await world.settle()
+        assert world.talker.notices == groups * 2
+        assert other.notices == groups
 
     run(scenario)

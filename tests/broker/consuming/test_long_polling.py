@@ -4,11 +4,14 @@ import asyncio
 
 import pytest
 
+from mqframe.broker.consuming.processor import TURN_PULLS
 from mqframe.core.codes import PullFlag
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateBrokerConfig
+from mqframe.core.requests.serving import Call
 from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.frame import Frame
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 WAIT = PullFlag.SUBSCRIPTION | PullFlag.SUSPEND
@@ -168,3 +171,30 @@ def test_nobody_sees_a_message_before_it_is_confirmed(run, flush):
         assert world.store.confirmed_offset == world.store.max_offset
 
     run(scenario, store={"flush": flush})
+
+
+def test_many_that_wait_are_answered_in_several_turns(run):
+    async def scenario(world):
+        others = [world.join() for _ in range(2)]
+        waiting = [talker.pull("t", sys_flag=WAIT) for talker in others for _ in range(TURN_PULLS)]
+        await world.settle()
+        await world.talker.ok_send("t", KEY)
+        answers = await asyncio.gather(*waiting)
+        assert {(answer.code, answer.ext["nextBeginOffset"]) for answer in answers} == {(0, "1")}
+
+    run(scenario)
+
+
+def test_what_waits_keeps_neither_its_body_nor_long_fields():
+    call = Call(Frame(11, ext={"a": "x" * 5000}, body=b"x" * 1000), Peer(), 0.0)
+    call.let_go()
+    assert (call.frame.ext, call.frame.body) == ({}, b"")
+    call = Call(Frame(11, ext={"topic": "t"}, body=b""), Peer(), 0.0)
+    call.let_go()
+    assert call.frame.ext == {"topic": "t"}
+
+
+class Peer:
+    """A connection that is not used."""
+
+    address = "10.0.0.9:1"

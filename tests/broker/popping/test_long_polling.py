@@ -1,6 +1,7 @@
 """Pops that wait for messages: whom something arrived for, and whose time is over."""
 
 import asyncio
+import weakref
 
 import pytest
 from popping import KEY, pop, pop_request, popped, send
@@ -219,3 +220,29 @@ def test_closed_connections_leave_nothing_behind():
     assert served(waiting, waiting.wake("t", "g", -1)) == [stays]
     waiting.clean()
     assert (len(waiting), waiting.names) == (0, {})
+
+
+def test_answered_ones_are_let_go_before_their_time():
+    waiting = PopLongPolling()
+    answered = [weakref.ref(held(waiting, 1000.0)) for _ in range(5000)]
+    while waiting.release_next(waiting.wake("t", "g", -1)[0]) is not None:
+        pass
+    stays = held(waiting, 2000.0)
+    assert waiting.release_expired(0.0) == ([], 2000.0)
+    assert not any(each() for each in answered)
+    assert waiting.release_all() == [stays]
+
+
+def test_the_next_end_and_what_a_closed_connection_left_are_known_at_once():
+    waiting = PopLongPolling()
+    others, gone = Connection(), Connection()
+    for number in range(300):
+        held(waiting, 50.0 + number, peer=others)
+    first = held(waiting, 1.0)
+    held(waiting, 2.0, peer=gone)
+    assert waiting.release_expired(1.5) == ([first], 2.0)
+    waiting.forget(gone)
+    assert waiting.release_expired(1.5) == ([], 50.0)
+    assert (len(waiting), waiting.weight) == (300, 300)
+    waiting.forget(others)
+    assert (len(waiting), waiting.weight, waiting.release_expired(1e9)) == (0, 0, ([], None))

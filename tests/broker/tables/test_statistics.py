@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mqframe.broker.tables.statistics import ACKNOWLEDGED, DEAD, Statistics
+import asyncio
+
+from mqframe.broker.tables.statistics import ACKNOWLEDGED, DEAD, TURN_COUNTS, Statistics
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -87,3 +89,20 @@ def test_a_day_begins_at_midnight() -> None:
     clock.advance(86_400)
     statistics.sample()
     assert (statistics.yesterday, statistics.morning) == ((6, 4), (7, 4))
+
+
+def test_counts_are_sampled_in_slices_as_at_once():
+    def filled():
+        clock = ManualClock()
+        statistics = Statistics(clock)
+        for number in range(TURN_COUNTS):
+            statistics.topic(f"t{number}").total += number
+        clock.advance(10)
+        return statistics, clock
+
+    (at_once, _), (sliced, _) = filled(), filled()
+    at_once.sample()
+    asyncio.run(sliced.sample_in_turns())
+    last = f"t{TURN_COUNTS - 1}"
+    assert sliced.view("TOPIC_PUT_NUMS", last) is not None
+    assert sliced.put_rate(last) == at_once.put_rate(last) > 0

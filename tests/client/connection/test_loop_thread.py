@@ -1,5 +1,4 @@
 import asyncio
-import os
 import signal
 import threading
 
@@ -56,7 +55,7 @@ def test_after_the_end():
 
 
 def test_an_interrupt_of_the_caller_cancels_the_work(thread):
-    begun, cancelled = threading.Event(), threading.Event()
+    begun, cancelled, caller = threading.Event(), threading.Event(), threading.get_ident()
 
     async def work():
         begun.set()
@@ -65,18 +64,97 @@ def test_an_interrupt_of_the_caller_cancels_the_work(thread):
         finally:
             cancelled.set()
 
+    met = []
+
+    def interrupted(*_):
+        if not met:
+            met.append(signal.SIGINT)
+            raise KeyboardInterrupt
+
     def interrupt():
         assert begun.wait(120)
-        os.kill(os.getpid(), signal.SIGINT)
+        # A signal that comes just before the caller falls asleep does not wake it: it takes another one.
+        while not cancelled.wait(0.05):
+            signal.pthread_kill(caller, signal.SIGINT)
 
     interrupter = threading.Thread(target=interrupt)
-    # Whoever is started in the background of a shell is deaf to this signal otherwise.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, interrupted)
     try:
         interrupter.start()
         with pytest.raises(KeyboardInterrupt):
             thread.call(work())
     finally:
+        interrupter.join()
         signal.signal(signal.SIGINT, before)
-    assert cancelled.wait(120)
-    interrupter.join()
+    assert cancelled.is_set()
+
+
+def test_a_call_that_is_under_way_when_the_loop_ends_is_refused_in_words():
+    thread, begun, met = LoopThread("test"), threading.Event(), []
+
+    async def work():
+        begun.set()
+        await asyncio.sleep(3600)
+
+    def call():
+        try:
+            thread.call(work())
+        except BaseException as problem:
+            met.append(problem)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    assert begun.wait(120)
+    thread.stop()
+    caller.join(120)
+    assert [type(problem) for problem in met] == [ClosedError]
+
+
+def test_what_is_handed_over_while_the_loop_ends_gets_an_end():
+    for _ in range(200):
+        thread, start, ends = LoopThread("test"), threading.Barrier(5), []
+
+        def call(thread=thread, start=start, ends=ends):
+            start.wait()
+            for _ in range(50):
+                try:
+                    ends.append(thread.call(name(), 120))
+                except ClosedError:
+                    ends.append(ClosedError)
+                    return
+
+        callers = [threading.Thread(target=call) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        start.wait()
+        thread.stop()
+        for caller in callers:
+            caller.join(120)
+            assert not caller.is_alive()
+        assert set(ends) <= {"test", ClosedError}
+
+
+def test_work_that_begins_others_while_it_is_cancelled_ends_too():
+    thread, begun, ended = LoopThread("test"), threading.Event(), []
+
+    async def last():
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append("last")
+
+    async def work():
+        begun.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append("first")
+            ended.append(asyncio.ensure_future(last()))
+            await asyncio.sleep(0)
+
+    future = thread.submit(work())
+    assert begun.wait(120)
+    thread.stop()
+    assert isinstance(future.exception(0), ClosedError)
+    assert ended[0] == "first"
+    assert ended[1].done()

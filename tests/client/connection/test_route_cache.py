@@ -5,8 +5,11 @@ import asyncio
 import pytest
 from instances import consumer, scene, settle
 
-from mqframe.core.errors import ConnectError, RouteError
+from mqframe.client.connection.route_cache import ask_any, read_route
+from mqframe.core.cluster.name_servers import NameServers
+from mqframe.core.errors import BadAnswer, ConnectError, RouteError
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.wire.frame import Frame
 
 
 def test_a_route_is_asked_for_once_by_all_who_want_it():
@@ -91,3 +94,42 @@ def test_another_name_server_is_asked_when_one_fails():
             await instance.route("t", refresh=True)
 
     scene(play, nameserver="n:1;n:2")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"queueDatas":[{}]}', b"[" * 100_000, b"[1]"])
+def test_a_name_server_that_answers_nonsense_is_as_one_that_does_not_answer(body):
+    async def play(instance, broker, clock):
+        broker.script(GetRouteinfoByTopic, lambda request: Frame(0, flag=1, body=body))
+        with pytest.raises(RouteError, match="no name server answered") as caught:
+            await instance.route("t")
+        assert isinstance(caught.value.__cause__, BadAnswer)
+        assert len((await instance.route("t")).read_queues()) > 0
+
+    scene(play)
+
+
+def test_another_name_server_is_asked_after_nonsense():
+    async def ask():
+        servers = NameServers(("a:1", "b:1"))
+        asked = []
+
+        async def invoke(address):
+            asked.append(address)
+            return Frame(0, body=b"?" if address == "a:1" else b'{"queueDatas":[]}')
+
+        assert (await ask_any(servers, invoke, read_route)).queue_datas == []
+        assert asked == ["a:1", "b:1"]
+
+    asyncio.run(ask())
+
+
+def test_a_route_that_cannot_be_true_leaves_the_last_one_in_use():
+    async def play(instance, broker, clock):
+        before = await instance.route("t")
+        body = b'{"brokerDatas":[],"queueDatas":[{"brokerName":"b","perm":6,"readQueueNums":999999999,'
+        body += b'"writeQueueNums":1}]}'
+        broker.script(GetRouteinfoByTopic, lambda request: Frame(0, flag=1, body=body))
+        await clock.aadvance(30)
+        assert (await instance.route("t")) is before
+
+    scene(play)

@@ -97,3 +97,22 @@ def test_threads_wait_for_room():
     in_flight.release(1)
     thread.join()
     assert not in_flight.acquire(1)
+
+
+def test_threads_that_wait_for_room_are_refused_when_it_closes():
+    in_flight, met = BlockingInFlightLimit(InFlightCount(1, 100)), []
+    assert in_flight.acquire(1)
+
+    def want():
+        try:
+            run_blocking(in_flight.wait(1, 3600))
+        except ClosedError as problem:
+            met.append(str(problem))
+
+    threads = [threading.Thread(target=want) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    in_flight.close()
+    for thread in threads:
+        thread.join(120)
+    assert met == ["the producer was stopped; nothing was sent"] * 3

@@ -13,6 +13,7 @@ from mqframe.client.sending.pipeline import PipelineOptions, SendPipeline
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import (
     AnswerError,
+    BadAnswer,
     CallTimeout,
     ConnectError,
     ConnectionLost,
@@ -27,6 +28,7 @@ from mqframe.core.messages.message import Message, MessageQueue, SendStatus
 from mqframe.core.messages.properties import decode_properties
 from mqframe.core.sending.queue_choice import FaultLatency
 from mqframe.core.sending.retries import NEVER, awaited_rules, submitted_rules
+from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, QueueSelector, SendHook
 from mqframe.testing.manual_clock import ManualClock
 
@@ -335,3 +337,57 @@ def test_a_cancelled_send_says_that_it_may_be_stored(clock):
         assert any("may or may not be stored" in note for note in caught.value.__notes__)
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("left", [ConnectionLost("gone"), CallTimeout("late")])
+@pytest.mark.parametrize(
+    "last",
+    [
+        ConnectError("no connection to b: refused; nothing was sent"),
+        TooMuchInFlight("b does not read; nothing was sent"),
+        RouteError("broker b of topic t has no master; nothing was sent"),
+        answer(13, "too large"),
+        answer(16, "no permission"),
+    ],
+)
+def test_a_refused_retry_does_not_hide_that_the_first_try_had_left(clock, left, last):
+    port = ScriptedTransport(clock, left, last, last)
+    with pytest.raises(type(left)) as caught:
+        deliver(port, try_timeout_seconds=1.0)
+    assert caught.value.maybe_stored
+    assert str(caught.value).startswith(f"{left}; the message may or may not be stored; tried ")
+    assert "nothing was sent" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, MqframeError)
+    assert not caught.value.__cause__.maybe_stored
+
+
+def test_a_send_whose_tries_never_left_is_not_stored_for_certain(clock):
+    port = ScriptedTransport(clock, *[ConnectError("no connection; nothing was sent")] * 3)
+    with pytest.raises(ConnectError, match="nothing was sent") as caught:
+        deliver(port)
+    assert not caught.value.maybe_stored
+
+
+def test_a_connection_that_was_closed_before_the_send_leaves_no_doubt(clock):
+    gone = ConnectionLost("connection to a is closed: idle; nothing was sent")
+    gone.maybe_stored = False
+    port = ScriptedTransport(clock, gone, ConnectError("no connection; nothing was sent"), gone)
+    with pytest.raises(ConnectionLost, match="nothing was sent") as caught:
+        deliver(port)
+    assert not caught.value.maybe_stored
+
+
+def test_no_time_for_a_first_try_leaves_no_doubt(clock):
+    port = ScriptedTransport(clock)
+    with pytest.raises(CallTimeout, match="no time left") as caught:
+        deliver(port, seconds=0.0)
+    assert port.asked == []
+    assert not caught.value.maybe_stored
+
+
+def test_a_send_that_was_answered_with_nonsense_may_be_stored(clock):
+    port = ScriptedTransport(clock, Frame(0, ext={"msgId": "x"}))
+    with pytest.raises(BadAnswer, match=r"queueId.*may or may not be stored") as caught:
+        deliver(port)
+    assert caught.value.maybe_stored
+    assert len(port.asked) == 1

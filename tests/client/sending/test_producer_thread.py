@@ -151,3 +151,56 @@ def test_a_forked_child_is_told_to_make_its_own(producer):
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
     assert producer.send(Message("forked", b"x")).queue_offset >= 0
+
+
+def test_stop_in_the_middle_of_the_sends_of_many_threads_leaves_no_future_without_an_end(cluster, admin):
+    admin.create_topic("stopping", queues=4)
+    for _ in range(10):
+        producer = Producer("stopping", nameserver=cluster.nameserver)
+        producer.start()
+        futures, ends, under_way = [], [], threading.Barrier(9)
+
+        def submit(producer=producer, futures=futures, under_way=under_way, ends=ends):
+            mine = [producer.submit(Message("stopping", b"first"))]
+            under_way.wait()
+            try:
+                while True:
+                    mine.append(producer.submit(Message("stopping", b"x")))
+            except ClosedError:
+                ends.append("closed")
+            futures += mine
+
+        threads = [threading.Thread(target=submit) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        under_way.wait()
+        assert futures == []
+        producer.stop()
+        for thread in threads:
+            thread.join(120)
+        assert ends == ["closed"] * 8
+        _, unended = concurrent.futures.wait(futures, 30)
+        assert not unended
+        stored = sum(future.exception() is None for future in futures)
+        refused = {str(future.exception()) for future in futures} - {"None"}
+        assert stored >= 8
+        assert refused <= {"the producer was stopped; the message was not sent"}
+
+
+def test_what_is_put_into_the_inbox_of_a_stopped_producer_gets_an_end(cluster, admin):
+    admin.create_topic("late", queues=1)
+    producer = Producer("late", nameserver=cluster.nameserver)
+    producer.start()
+    producer.submit(Message("late", b"x")).result(120)
+    route = producer._api.pipeline.transport.known_route
+
+    def stop_first(topic):
+        producer._api.pipeline.transport.known_route = route
+        producer.stop()  # another thread, between the look at the state and the inbox
+        producer._awake = True
+        return route(topic)
+
+    producer._api.pipeline.transport.known_route = stop_first
+    future = producer.submit(Message("late", b"y"))
+    with pytest.raises(ClosedError, match="was not sent"):
+        future.result(30)

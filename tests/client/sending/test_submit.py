@@ -7,7 +7,14 @@ import pytest
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings, ProducerSettings
-from mqframe.core.errors import AnswerError, ConnectError, ConnectionLost, MessageError, TooMuchInFlight
+from mqframe.core.errors import (
+    AnswerError,
+    ClosedError,
+    ConnectError,
+    ConnectionLost,
+    MessageError,
+    TooMuchInFlight,
+)
 from mqframe.core.messages.batch import decode_batch
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.messages.properties import decode_properties
@@ -310,3 +317,68 @@ def test_stop_sends_what_waits():
     scene(play)
     assert stored["future"].result().queue_offset == 0
     assert next(iter(stored["broker"].stored.values()))[0][0] == b"last"
+
+
+def test_messages_that_may_be_stored_say_so_when_what_was_free_is_refused_elsewhere():
+    async def play(producer, broker, clock):
+        broker.script(SendBatchMessage, ConnectionLost("gone"))
+        broker.script(SendMessageV2, ConnectError("refused; nothing was sent"), ConnectError("refused"))
+        free = await producer.submit(Message("t", b"free"))
+        bound = await producer.submit(Message("t", b"bound"), queue=broker.queue("t", 0))
+        await clock.aadvance(0.002)
+        for future in (free, bound):
+            with pytest.raises(ConnectionLost, match="gone; the message may or may not be stored") as caught:
+                await future
+            assert caught.value.maybe_stored
+            assert "nothing was sent" not in str(caught.value)
+
+    scene(play, queues=1)
+
+
+def test_what_is_submitted_while_the_producer_stops_is_refused():
+    async def play(producer, broker, clock):
+        broker.gate = asyncio.Event()
+        first = await producer.submit(Message("t", b"first"))
+        stopping = asyncio.ensure_future(producer.stop())
+        while not broker.under_way:
+            await asyncio.sleep(0)
+        for _ in range(3):
+            with pytest.raises(ClosedError, match="was not sent"):
+                await producer.submit(Message("t", b"late"))
+        broker.gate.set()
+        await stopping
+        assert (await first).queue_offset == 0
+        assert [body for log in broker.stored.values() for body, _ in log] == [b"first"]
+        assert producer._waiting.count.count == 0
+
+    scene(play)
+
+
+def test_a_batch_that_is_cancelled_before_it_began_tells_those_who_wait():
+    async def play(producer, broker, clock):
+        future = await producer.submit(Message("t", b"x"))
+        producer._submitter._accumulator.close_open()
+        producer._submitter._pump()
+        [task] = producer._submitter._tasks
+        task.cancel()
+        with pytest.raises(ClosedError, match="was not sent") as caught:
+            await future
+        assert not caught.value.maybe_stored
+        producer._submitter._accumulator.__init__(1, 1, 1)  # its queue stays busy; there is nothing to flush
+
+    scene(play)
+
+
+def test_a_batch_that_is_cancelled_under_way_may_be_stored():
+    async def play(producer, broker, clock):
+        broker.gate = asyncio.Event()
+        future = await producer.submit(Message("t", b"x"))
+        await clock.aadvance(0.002)
+        [task] = producer._submitter._tasks
+        task.cancel()
+        with pytest.raises(ClosedError, match="may or may not be stored") as caught:
+            await future
+        assert caught.value.maybe_stored
+        broker.gate.set()
+
+    scene(play)

@@ -9,9 +9,8 @@ from mqframe.core.cluster.broker_registry import (
     UNIT_SUB_FLAG,
     BrokerKey,
     BrokerRegistry,
-    Registered,
-    Registration,
 )
+from mqframe.core.cluster.registration import Registered, Registration
 from mqframe.core.cluster.route_bodies import QueueData
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.errors import Refusal

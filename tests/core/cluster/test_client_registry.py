@@ -2,6 +2,7 @@ import pytest
 
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.cluster.client_registry import ClientRegistry, Member
+from mqframe.core.errors import Refusal
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.testing.manual_clock import ManualClock
 
@@ -96,3 +97,51 @@ def test_a_fingerprint_says_whether_the_subscriptions_are_known(clients):
     assert clients.fingerprint_changed("g", 5) is False
     assert clients.fingerprint_changed("g", 5) is False
     assert clients.fingerprint_changed("g", 6) is True
+
+
+def test_client_ids_that_change_on_one_connection_are_forgotten(clients):
+    for number in range(100):
+        clients.register_producer("p", member(1, f"id-{number}"))
+        clients.register_producer("q", member(1, f"id-{number}"))
+    assert clients.producer_channel("id-99") == 1
+    assert all(clients.producer_channel(f"id-{number}") is None for number in range(99))
+    assert clients.members == 2
+    clients.unregister_producer("p", 1)
+    assert clients.producer_channel("id-99") == 1
+    clients.unregister_producer("q", 1)
+    assert (clients.producer_channel("id-99"), clients.members) == (None, 0)
+
+
+def test_an_id_belongs_to_the_connection_that_used_it_last(clients):
+    clients.register_producer("p", member(1, "same"))
+    clients.register_producer("p", member(2, "same"))
+    clients.drop(1)
+    assert clients.producer_channel("same") == 2
+    clients.drop(2)
+    assert clients.producer_channel("same") is None
+
+
+def test_members_and_subscriptions_are_counted_and_may_be_refused(clients):
+    asked = []
+
+    def refuse(more):
+        asked.append(more)
+        raise Refusal(2, "full")
+
+    clients.register_consumer(consumer("t", "u"), member(1))
+    clients.register_consumer(consumer("t"), member(2))
+    assert (clients.members, clients.subscribed) == (2, 1)
+    clients.admit_member = refuse
+    with pytest.raises(Refusal):
+        clients.register_consumer(consumer("t"), member(3))
+    with pytest.raises(Refusal):
+        clients.register_producer("p", member(3))
+    assert (asked, clients.producers, list(clients.consumers["g"].members)) == ([1, 1], {}, [1, 2])
+    clients.admit_subscriptions = refuse
+    with pytest.raises(Refusal):
+        clients.register_consumer(consumer("t", "u", "v"), member(2))
+    assert asked[-1] == 2
+    assert list(clients.consumers["g"].subscriptions) == ["t"]
+    clients.drop(1)
+    clients.drop(2)
+    assert (clients.members, clients.subscribed) == (0, 0)

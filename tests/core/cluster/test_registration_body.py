@@ -7,7 +7,7 @@ from core.cluster.registrations import encode_register_body
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.cluster.registration_body import decode_register_body
+from mqframe.core.cluster.registration_body import decode_register_body, open_register_body
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.errors import BodyError
 from mqframe.core.wire import loose_json
@@ -62,3 +62,35 @@ def test_what_is_not_zlib_is_refused() -> None:
     for bad in (b"not zlib", good[:-3]):
         with pytest.raises(BodyError, match="registration"):
             decode_register_body(bad, 479, True)
+
+
+@given(st.dictionaries(names, configs, max_size=4), versions, st.booleans())
+def test_topics_read_one_by_one_are_the_same(
+    table: dict[str, TopicConfig], version: DataVersion, compressed: bool
+) -> None:
+    sent = body(table, version)
+    found, topics = open_register_body(encode_register_body(sent, compressed), 479, compressed)
+    assert found.topic_config_serialize_wrapper.topic_config_table == {}
+    found.topic_config_serialize_wrapper.topic_config_table = dict(topics)
+    assert found == sent
+
+
+def test_topics_are_read_when_they_are_asked_for() -> None:
+    text = b'{"topicConfigSerializeWrapper":{"topicConfigTable":{"a":{"perm":2},"b":{"perm":"no"}}}}'
+    _, topics = open_register_body(text, 479, False)
+    assert next(topics) == ("a", TopicConfig(perm=2))
+    with pytest.raises(BodyError, match="perm"):
+        next(topics)
+
+
+def test_mappings_with_numbers_as_keys_are_read_and_other_dialects_have_a_limit() -> None:
+    mapping = b'"topicQueueMappingInfoMap":{"t":{"bname":"b","currIdMap":{0:0,1:1}}}'
+    text = b'{"topicConfigSerializeWrapper":{%b,"topicConfigTable":{"t":{"perm":6}}}}' % mapping
+    found, topics = open_register_body(text, 479, False)
+    wrapper = found.topic_config_serialize_wrapper
+    assert wrapper.topic_queue_mapping_info_map == {"t": {"bname": "b", "currIdMap": {"0": 0, "1": 1}}}
+    assert list(topics) == [("t", TopicConfig(perm=6))]
+    loose = text.replace(b'"t":{"perm"', b"'t':{'perm'")
+    assert loose != text
+    with pytest.raises(BodyError, match="neither JSON nor compressed"):
+        open_register_body(loose + b" " * 40_000, 479, False)

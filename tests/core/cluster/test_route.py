@@ -107,3 +107,19 @@ def test_a_route_of_absurdly_many_queues_is_none(said):
 def test_queues_that_are_not_for_this_one_do_not_count():
     route = TopicRoute("t", data(("a", 2, 2**31, 3), ("b", 4, 2, 2**31), ("c", 0, 2**40, 2**40)))
     assert (len(route.write_queues()), len(route.read_queues())) == (3, 2)
+
+
+def test_a_route_of_absurdly_many_brokers_is_none():
+    with pytest.raises(RouteError, match="of topic t says 12000 addresses"):
+        TopicRoute("t", data(brokers={f"b{n}": {0: "h:1", 1: "h:2"} for n in range(6000)}))
+
+
+def test_fewer_queues_than_none_are_none():
+    route = TopicRoute("t", data(("a", 6, -(10**9), -1)))
+    assert (route.read_queues(), route.write_queues()) == ((), ())
+
+
+@pytest.mark.parametrize("count", ["\u00b2", "9" * 5000, "-1", "1.5", "\udc80"])
+def test_an_order_configuration_with_a_count_that_is_none(count):
+    with pytest.raises(RouteError, match="is not broker:queues"):
+        TopicRoute("t", data(order=f"a:{count}"))

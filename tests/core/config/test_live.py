@@ -64,3 +64,8 @@ def test_what_is_not_live_needs_a_restart(line):
     key = line.partition("=")[0]
     with pytest.raises(FixedSetting, match=f"{key} can only be changed by a restart"):
         changed(KilnSettings(), f"kilnLit=true\n{line}", protected=("kilnHome",))
+
+
+def test_a_change_has_a_limited_length():
+    with pytest.raises(SettingError, match="65537 characters of settings; at most 65536 are read"):
+        changed(KilnSettings(), "#" + "x" * 65_536)

@@ -5,6 +5,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.offset_table import OffsetTable
+from mqframe.core.errors import Refusal
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.testing.manual_clock import ManualClock
 
@@ -133,3 +134,77 @@ class Operators(RuleBasedStateMachine):
 
 TestOperators = Operators.TestCase
 TestOperators.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+def test_offsets_are_counted_and_new_ones_may_be_refused(table):
+    table.commit("g", "t", 0, 1)
+    table.commit("g", "t", 0, 2)
+    table.pulled("g", "t", 1, 3)
+    assert table.entries == 2
+
+    def refuse(more):
+        raise Refusal(2, "full")
+
+    table.admit = refuse
+    table.commit("g", "t", 0, 5)
+    for change in (table.commit, table.pulled, table.reset):
+        with pytest.raises(Refusal):
+            change("g", "u", 0, 1)
+        with pytest.raises(Refusal):
+            change("g", "t", 9, 1)
+    table.commit("g", "rmq_sys_REVIVE_LOG_c", 0, 1)
+    assert (table.entries, table.topics_of("g"), table.query("g", "u", 0)) == (
+        3,
+        ["t", "rmq_sys_REVIVE_LOG_c"],
+        None,
+    )
+    assert not table.reset_pending("g", "u", 0)
+    table.remove_group("g")
+    assert table.entries == 0
+
+
+class Indexes(RuleBasedStateMachine):
+    """What is looked up by group and by topic is what a search would find."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = OffsetTable(ManualClock())
+        self.model = {}
+        self.pulled = set()
+
+    names = st.sampled_from("ab")
+
+    @rule(group=names, topic=names, queue_id=st.integers(0, 2), offset=st.integers(0, 9))
+    def commit(self, group, topic, queue_id, offset):
+        self.table.commit(group, topic, queue_id, offset)
+        self.model.setdefault((topic, group), {})[queue_id] = offset
+
+    @rule(group=names, topic=names, queue_id=st.integers(0, 2))
+    def pull(self, group, topic, queue_id):
+        self.table.pulled(group, topic, queue_id, 1)
+        self.pulled.add((topic, group, queue_id))
+
+    @rule(name=names, by_topic=st.booleans())
+    def remove(self, name, by_topic):
+        (self.table.remove_topic if by_topic else self.table.remove_group)(name)
+        self.model = {k: v for k, v in self.model.items() if k[0 if by_topic else 1] != name}
+        self.pulled = {each for each in self.pulled if each[0 if by_topic else 1] != name}
+
+    @rule()
+    def reload(self):
+        saved = decode(dumps(self.table.dump()), ConsumerOffsetTable)
+        self.table = OffsetTable(ManualClock())
+        self.table.load(saved)
+        self.pulled = set()
+
+    @invariant()
+    def same(self):
+        for name in "ab":
+            assert sorted(self.table.topics_of(name)) == sorted(t for t, g in self.model if g == name)
+            assert sorted(self.table.groups_of(name)) == sorted(g for t, g in self.model if t == name)
+            assert self.table.by_group(name) == {g: v for (t, g), v in self.model.items() if t == name}
+        assert self.table.entries == sum(map(len, self.model.values())) + len(self.pulled)
+
+
+TestIndexes = Indexes.TestCase
+TestIndexes.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.consuming.pull import PullStatus, pull_caps, pull_code, pull_request, read_answer
-from mqframe.core.errors import AnswerFix, AnswerRetry, BodyError
+from mqframe.core.consuming.pull import PullStatus, pull_caps, pull_code, pull_request, read_answer, read_raw
+from mqframe.core.errors import AnswerFix, AnswerRetry, BadAnswer
 from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.fields import encode_fields
@@ -58,7 +58,9 @@ def test_found_messages_are_filtered_by_text() -> None:
 
 
 def test_offset_delta_of_moved_queues() -> None:
-    result = read_answer(answer(0, record(3, "a"), offsetDelta="100"), QUEUE, TagFilter(), "b:1")
+    result = read_answer(
+        answer(0, record(3, "a"), offsetDelta="100", nextBeginOffset="109"), QUEUE, TagFilter(), "b:1"
+    )
     assert [m.queue_offset for m in result.messages] == [103]
 
 
@@ -83,9 +85,9 @@ def test_other_codes_are_errors() -> None:
 
 
 def test_damaged_answers_name_broker_and_queue() -> None:
-    with pytest.raises(BodyError, match=r"b:1.*orders"):
+    with pytest.raises(BadAnswer, match=r"b:1.*orders"):
         read_answer(answer(0, record(3, "a")[:-1]), QUEUE, TagFilter(), "b:1")
-    with pytest.raises(BodyError, match="nextBeginOffset"):
+    with pytest.raises(BadAnswer, match="nextBeginOffset"):
         read_answer(answer(19, nextBeginOffset="soon"), QUEUE, TagFilter(), "b:1")
 
 
@@ -127,3 +129,64 @@ def test_the_outcome_of_a_read_decides_the_code(status, offset, code):
 )
 def test_a_pull_gets_what_it_asks_for_within_what_is_allowed(asked, allowed, got):
     assert pull_caps(*asked, *allowed) == got
+
+
+def other(topic: str = "orders", queue_id: int = 2, offset: int = 5, properties: bytes = b"") -> bytes:
+    return encode_record(
+        topic=topic,
+        queue_id=queue_id,
+        queue_offset=offset,
+        physical_offset=1,
+        body=b"x",
+        properties=properties,
+        born_timestamp=1,
+        born_host=HOST,
+        store_timestamp=2,
+        store_host=HOST,
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        other(topic="payments"),
+        other(queue_id=3),
+        other(offset=2),
+        other(offset=9),
+        other(offset=-1),
+        other(offset=2**62),
+        other(offset=5) + other(offset=5),
+        other(offset=6) + other(offset=5),
+    ],
+)
+def test_messages_that_were_not_asked_for_are_not_delivered(body: bytes) -> None:
+    with pytest.raises(BadAnswer, match=r"offsets 3 to 9: it holds the message at -?\d+ of"):
+        read_answer(answer(0, body), QUEUE, TagFilter(), "b:1", 3)
+
+
+def test_a_message_of_several_queues_names_only_the_one_it_was_sent_to() -> None:
+    body = other(topic="first", offset=77, properties=b"INNER_MULTI_DISPATCH\x01orders\x02")
+    assert len(read_answer(answer(0, body), QUEUE, TagFilter(), "b:1", 3).messages) == 1
+
+
+@pytest.mark.parametrize("code", [0, 19, 20, 21])
+def test_no_pull_goes_on_at_a_negative_offset(code: int) -> None:
+    with pytest.raises(BadAnswer, match="go on at -1"):
+        read_answer(answer(code, nextBeginOffset="-1"), QUEUE, TagFilter(), "b:1", 3)
+
+
+@pytest.mark.parametrize("code", [19, 20])
+def test_an_answer_without_messages_does_not_send_a_reader_back(code: int) -> None:
+    assert read_answer(answer(code), QUEUE, TagFilter(), "b:1", 30).next_offset == 30
+    assert read_answer(answer(code), QUEUE, TagFilter(), "b:1", 3).next_offset == 9
+
+
+def test_found_messages_must_lead_on() -> None:
+    with pytest.raises(BadAnswer, match="asked from offset 9, it says to go on at 9"):
+        read_answer(answer(0, other(offset=9)), QUEUE, TagFilter(), "b:1", 9)
+    with pytest.raises(BadAnswer, match="asked from offset 30"):
+        read_raw(answer(0, other(offset=9)), QUEUE, TagFilter(), "b:1", 30)
+
+
+def test_an_offset_that_does_not_exist_may_send_a_reader_back() -> None:
+    assert read_answer(answer(21), QUEUE, TagFilter(), "b:1", 30).next_offset == 9

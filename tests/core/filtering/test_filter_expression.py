@@ -75,3 +75,9 @@ def test_what_the_broker_chose_is_taken_as_it_is():
     assert [message.queue_offset for message in result.messages] == [3]
     with pytest.raises(FixError, match="cannot filter"):
         read_answer(Frame(0, flag=1, ext=ext, body=record, version=60), QUEUE, filter_of(Sql("a")), "b:1")
+
+
+def test_an_expression_that_cannot_be_encoded() -> None:
+    for make in (lambda: filter_of("a || \udc80"), lambda: Sql("a = '\ud800'")):
+        with pytest.raises(FixError, match="cannot be encoded"):
+            make()

@@ -7,9 +7,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from mqframe.core.errors import Refusal
 from mqframe.core.filtering.bloom_filter import BloomFilter
 from mqframe.core.filtering.bodies import FilterDataTable, SubscriptionData
 from mqframe.core.filtering.filter_table import DEAD_AT_START_MS, KEPT_DEAD_MS, FilterTable
+from mqframe.core.measuring.budget import Budget
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.testing.manual_clock import ManualClock
 
@@ -169,3 +171,22 @@ class Lives(RuleBasedStateMachine):
 
 Lives.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 TestLives = Lives.TestCase
+
+
+def test_for_a_new_expression_dead_ones_go_and_without_any_it_is_refused():
+    clock = ManualClock()
+    table = FilterTable(clock)
+    budget = Budget("expressions", "broker.expressions_max", lambda: table.count, lambda: 2)
+    table.admit = budget.admit
+    table.register("a", [sql("x > 1"), sql("x > 2", topic="u")])
+    table.register("a", [sql("x > 3", 2), sql("x > 2", topic="u")])
+    with pytest.raises(Refusal, match="expressions_max"):
+        table.register("b", [sql("x > 1")])
+    assert (state(table, group="b"), table.count) == (None, 2)
+    table.register("a", [sql("x > 3", 2)])
+    assert state(table, "u", "a") == ("x > 2", 1, "dead")
+    table.register("b", [sql("x > 1")])
+    assert (state(table, "u", "a"), state(table, group="b")) == (None, ("x > 1", 1, "alive"))
+    loaded = FilterTable(clock)
+    loaded.load(table.dump())
+    assert loaded.count == table.count == 2

@@ -1,7 +1,7 @@
 import pytest
 
 from mqframe.core.errors import MessageError
-from mqframe.core.messages.checks import check_batch, check_message, check_properties_size
+from mqframe.core.messages.checks import check_batch, check_key_count, check_message, check_properties_size
 from mqframe.core.messages.message import Message
 
 MAX = 100
@@ -70,3 +70,35 @@ def test_properties_are_counted_in_bytes():
         check_properties_size("x" * 32768, "t")
     with pytest.raises(MessageError, match="40000 bytes"):
         check_properties_size("ü" * 20000, "t")
+
+
+def test_keys_of_one_message_are_counted():
+    check_key_count("KEYS\x01" + " ".join(["k"] * 10) + "\x02", 10)
+    check_key_count("KEYS\x01" + "  ".join(["k"] * 10) + "\x02", 10)
+    check_key_count("x\x01" + " ".join(["k"] * 50) + "\x02", 10)
+    with pytest.raises(MessageError, match=r"has 11 keys, at most 10 are indexed \(store.message_keys_max\)"):
+        check_key_count("a\x01b\x02KEYS\x01" + " ".join(["k"] * 11) + "\x02", 10)
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (Message(["t"], b"x"), "topic is list"),
+        (Message({}, b"x"), "topic is dict"),
+        (Message("t\udc80", b"x"), "may hold only"),
+        (Message("t", b"x", tag="\udc80"), "cannot be encoded"),
+        (Message("t", b"x", keys=["k", "\udc80"]), "cannot be encoded"),
+        (Message("t", b"x", keys=5), "keys is int"),
+        (Message("t", b"x", properties={"\ud800": "v"}), "cannot be encoded"),
+        (Message("t", b"x", properties={"n": "\udfff"}), "cannot be encoded"),
+        (Message("t", b"x", properties=["n"]), "properties is list"),
+        (Message("t", b"x", flag="1"), "flag '1'"),
+        (Message("t", b"x", flag=1.5), "flag 1.5"),
+        (Message("t", None), "NoneType, not bytes"),
+    ],
+)
+def test_what_cannot_be_encoded_is_refused_before_it_is_sent(message, says):
+    with pytest.raises(MessageError, match=says):
+        check_message(message, MAX)
+    with pytest.raises(MessageError, match=says):
+        check_batch([message, Message("t", b"y")], MAX)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.errors import AnswerFix, AnswerRetry, BodyError
+from mqframe.core.errors import AnswerFix, AnswerRetry, BadAnswer
 from mqframe.core.popping.popped import PoppedMessage, read_pop
 from mqframe.core.storage.record import encode_record
 from mqframe.core.wire.frame import Frame
@@ -129,7 +129,7 @@ def test_other_codes_are_errors() -> None:
     ids=["no fields", "cut record", "cut text", "another queue", "too few offsets", "no number"],
 )
 def test_an_answer_that_cannot_be_read_says_why(frame) -> None:
-    with pytest.raises(BodyError, match="pop answer of b:1 for orders"):
+    with pytest.raises(BadAnswer, match="pop answer of b:1 for orders"):
         read(frame)
 
 
@@ -138,3 +138,8 @@ def test_hiding_anew_changes_handle_property_and_deadline() -> None:
     message.hidden_anew("1 2000 60000 3 0 broker-a 0 1", 99.0)
     assert message.receipt_handle == message.properties["POP_CK"] == "1 2000 60000 3 0 broker-a 0 1"
     assert message.deadline == 99.0
+
+
+def test_messages_of_another_topic_are_not_delivered() -> None:
+    with pytest.raises(BadAnswer, match="topic payments was not asked for"):
+        read(answer(record(3, topic="payments")))

@@ -1,6 +1,6 @@
 import pytest
 
-from mqframe.core.errors import AnswerFix, AnswerRetry, HeaderError
+from mqframe.core.errors import AnswerFix, AnswerRetry, BadAnswer
 from mqframe.core.messages.message import MessageQueue, SendStatus
 from mqframe.core.sending.answer import read_send_answer, split_send_result
 from mqframe.core.wire.frame import Frame
@@ -45,7 +45,7 @@ def test_other_codes_are_errors_with_code_and_remark(code, kind):
 
 @pytest.mark.parametrize("ext", [None, {}, {"msgId": "x", "queueId": "1"}, {**EXT, "queueOffset": "x"}])
 def test_an_answer_without_its_fields(ext):
-    with pytest.raises(HeaderError):
+    with pytest.raises(BadAnswer):
         read_send_answer(Frame(0, ext=ext), QUEUE, "ID", "b:1")
 
 
@@ -80,5 +80,5 @@ def test_messages_of_a_batch_that_were_there_already_are_said_to_lie_elsewhere()
     ]
     for bad in ("3:70", "3:70,0:5,0:6", "3:70,x:5", "3:70,5", ""):
         result = read_send_answer(Frame(0, ext={**ext, "batchPlaces": bad}), QUEUE, "I,J", "b:1")
-        with pytest.raises(HeaderError, match="batch of 2 messages"):
+        with pytest.raises(BadAnswer, match="batch of 2 messages"):
             split_send_result(result, ["I", "J"])

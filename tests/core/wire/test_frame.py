@@ -13,7 +13,15 @@ from strategies import frames
 
 from mqframe.core.codes import LANGUAGE_NUMBERS
 from mqframe.core.errors import FrameError
-from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_answer, encode_frame, encode_head
+from mqframe.core.wire.frame import (
+    Frame,
+    FrameDecoder,
+    HeaderForm,
+    decode_header,
+    encode_answer,
+    encode_frame,
+    encode_head,
+)
 
 
 def decode_all(data: bytes, piece: int | None = None) -> tuple[list[Frame], int]:
@@ -209,3 +217,22 @@ def test_headers_have_a_limit() -> None:
         FrameError, match=rf"header of {size} bytes; at most {size - 1} .*net.header_bytes_max"
     ):
         refused.next_frame()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"code":1,"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"code":1,"extFields":{"a":' + b"[" * 100_000,
+        b'{"code":' + b"1" * 5000 + b"}",
+        b'{"code":1,"extFields":{"a":' + b"1" * 5000 + b"}}",
+        b'{"code":1,"remark":"\\ud800"}',
+        b'{"code":1,"remark":"\xff"}',
+        b'{"code":null}',
+        b"[]",
+        b"",
+    ],
+)
+def test_a_header_that_nobody_can_read_is_a_frame_error(header: bytes) -> None:
+    with pytest.raises(FrameError, match="JSON header cannot be read"):
+        decode_header(memoryview(header), 0)

@@ -152,3 +152,9 @@ def test_long_text_has_to_be_json_where_the_dialect_has_a_limit() -> None:
 def test_what_looks_like_null_in_texts_is_kept(text: str, name: str) -> None:
     value = {"x": None, name: None, text: text, "y": [text, None, {name: None, "z": text}]}
     assert loose_json.loads(loose_json.dumps(value)) == without_nulls(value)
+
+
+def test_text_that_cannot_be_encoded_is_named() -> None:
+    for value in ({"a": "x\udc80"}, {"\udc80": 1}, {MessageQueue("t", "\ud800", 1): 7}, ["\udfff", None]):
+        with pytest.raises(BodyError, match=r"'\\ud[0-9a-f]{3}' is no character"):
+            loose_json.dumps(value)

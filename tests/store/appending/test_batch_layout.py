@@ -1,6 +1,8 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqframe.core.errors import BodyError, MessageError
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.record import body_crc, decode_records
@@ -58,3 +60,30 @@ def test_every_message_is_laid_out_as_if_it_were_alone(rows, extra, v6):
     sizes = [message.store_size for message in read]
     assert list(ENTRY.iter_unpack(laid.entries)) == list(zip(laid.offsets, sizes, codes, strict=True))
     assert laid.indexed == list(zip(laid.offsets, map(index_keys, texts), strict=True))
+
+
+def lay(raw, limits):
+    return BatchLayout(Incoming("t", 3, b"", "", 77, HOST, HOST, 0, 0), b"", 88, (), limits).lay(raw, 0, 0)
+
+
+def test_a_batch_has_so_many_messages_and_no_more():
+    element = encode_element(b"", b"", 0)
+    limits = BatchLimits(100, messages=5)
+    assert len(lay(element * 5, limits).offsets) == 5
+    with pytest.raises(MessageError, match=r"more than 5 messages \(store.batch_messages_max\)"):
+        lay(element * 6, limits)
+    with pytest.raises(BodyError):
+        lay(bytes(200), limits)
+
+
+def test_messages_of_a_batch_have_so_many_keys_and_no_more():
+    def element(keys, unique="A"):
+        text = f"UNIQ_KEY\x01{unique}\x02KEYS\x01" + " ".join(f"k{n}" for n in range(keys)) + "\x02"
+        return encode_element(b"x", text.encode(), 0)
+
+    limits = BatchLimits(100, messages=20, keys=10)
+    assert len(lay(element(10) + element(10, "B"), limits).indexed[1][1]) == 11
+    with pytest.raises(MessageError, match=r"the message has 11 keys, at most 10 .*store.message_keys_max"):
+        lay(element(11), limits)
+    with pytest.raises(MessageError, match="have 30 keys, at most 20 are indexed at once"):
+        lay(b"".join(element(10, unique) for unique in "ABC"), limits)

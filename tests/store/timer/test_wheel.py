@@ -2,7 +2,6 @@ import struct
 
 import pytest
 
-from mqframe.core.errors import StoreError
 from mqframe.store.timer.wheel import Slot, TimerWheel
 
 START = 1_700_000_000_000
@@ -31,8 +30,11 @@ def test_a_slot_belongs_to_one_turn(wheel):
     assert wheel.slot(START + 1000) is None
     wheel.put(Slot(START + turn, 104, 104, 1))
     assert wheel.slot(START) is None
+    assert not wheel.is_emptied(START + turn)
     wheel.clear(START + turn)
-    assert wheel.slot(START + turn) is None
+    assert wheel.is_emptied(START + turn)
+    assert not wheel.is_emptied(START)
+    assert list(wheel.used(START + turn, START + turn + 1000)) == []
 
 
 def test_slots_in_use_come_in_order_over_the_end_of_the_file(wheel):
@@ -55,5 +57,8 @@ def test_a_new_wheel_takes_no_room(wheel, tmp_path):
 
 def test_a_file_of_another_size_is_no_wheel(tmp_path):
     (tmp_path / "timerwheel").write_bytes(b"x" * 100)
-    with pytest.raises(StoreError, match="has 100 bytes, a timer wheel has 38707200"):
-        TimerWheel(tmp_path / "timerwheel", 1000)
+    wheel = TimerWheel(tmp_path / "timerwheel", 1000)
+    assert wheel.is_new
+    assert list(wheel.used(0, 1 << 50)) == []
+    wheel.close()
+    assert (tmp_path / "timerwheel").stat().st_size == 38_707_200

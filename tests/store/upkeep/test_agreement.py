@@ -1,4 +1,4 @@
-"""Queues and index are derived: whatever is damaged of them, a start makes them say again what the log says."""
+"""Queues and index are derived: whatever is damaged of them, a start makes them say what the log says."""
 
 from __future__ import annotations
 

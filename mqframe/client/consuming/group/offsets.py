@@ -7,7 +7,7 @@ from typing import Protocol
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError, RouteError
+from mqframe.core.errors import AnswerError, BadAnswer, HeaderError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.consumers import (
     GetMaxOffset,
@@ -79,8 +79,9 @@ class QueueOffsets:
         )
 
     async def _ask(self, queue: MessageQueue, request: Request) -> int:
-        answer = await self._instance.call(await master_address(self._instance, queue), request)
-        return decode_fields(answer.ext, OffsetAnswer).offset
+        address = await master_address(self._instance, queue)
+        answer = await self._instance.call(address, request)
+        return max(0, _offset(answer, queue, address))
 
 
 async def committed_offset(instance: RoutedCalls, group: str, queue: MessageQueue) -> int | None:
@@ -93,7 +94,19 @@ async def committed_offset(instance: RoutedCalls, group: str, queue: MessageQueu
         if refused.code == ResponseCode.QUERY_NOT_FOUND:
             return None
         raise
-    return decode_fields(answer.ext, OffsetAnswer).offset
+    offset = _offset(answer, queue, address)
+    return offset if offset >= 0 else None
+
+
+def _offset(answer: Frame, queue: MessageQueue, address: str) -> int:
+    """The offset in `answer`; -1 is what some brokers say where there is none. Raises `BadAnswer`."""
+    try:
+        offset = decode_fields(answer.ext, OffsetAnswer).offset
+    except HeaderError as problem:
+        raise BadAnswer(f"answer of {address} about offsets of {queue}: {problem}") from None
+    if offset < -1:
+        raise BadAnswer(f"answer of {address} about offsets of {queue}: {offset} is none")
+    return offset
 
 
 class BrokerOffsets:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.fetch_options import FetchOptions
@@ -26,6 +26,12 @@ from mqframe.core.retry.backoff import ERROR_SECONDS, HELD_BACK_SECONDS, SUSPEND
 from mqframe.log import get_logger
 
 log = get_logger("client")
+
+
+AT_ONCE_SECONDS: Final = 0.1
+"""An answer that says nothing and comes sooner came at once; and the pause after such answers."""
+FRUITLESS_MAX: Final = 3
+"""Such answers in a row before the first pause: an offset that is corrected takes one or two."""
 
 
 class FetchStrategy:
@@ -71,15 +77,28 @@ class MessageSink(Protocol):
 
 
 class _Fetch:
-    """The pulls of one assigned queue. `held_back`: `waiter` waits for room rather than after an error."""
+    """The pulls of one assigned queue. `held_back`: `waiter` waits for room rather than after an error;
+    `asked`: offset of the last pull; `fruitless`: answers in a row that came at once and moved nothing."""
 
-    __slots__ = ("assigned", "broker_id", "counted", "held_back", "limits", "task", "waiter")
+    __slots__ = (
+        "asked",
+        "assigned",
+        "broker_id",
+        "counted",
+        "fruitless",
+        "held_back",
+        "limits",
+        "task",
+        "waiter",
+    )
 
     def __init__(self, assigned: AssignedQueue, limits: FlowLimits) -> None:
         self.assigned = assigned
         self.limits = limits
+        self.asked = 0
         self.broker_id = 0
         self.counted = (0, 0)
+        self.fruitless = 0
         self.held_back = False
         self.task: asyncio.Task[None] | None = None
         self.waiter: asyncio.Future[None] | None = None
@@ -278,6 +297,7 @@ class QueueFetcher:
                 self._log_failure("the first offset was not found", queue, problem)
                 return ERROR_SECONDS
         ticket, began = assigned.held, self._clock.monotonic()
+        fetch.asked = assigned.next_offset or 0
         subscription = strategy.find(queue.topic)
         if subscription is None:
             return self._options.error_seconds
@@ -292,9 +312,10 @@ class QueueFetcher:
             # The broker went by another filter, so what is subscribed now may be among what it dropped.
             return 0.0
         fetch.broker_id = result.broker_id
+        seconds = self._breath(fetch, result, self._clock.monotonic() - began)
         if result.status is PullStatus.OFFSET_ILLEGAL:
             await self._move(fetch, ticket, result.next_offset)
-            return 0.0
+            return seconds
         if not assigned.pulled(ticket, result.messages, result.next_offset):
             return 0.0
         if result.messages:
@@ -305,10 +326,21 @@ class QueueFetcher:
         elif not ticket.message_count:
             # Messages that the filter drops leave no trace in the process queue.
             strategy.skipped(queue, result.next_offset)
-        return self._options.interval_seconds if result.status is PullStatus.FOUND else 0.0
+        return self._options.interval_seconds if result.status is PullStatus.FOUND else seconds
+
+    def _breath(self, fetch: _Fetch, result: PullResult, took_seconds: float) -> float:
+        """Seconds to wait after an answer, so that a broker that says nothing again and again, at once, does
+        not keep this loop from everything else."""
+        moved = result.status is not PullStatus.OFFSET_ILLEGAL and result.next_offset != fetch.asked
+        if moved or took_seconds >= AT_ONCE_SECONDS:
+            fetch.fruitless = 0
+            return 0.0
+        fetch.fruitless += 1
+        return AT_ONCE_SECONDS if fetch.fruitless >= FRUITLESS_MAX else 0.0
 
     async def _pull(self, fetch: _Fetch, subscription: TopicSubscription) -> PullResult:
         options, queue, choice = self._options, fetch.assigned.queue, subscription.filter
+        offset = fetch.asked
         address = await broker_address(self._instance, queue, fetch.broker_id)
         # Slaves take no offsets; the master is read from unless a broker suggested otherwise.
         commit = await self._strategy.committable(queue) if fetch.broker_id == 0 else None
@@ -316,7 +348,7 @@ class QueueFetcher:
         request = pull_request(
             options.group,
             queue,
-            fetch.assigned.next_offset or 0,
+            offset,
             messages_max=options.messages_max,
             bytes_max=options.bytes_max,
             expression=choice.expression if sent else None,
@@ -327,7 +359,7 @@ class QueueFetcher:
             lite=options.lite,
         )
         answer = await self._instance.remoting.invoke(address, request, timeout=options.timeout_seconds)
-        result = read_answer(answer, queue, choice, address)
+        result = read_answer(answer, queue, choice, address, offset)
         limit_bodies(result.messages, self._instance.settings.unpacked_bytes_max)
         return result
 

@@ -59,12 +59,12 @@ class QueueLocker:
     async def _lock(self, queues: Sequence[MessageQueue]) -> dict[MessageQueue, bool]:
         try:
             answer = await self._call(LockBatchMq(), queues)
+            body = loose_json.decode(bytes(answer.body), LockAnswerBody)
         except MqframeError as problem:
             self._log("locks could not be had", queues, problem)
             if isinstance(problem, AnswerError) and problem.code in _UNKNOWN:
                 self._unknown()
             return {}
-        body = loose_json.decode(bytes(answer.body), LockAnswerBody)
         ours = {each.queue for each in body.lock_ok_mq_set}
         return {queue: queue in ours for queue in queues}
 

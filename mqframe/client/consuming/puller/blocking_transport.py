@@ -7,17 +7,15 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ParamSpec, Self, TypeVar
 
 from mqframe.client.connection.identity import nameserver_text, with_nameserver
-from mqframe.client.connection.route_cache import ask_any
+from mqframe.client.connection.route_cache import ask_any, plain, read_route
 from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP, PullCalls
 from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import TopicRoute
-from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.errors import AnswerError, RouteError, answer_error
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.blocking import BlockingClient
@@ -43,17 +41,20 @@ class BlockingPullTransport:
         if found is not None and not refresh:
             return found
         try:
-            answer = await self.call_nameserver(GetRouteinfoByTopic(topic))
+            data = await self._ask_any(GetRouteinfoByTopic(topic), read_route)
         except AnswerError as refused:
             raise RouteError(f"no route to topic {topic}: {refused}") from refused
-        route = TopicRoute(topic, loose_json.decode(bytes(answer.body), TopicRouteData))
+        route = TopicRoute(topic, data)
         self._routes[topic] = route
         return route
 
     async def call_nameserver(self, request: Request) -> Frame:
         """The successful answer of the first name server that can be reached."""
+        return await self._ask_any(request, plain)
+
+    async def _ask_any(self, request: Request, read: Callable[[Frame], T]) -> T:
         return await ask_any(
-            self._servers, lambda address: self.invoke(address, request, timeout=self._timeout)
+            self._servers, lambda address: self.invoke(address, request, timeout=self._timeout), read
         )
 
     async def call(

@@ -101,7 +101,7 @@ class PullCalls(QueueOffsets):
         request = self._request(queue, offset, max_messages, choice, wait, bytes_max)
         address = await broker_address(self._transport, queue)
         answer = await self._transport.invoke(address, request, timeout=wait + self._timeout)
-        return read_answer(answer, queue, choice, address)
+        return read_answer(answer, queue, choice, address, offset)
 
     async def pull_raw(
         self,
@@ -121,7 +121,7 @@ class PullCalls(QueueOffsets):
         request = self._request(queue, offset, max_messages, choice, 0.0, bytes_max, bulk)
         address = await broker_address(self._transport, queue)
         answer = await self._transport.invoke(address, request, timeout=self._timeout)
-        return read_raw(answer, queue, choice, address)
+        return read_raw(answer, queue, choice, address, offset)
 
     async def pull_all_raw(
         self,
@@ -143,9 +143,10 @@ class PullCalls(QueueOffsets):
         ]
         address = await broker_address(self._transport, queue)
         found: list[RawPull] = []
-        for answer in await self._transport.invoke_all(address, requests, timeout=self._timeout):
+        answers = await self._transport.invoke_all(address, requests, timeout=self._timeout)
+        for answer, (offset, _) in zip(answers, asked, strict=True):
             try:
-                found.append(read_raw(answer, queue, choice, address))
+                found.append(read_raw(answer, queue, choice, address, offset))
             except RetryError:
                 if not found:
                     raise

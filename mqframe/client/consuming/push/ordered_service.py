@@ -331,10 +331,12 @@ class OrderedService:
         if self._locks is None:
             return
         lease = self._locks.lease(queue.held.queue)
-        if not lease.valid(self._clock.monotonic()):
-            await self._locks.renew()
-        good = lease.valid(self._clock.monotonic())
-        self._later(queue, PAUSE_SECONDS if good else LOCK_AGAIN_SECONDS, self._resume)
+        try:
+            if not lease.valid(self._clock.monotonic()):
+                await self._locks.renew()
+        finally:  # whatever came of it, the queue is looked at again
+            good = lease.valid(self._clock.monotonic())
+            self._later(queue, PAUSE_SECONDS if good else LOCK_AGAIN_SECONDS, self._resume)
 
     def _later(self, queue: OrderedQueue, seconds: float, action: Callable[[OrderedQueue], None]) -> None:
         if self._stopping or queue.held.dropped or not queue.turn.open:

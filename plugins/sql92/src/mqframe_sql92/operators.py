@@ -32,6 +32,8 @@ KNOWN_MAX: Final = 1024
 """Values of a property whose comparison with a number is remembered."""
 DEPTH_MAX: Final = 200
 """Parts within parts that an expression may have."""
+PARTS_MAX: Final = 1000
+"""Parts that an expression may have: each is evaluated for each message. A comparison has three."""
 
 Holds = Callable[[Any, Any], bool]
 """One of the four orderings, asked of two numbers."""
@@ -53,7 +55,7 @@ class Part:
     """
 
     __slots__ = (
-        "at", "constant", "depth", "evaluate", "is_condition", "name", "needed", "number", "value",
+        "at", "constant", "count", "depth", "evaluate", "is_condition", "name", "needed", "number", "value",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +81,9 @@ class Part:
         self.depth: int = 1 + max((part.depth for part in inner), default=0)
         if self.depth > DEPTH_MAX:
             raise fault(at, f"more than {DEPTH_MAX} parts lie within each other")
+        self.count: int = 1 + sum(part.count for part in inner)
+        if self.count > PARTS_MAX:
+            raise fault(at, f"more than {PARTS_MAX} parts: comparisons, properties, literals")
 
 
 def prop(at: int, name: str) -> Part:

@@ -46,14 +46,19 @@ def fault(at: int, problem: str) -> FixError:
     return FixError(f"SQL92 expression, character {at}: {problem}")
 
 
+WORDS_MAX: Final = 4096
+"""Words that an expression may have."""
+
+
 class Tokens:
     """Reads `expression` word by word."""
 
-    __slots__ = ("_at", "_expression", "_next")
+    __slots__ = ("_at", "_count", "_expression", "_next")
 
     def __init__(self, expression: str) -> None:
         self._expression = expression
         self._at = 0
+        self._count = 0
         self._next: Token | None = None
 
     def peek(self) -> Token:
@@ -84,6 +89,9 @@ class Tokens:
         if word is None:
             raise fault(at + 1, f"{self._expression[at]!r} begins no word{_hint(self._expression, at)}")
         self._at = word.end()
+        self._count += 1
+        if self._count > WORDS_MAX:
+            raise fault(at + 1, f"more than {WORDS_MAX} words")
         text = word[0]
         kind = _KINDS.get(word.lastgroup or "", text)
         if kind == NAME and text.upper() in KEYWORDS:

@@ -13,6 +13,8 @@ from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.core.errors import CallTimeout, ConnectionLost, MqframeError
 from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.requests.messages import LitePullMessage, PullMessage
+from mqframe.core.storage.record import encode_record
+from mqframe.core.wire.frame import Frame
 from mqframe.testing.consuming import ClientScene, play_in
 
 WIDE = FlowLimits(1000, 1 << 20, 1000)
@@ -318,3 +320,38 @@ def test_a_queue_that_nobody_tries_to_pull_is_stuck_after_two_minutes() -> None:
         assert scene.fetcher.stuck() == [scene.queue()]
 
     play(story)
+
+
+@pytest.mark.parametrize("code", [19, 20, 21])
+def test_a_broker_that_says_nothing_at_once_and_always_is_not_asked_without_a_pause(code):
+    async def play(scene):
+        ext = {"suggestWhichBrokerId": "0", "nextBeginOffset": "0", "minOffset": "0", "maxOffset": "0"}
+        scene.broker.script(PullMessage, *[lambda request: Frame(code, flag=1, ext=ext)] * 1000)
+        await scene.own()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len(scene.pulls()) == 3
+        await scene.clock.aadvance(0.1)
+        assert len(scene.pulls()) == 4
+        await scene.clock.aadvance(1.0)
+        assert len(scene.pulls()) == 14
+
+    play_in(Scene, play)
+
+
+def test_a_pull_that_brought_what_was_not_asked_for_is_made_again():
+    async def play(scene):
+        ext = {"suggestWhichBrokerId": "0", "nextBeginOffset": "1", "minOffset": "0", "maxOffset": "1"}
+        scene.broker.put("orders", 0, b"right")
+        wrong = encode_record(
+            topic="payments", queue_id=0, queue_offset=0, physical_offset=0, body=b"wrong", properties=b"",
+            born_timestamp=1, born_host=bytes(8), store_timestamp=1, store_host=bytes(8),
+        )  # fmt: skip
+        scene.broker.script(PullMessage, lambda request: Frame(0, flag=1, ext=ext, body=wrong))
+        await scene.own()
+        assert scene.fetcher.get(scene.queue()).held.message_count == 0
+        await scene.clock.aadvance(5)
+        assert scene.consume() == [b"right"]
+        assert scene.pulls()[:2] == [(0, 0), (0, 0)]
+
+    play_in(Scene, play)

@@ -7,6 +7,7 @@ import pytest
 from mqframe.client.consuming.group.queue_locks import LockKeeper, QueueLocker
 from mqframe.core.errors import CallTimeout, answer_error
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq
+from mqframe.core.wire.frame import Frame
 from mqframe.testing.consuming import play
 
 
@@ -46,6 +47,20 @@ def test_a_failed_release_is_left_to_the_end_of_the_lease() -> None:
         scene.broker.script(UnlockBatchMq, CallTimeout("late"))
         await locker.unlock([queue])
         assert scene.broker.locks == {("g", queue): "me"}
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"\xff", b'{"lockOKMQSet":[{"queueId":"x"}]}', b"[" * 100_000]
+)
+def test_a_lock_answer_that_cannot_be_read_says_nothing_of_the_lock(body) -> None:
+    async def story(scene):
+        queue = scene.broker.queue("orders", 0)
+        scene.broker.script(LockBatchMq, lambda request: Frame(0, flag=1, body=body))
+        locker = QueueLocker("g", "me", scene.instance, lambda: None)
+        assert await locker.lock([queue]) == {}
+        assert await locker.lock([queue]) == {queue: True}
 
     play(story)
 

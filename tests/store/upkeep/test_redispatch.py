@@ -1,0 +1,102 @@
+"""Records of the log entered once more."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqframe.core.storage.log_scan import LogRecord
+from mqframe.store.queues.consume_queue import ENTRY, FILLER
+from mqframe.store.queues.deleted_topics import DeletedTopics
+from mqframe.store.queues.queue_table import QueueTable
+from mqframe.store.upkeep.redispatch import Redispatch
+
+
+@pytest.fixture
+def table(tmp_path):
+    made = QueueTable(tmp_path / "queues", 5 * ENTRY.size, 8, DeletedTopics(tmp_path / "deleted"))
+    yield made
+    made.close()
+
+
+def entered(table, *offsets: int, whole: bool = True, sys_flag: int = 0) -> Redispatch:
+    """After records with these queue offsets, one behind the other, were taken."""
+    redispatch = Redispatch(table, None, ())
+    for number, offset in enumerate(offsets):
+        redispatch.take(LogRecord(100 * number, 100, "t", 0, offset, sys_flag, 1, ""))
+    redispatch.finish(0, whole)
+    return redispatch
+
+
+def listed(table) -> list[int | None]:
+    """The number of the record at each offset; `None` for a filler."""
+    queue = table.queue("t", 0)
+    raw = b"".join(queue.read(offset, 1) for offset in range(queue.end))
+    entries = [raw[at : at + 20] for at in range(0, len(raw), 20)]
+    return [None if entry == FILLER else ENTRY.unpack(entry)[0] // 100 for entry in entries]
+
+
+def test_what_is_there_is_not_written_again(table) -> None:
+    assert entered(table, *range(12)).mended == 12
+    assert listed(table) == list(range(12))
+    table.dirty.clear()
+    assert entered(table, *range(12)).mended == 0
+    assert table.dirty == set()
+
+
+def test_what_is_wrong_is_written(table) -> None:
+    entered(table, *range(12))
+    table.queue("t", 0).write(3, ENTRY.pack(7, 7, 7) * 4, 0)
+    assert entered(table, *range(12)).mended > 0
+    assert listed(table) == list(range(12))
+
+
+def test_entries_behind_the_last_record_go(table) -> None:
+    entered(table, *range(12))
+    entered(table, *range(8))
+    assert (listed(table), table.queue("t", 0).covered) == (list(range(8)), 800)
+
+
+def test_a_gap_that_the_log_lost_is_filled(table) -> None:
+    entered(table, *range(12))
+    redispatch = Redispatch(table, None, ())
+    for offset in (*range(4), *range(7, 12)):
+        redispatch.take(LogRecord(100 * offset, 100, "t", 0, offset, 0, 1, ""))
+    redispatch.finish(0, whole=True)
+    assert listed(table) == [0, 1, 2, 3, None, None, None, 7, 8, 9, 10, 11]
+
+
+def test_a_topic_made_anew_begins_again(table) -> None:
+    entered(table, *range(9), 0, 1, 2)
+    assert listed(table) == [9, 10, 11]
+    entered(table, *range(9), 0)
+    assert listed(table) == [9]
+
+
+@pytest.mark.parametrize("wrong", [0, 2, 7, 1 << 40, -3])
+def test_one_record_with_a_wrong_offset_is_left_out(table, wrong) -> None:
+    entered(table, 0, 1, 2, 3, wrong, 5, 6, 7, 8)
+    found = listed(table)
+    assert found[:4] == [0, 1, 2, 3]
+    assert found[5:] == [5, 6, 7, 8]
+
+
+def test_prepared_records_are_in_no_queue(table) -> None:
+    entered(table, 0, 0, 0, sys_flag=4)
+    assert len(table) == 0
+
+
+def test_nothing_before_the_first_record_points_into_the_log(table) -> None:
+    entered(table, *range(12))
+    redispatch = Redispatch(table, None, ())
+    for offset in range(8, 12):
+        redispatch.take(LogRecord(100 * offset, 100, "t", 0, offset, 0, 1, ""))
+    redispatch.finish(300, whole=True)
+    assert listed(table) == [0, 1, 2, None, None, None, None, None, 8, 9, 10, 11]
+
+
+def test_a_queue_of_which_the_log_has_nothing_keeps_its_end(table) -> None:
+    entered(table, *range(12))
+    Redispatch(table, None, ()).finish(2000, whole=True)
+    assert table.queue("t", 0).end == 12
+    Redispatch(table, None, ()).finish(500, whole=True)
+    assert table.queue("t", 0).end == 5
