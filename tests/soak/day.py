@@ -37,9 +37,10 @@ DEAD_LETTERS = "%DLQ%c"
 
 
 class Result(NamedTuple):
-    """What a day was like. `weights`: blocks of memory at each full hour."""
+    """What a day was like. `events`: what was done to the broker; `weights`: blocks of memory, each hour."""
 
     findings: list[str]
+    events: list[str]
     sent: dict[str, int]
     came: dict[str, int]
     again: dict[str, int]
@@ -83,6 +84,7 @@ class Day:
         ledger = self._ledger
         return Result(
             ledger.findings + self._loop.problems,
+            self._servers.events,
             dict(ledger.sent), dict(ledger.came), dict(ledger.again),
             self._servers.restarts, self._jumps, self._customers.replies, len(self._dead),
             self._first_file() // (256 << 10), self._weights,

@@ -105,9 +105,14 @@ class Ledger:
     def _check_time(self, number: int, told: Open) -> None:
         now = self._clock.monotonic()
         over = now - told.sent_at >= told.wait_seconds - EARLY_SECONDS_MAX
-        if told.due_ms and not over and not self._timeline.came(told.due_ms, told.sent_at, now):
+        excused = over or self._timeline.excuses_early(told.sent_at, now)
+        if told.due_ms and not excused and not self._timeline.came(told.due_ms, told.sent_at, now):
             self.find(f"message {number} ({told.kind}) came {told.due_ms - self._clock.now_ms()} ms early")
-        since = max(told.sent_at, self._timeline.over_since(told.due_ms, now) if told.due_ms else 0.0)
+        since = told.sent_at
+        if told.due_ms:
+            # Where the clock was set meanwhile, a delay may count from either end: by the clock, or as it is.
+            waited = told.sent_at + told.wait_seconds if told.wait_seconds < float("inf") else since
+            since = max(waited, self._timeline.over_since(told.due_ms, now))
         if now - since > LATE_SECONDS_MAX:
             self.find(f"message {number} ({told.kind}) came {now - since:.0f} s late")
 

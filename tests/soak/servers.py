@@ -46,6 +46,7 @@ class Servers:
         self.quiet_since = 0.0
         self.up = False
         self.restarts = 0
+        self.events: list[str] = []
         self.nameserver: NameServer
         self.broker: Broker
 
@@ -65,9 +66,12 @@ class Servers:
         await self.broker.start()
         self.up = True
         self.quiet_since = self._clock.monotonic()
+        self._note("broker starts")
+        self.timeline.restarted(self._clock.monotonic())
 
     async def end_broker(self, *, kill: bool) -> None:
         self.restarts += 1
+        self._note("broker is killed" if kill else "broker stops")
         self.up = False
         self.quiet_since = float("inf")
         await (self.broker.abandon() if kill else self.broker.stop())
@@ -79,10 +83,14 @@ class Servers:
         await self.nameserver.stop()
 
     def jump(self, seconds: float) -> None:
+        self._note(f"clock is set by {seconds:.3f} s")
         self._clock.jump(seconds)
         now = self._clock.monotonic()
         self.timeline.jumped(now, self._clock.now_ms() - round(now * 1000))
         self.quiet_since = now if self.up else self.quiet_since
+
+    def _note(self, what: str) -> None:
+        self.events.append(f"{self._clock.monotonic():.0f} s: {what}")
 
     def stamp_files(self) -> None:
         """Give files that were written since the last call the simulated time: clean-up goes by it."""

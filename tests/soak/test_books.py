@@ -80,6 +80,16 @@ def test_what_comes_early_or_late_is_told(scene: Scene, seconds: float, words: s
     assert [words in found for found in ledger.findings] == ([] if words is None else [True])
 
 
+def test_a_delay_is_over_after_its_time_whatever_the_clock_shows(scene: Scene) -> None:
+    ledger = scene.ledger
+    for number, body in [ledger.new("level", "", START_MS + HOUR_MS, 60.0) for _ in range(2)]:
+        ledger.promised(number)
+        scene.later(59.0)
+        ledger.arrived(body, ("level",))
+        scene.later(1.0)
+    assert ["early" in found for found in ledger.findings] == [True]
+
+
 def test_the_first_times_of_a_key_are_in_order(ledger: Ledger) -> None:
     made = [ledger.new("ordered", f"k/{sequence}") for sequence in range(4)]
     for number, sequence in ((0, 0), (2, 2), (0, 0), (2, 2), (1, 1), (3, 3)):
@@ -101,3 +111,17 @@ def test_wall_time_is_known_through_its_jumps() -> None:
     assert timeline.over_since(due, 500.0) == 500.0
     assert timeline.over_since(50_000, 500.0) == 50.0
     assert timeline.last_jump == 160.0
+
+
+def test_only_what_a_clock_ahead_stored_before_a_restart_may_come_early() -> None:
+    timeline = Timeline(0)
+    timeline.jumped(100.0, HOUR_MS)
+    timeline.jumped(160.0, 0)
+    assert not timeline.excuses_early(200.0, 300.0)
+    timeline.restarted(250.0)
+    assert not timeline.excuses_early(50.0, 300.0)
+    assert timeline.excuses_early(120.0, 300.0)
+    assert timeline.excuses_early(200.0, 300.0)
+    assert not timeline.excuses_early(260.0, 300.0)
+    timeline.restarted(9000.0)
+    assert not timeline.excuses_early(8000.0, 9100.0)

@@ -15,7 +15,7 @@ MORE_BLOCKS_MAX = 1000.0
 
 def check(result: Result, seed: int) -> None:
     """Everything that was promised came, as it was promised; and there was something to promise."""
-    assert not result.findings, f"--seed {seed}:\n" + "\n".join(result.findings[:40])
+    assert not result.findings, f"--seed {seed}:\n" + "\n".join(result.findings[:40] + result.events)
     assert min(result.sent.values()) > 20
     assert set(result.came) == set(result.sent)
     assert result.dead == result.came["poison"]

@@ -13,10 +13,27 @@ class Timeline:
 
     def __init__(self, start_ms: int) -> None:
         self._pieces: list[tuple[float, int]] = [(0.0, start_ms)]
+        self._last_restart = FIRST
 
     def jumped(self, at: float, ahead_ms: int) -> None:
         """From `at` on wall time is `ahead_ms` more than monotonic time."""
         self._pieces.append((at, ahead_ms))
+
+    def restarted(self, at: float) -> None:
+        """The broker started again."""
+        self._last_restart = at
+
+    def excuses_early(self, sent_at: float, now: float) -> bool:
+        """Whether a delay may be cut short: a broker that started again does not know how long it had passed
+        of what was stored while the newest stamp was ahead of the clock (docs/howto/delay.md)."""
+        if self._last_restart < sent_at:
+            return False
+        peak = max(
+            round(min(end, sent_at) * 1000) + ahead
+            for start, end, ahead in self._intervals(now)
+            if start <= sent_at
+        )
+        return peak > round(sent_at * 1000) + self._pieces[-1][1]
 
     @property
     def last_jump(self) -> float:
