@@ -153,14 +153,17 @@ class Redispatch:
             self._cut_untaken(log_start)
 
     def _clear_before(self, queue: ConsumeQueue, begin: int, log_start: int) -> None:
-        """Let no entry before `begin`, where the log's first record of the queue belongs, point into the log."""
+        """Fillers before `begin`, where the log's first record of the queue belongs.
+
+        There no entry points into the log, and none is empty: readers take that for the end.
+        """
         offset = queue.bases[0] // ENTRY.size if queue.bases else begin
         while offset < begin:
             raw = queue.read(offset, min(begin - offset, _ENTRIES_AT_ONCE))
             if not raw:
                 return
             for number, (physical, size, _) in enumerate(ENTRY.iter_unpack(raw)):
-                if physical >= log_start and size != FILLER_SIZE:
+                if size <= 0 or (physical >= log_start and size != FILLER_SIZE):
                     queue.enter(offset + number, FILLER, queue.covered)
             offset += len(raw) // ENTRY.size
 

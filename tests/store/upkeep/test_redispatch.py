@@ -1,0 +1,46 @@
+"""Queues that are built again from a log whose oldest files are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+from stores import bodies, put
+
+FILE = 200
+"""Bytes of a queue file: 10 entries."""
+
+
+@pytest.mark.parametrize("lost", ["zeros", "gone"])
+@pytest.mark.parametrize("killed", [False, True])
+def test_offsets_before_the_first_record_of_the_log_hide_none_of_those_behind(
+    opened, message, tmp_path, lost, killed
+):
+    settings = {
+        "queue_file_bytes": FILE,
+        "commit_log_file_bytes": 4096,
+        "delete_when": ";".join(map(str, range(24))),
+    }
+    store = opened(tmp_path, **settings)
+    put(store, *(message(body=b"%03d" % number * 250) for number in range(30)))
+    for path in sorted((tmp_path / "commitlog").iterdir())[:2]:
+        os.utime(path, (0, 0))
+    assert len(store.clean()) == 2
+    first = store.queue_min("t", 0)
+    assert first % 10
+    expected = [b"%03d" % number * 250 for number in range(first, 30)]
+    if killed:
+        store.abandon()
+    else:
+        asyncio.run(store.stop())
+    damaged = min((tmp_path / "consumequeue/t/0").iterdir())
+    if lost == "gone":
+        damaged.unlink()
+    else:
+        damaged.write_bytes(bytes(FILE))
+    store = opened(tmp_path, **settings)
+    assert (store.queue_min("t", 0), store.queue_max("t", 0)) == (first, 30)
+    read = [body for at in (first, 10, 20) for body in bodies(store.get("t", 0, at, 32, bytes_max=1 << 20))]
+    assert read == expected
+    store.abandon()
