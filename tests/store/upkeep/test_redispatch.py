@@ -13,9 +13,10 @@ FILE = 200
 
 
 @pytest.mark.parametrize("lost", ["zeros", "gone"])
+@pytest.mark.parametrize("asked", [False, True])
 @pytest.mark.parametrize("killed", [False, True])
 def test_offsets_before_the_first_record_of_the_log_hide_none_of_those_behind(
-    opened, message, tmp_path, lost, killed
+    opened, message, tmp_path, lost, killed, asked
 ):
     settings = {
         "queue_file_bytes": FILE,
@@ -27,8 +28,9 @@ def test_offsets_before_the_first_record_of_the_log_hide_none_of_those_behind(
     for path in sorted((tmp_path / "commitlog").iterdir())[:2]:
         os.utime(path, (0, 0))
     assert len(store.clean()) == 2
-    first = store.queue_min("t", 0)
-    assert first % 10
+    first = 8
+    if asked:  # what a stop notes of the queue is right then
+        assert store.queue_min("t", 0) == first
     expected = [b"%03d" % number * 250 for number in range(first, 30)]
     if killed:
         store.abandon()
