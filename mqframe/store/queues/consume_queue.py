@@ -216,13 +216,13 @@ class ConsumeQueue:
 
         def is_reached(offset: int) -> bool:
             # A filler stands for the record behind it: there may be some between records.
-            listed = self._listed_from(offset)
+            listed = self.listed_from(offset)
             return listed is None or listed[1] >= log_offset
 
-        found = self._listed_from(bisect_left(range(self.end), True, low, self.end, key=is_reached))
+        found = self.listed_from(bisect_left(range(self.end), True, low, self.end, key=is_reached))
         return self.end if found is None else found[0]
 
-    def _listed_from(self, offset: int) -> tuple[int, int] | None:
+    def listed_from(self, offset: int) -> tuple[int, int] | None:
         """Queue offset and log offset of the first record that is listed at `offset` or behind."""
         while raw := self.read(offset, _ENTRIES_AT_ONCE):
             for physical, size, _ in ENTRY.iter_unpack(raw):
@@ -234,7 +234,10 @@ class ConsumeQueue:
     def listed_within(self, start: int, end: int) -> tuple[int, int]:
         """The queue offsets, first and behind the last, whose records lie in [start, end) of the log."""
         first = self.first_from(start, self.bases[0] // ENTRY_BYTES if self.bases else 0)
-        return first, max(first, self.first_from(end, first))
+        behind_last = self.first_from(end, first)
+        while behind_last > first and not behind(self.entry(behind_last - 1)):
+            behind_last -= 1
+        return first, behind_last
 
     def blot(self, start: int, end: int) -> list[str]:
         """Put fillers in the place of the entries from queue offset `start` to before `end`. Raises OSError.
@@ -251,9 +254,12 @@ class ConsumeQueue:
         """Delete files whose last entry lies before `log_start` (never the last file); how many went."""
         dropped = 0
         while len(self.bases) > 1:
-            last = self.entry(self.bases[1] // ENTRY_BYTES - 1)
+            behind_file = self.bases[1] // ENTRY_BYTES
+            last = self.entry(behind_file - 1)
             if last is not None and last[0] >= log_start:
                 break
+            if behind(last) == 0 and self.first_from(log_start, self.bases[0] // ENTRY_BYTES) < behind_file:
+                break  # the last is a filler, and others before it are still wanted
             self._remove_file(self.bases[0])  # stays in the list when it fails
             del self.bases[0]
             dropped += 1

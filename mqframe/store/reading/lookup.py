@@ -278,7 +278,9 @@ class Lookup:
             return 0
 
         def is_reached(offset: int) -> bool:
-            stored = self._store_time(queue, offset)
+            # A filler stands for the record behind it: there may be some between records.
+            listed = queue.listed_from(offset)
+            stored = None if listed is None else self._store_time(queue, listed[0])
             return stored is not None and (stored > timestamp_ms or (stored == timestamp_ms and not upper))
 
         floor = queue.min_offset(self._log.start)

@@ -148,3 +148,31 @@ def test_a_removed_queue_leaves_no_folder(queue, tmp_path) -> None:
     assert (queue.end, queue.bases) == (0, [])
     fill(queue, 0, 1)
     assert queue.entry(0) == (0, 10, 0)
+
+
+FILE = 200
+
+
+def test_fillers_between_records_hide_nothing(tmp_path):
+    queue = ConsumeQueue(tmp_path, "t", 0, FILE, Descriptors(10))
+    for offset in range(FILE // 20 * 3):
+        queue.write(offset, ENTRY.pack(1000 + offset * 100, 100, 0), 1100 + offset * 100)
+    per_file = FILE // 20
+    for offset in (0, 1, per_file // 2, per_file - 1, per_file, per_file + 3):
+        queue.blot(offset, offset + 1)
+    assert queue.min_offset(1) == 2
+    for offset in range(2, per_file * 3):
+        first = queue.first_from(1000 + offset * 100, 0)
+        assert first == min(n for n in range(offset, per_file * 3) if queue.entry(n)[1] == 100)
+    assert queue.listed_within(1000 + 3 * 100, 1000 + 5 * 100) == (3, 5)
+    # The last entry of the first file is a filler; entries before it are still wanted.
+    assert queue.drop_files_before(1000 + (per_file - 2) * 100) == 0
+    assert queue.drop_files_before(1000 + (per_file - 1) * 100) == 1
+
+
+def test_a_queue_of_fillers_has_nothing_from_anywhere(tmp_path):
+    queue = ConsumeQueue(tmp_path, "t", 0, FILE, Descriptors(10))
+    queue.write(0, ENTRY.pack(0, 100, 0), 100)
+    queue.blot(0, 1)
+    assert queue.listed_from(0) is None
+    assert queue.first_from(0, 0) == 1

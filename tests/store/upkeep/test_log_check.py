@@ -255,3 +255,28 @@ def test_records_left_over_behind_an_earlier_cut_stay_gone(opened, filled, messa
 def test_the_checkpoint_is_there_from_the_first_start_on(opened, tmp_path):
     opened()
     assert (tmp_path / "store/checkpoint").read_bytes()[:40] == struct.pack(">5q", 0, 0, 0, 0, 0)
+
+
+def test_times_are_found_around_what_is_lost(opened, message, tmp_path, clock):
+    store = opened()
+    stored = []
+    for n in range(40):
+        stored.append(store.put(message("t", 0, b"%d|" % n)))
+        clock.advance(1)
+    store.dispatch()
+    store.abandon()
+    path = tmp_path / "store/commitlog" / f"{0:020d}"
+    raw = bytearray(path.read_bytes())
+    for n in (0, 5, 19, 20, 30):
+        raw[stored[n].commit_log_offset + 90] ^= 1
+    path.write_bytes(raw)
+    store = opened()
+    assert len(store.recovered.set_aside) == 4  # two lie side by side
+    for n in set(range(40)) - {0, 5, 19, 20, 30}:
+        found = store.offset_at("t", 0, stored[n].store_timestamp)
+        assert store.get("t", 0, found, 1).next_offset <= n + 1
+        assert next(offset for offset, _ in readable_from(store, found)) == n
+
+
+def readable_from(store, offset):
+    return [each for each in readable(store, "t") if each[0] >= offset]
