@@ -85,10 +85,11 @@ class Redispatch:
         """Take a record that does not follow, or that comes after such a one.
 
         One record alone may say a wrong offset, since no CRC guards it. Where the next one follows it, the
-        queue really goes on there: behind a gap, or from its beginning when its topic was made anew.
+        queue really goes on there: behind a gap, or from its beginning when its topic was made anew. Where
+        the next one lies behind another gap, too: had the first one said too much, the next would say less.
         """
         odd, run.odd = run.odd, None
-        if odd is not None and taken[0] == odd[0] + 1:
+        if odd is not None and (taken[0] == odd[0] + 1 or taken[0] > odd[0] > run.following):
             self._go_on_at(queue, run, odd)
         elif odd is not None:
             log.error("a record names a wrong queue offset; left out", queue=queue.key, offset=odd[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 
 import pytest
 from stores import bodies, put
@@ -45,4 +46,20 @@ def test_offsets_before_the_first_record_of_the_log_hide_none_of_those_behind(
     assert (store.queue_min("t", 0), store.queue_max("t", 0)) == (first, 30)
     read = [body for at in (first, 10, 20) for body in bodies(store.get("t", 0, at, 32, bytes_max=1 << 20))]
     assert read == expected
+    store.abandon()
+
+
+def test_a_sound_record_alone_between_damaged_ones_keeps_its_place(opened, message, tmp_path):
+    store = opened(tmp_path)
+    stored = put(store, *(message(body=b"%d" % number * 300) for number in range(8)))
+    store.abandon()
+    log = next((tmp_path / "commitlog").glob("0*"))
+    raw = bytearray(log.read_bytes())
+    for damaged in (stored[3], stored[5]):
+        raw[damaged.commit_log_offset + 200] ^= 1
+    log.write_bytes(raw)
+    shutil.rmtree(tmp_path / "consumequeue")
+    store = opened(tmp_path)
+    assert bodies(store.get("t", 0, 0, 32)) == [b"%d" % number * 300 for number in (0, 1, 2, 4, 6, 7)]
+    assert store.queue_max("t", 0) == 8
     store.abandon()
