@@ -6,11 +6,13 @@ import asyncio
 from array import array
 from typing import Final
 
-from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.broker.delay.timer_parts import TimerParts, names
 from mqframe.core.delay.timer_layout import Unit
 from mqframe.core.delay.timer_rules import delete_key, delivered_properties
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.core.wire.frame import Body
+from mqframe.store.timer.timer_store import TimerDamage
 from mqframe.store.timer.wheel import Slot
 
 _SLICE_UNITS: Final = 1024
@@ -38,7 +40,7 @@ class TimerDequeue:
         self._at = 0
 
     async def deliver(self) -> None:
-        """Deliver all. Raises `Refusal` when the store takes nothing, OSError."""
+        """Deliver all. Raises `Refusal` when the store takes nothing, `TimerDamage`, OSError."""
         if not self._listed:
             await self._list()
             self._listed = True
@@ -48,8 +50,7 @@ class TimerDequeue:
             units = self._timer.units(positions[self._at : end])
             records = await self._store.records_at([(unit.log_offset, unit.size) for unit in units])
             for unit, record in zip(units, records, strict=True):
-                if record is not None:
-                    self._redeliver(unit, record)
+                self._redeliver(unit, record)
                 self._at += 1  # so that a message is not stored again when a later one is refused
             self._at = end
             await asyncio.sleep(0)
@@ -74,10 +75,15 @@ class TimerDequeue:
                     self._recalled.add(key)
             await asyncio.sleep(0)
 
-    def _redeliver(self, unit: Unit, record: bytes | bytearray | memoryview) -> None:
-        message = self._redelivery.read(record, unit.log_offset)
+    def _redeliver(self, unit: Unit, record: Body | None) -> None:
+        message = None if record is None else self._redelivery.read(record, unit.log_offset)
         if message is None:
+            whole = self._store.record_at(unit.log_offset, unconfirmed=True)
+            if unit.log_offset >= self._store.min_offset and (whole is None or len(whole) != unit.size):
+                raise TimerDamage(f"a unit of slot {self.slot.time} names no record")
             return
+        if not names(unit, message):
+            raise TimerDamage(f"a unit of slot {self.slot.time} does not name a message of that slot")
         properties = message.properties
         topic = properties.get(p.REAL_TOPIC, "")
         if self._recalled and delete_key(topic, properties.get(p.UNIQUE_KEY, "")) in self._recalled:

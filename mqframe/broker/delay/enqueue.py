@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
-from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.broker.delay.timer_parts import TimerParts, names
 from mqframe.core.delay.timer_rules import NEVER_ENQUEUED, delivered_properties, whole_number
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.java_hash import java_hash
@@ -17,15 +18,29 @@ log = get_logger("broker")
 _SLICE_MESSAGES: Final = 64
 """Taken in before other work of the loop gets its turn: about 2 ms."""
 
+_SAMPLES: Final = 64
+_Round = tuple[str, str, int]
+
+
+def _rolls(message: ReceivedMessage) -> int:
+    return whole_number(message.properties.get(p.TIMER_ROLL_TIMES, "0")) or 0
+
+
+def _round(message: ReceivedMessage, times: int) -> _Round:
+    """What a message is in all its rounds, and how many of them lie before. No other one has the same."""
+    unique = message.properties.get(p.UNIQUE_KEY) or f"{message.born_timestamp} {message.body_crc}"
+    return message.properties.get(p.REAL_TOPIC, ""), unique, times
+
 
 class TimerEnqueue:
     """Follows the timer topic. What is due already does not go into the wheel, but where it belongs."""
 
-    __slots__ = ("_clock", "_metrics", "_redelivery", "_store", "_timer", "parts")
+    __slots__ = ("_clock", "_metrics", "_redelivery", "_rolled", "_store", "_timer", "parts")
 
     def __init__(self, parts: TimerParts) -> None:
         self.parts = parts
         self._timer, self._store, self._metrics, self._redelivery, self._clock = parts
+        self._rolled: frozenset[_Round] | None = None
 
     @property
     def behind(self) -> int:
@@ -36,6 +51,61 @@ class TimerEnqueue:
         """Let the position lie within the queue."""
         low, high = self._store.queue_min(TIMER_TOPIC, 0), self._store.queue_max(TIMER_TOPIC, 0)
         self._timer.queue_offset = min(max(self._timer.queue_offset, low), high)
+        self._timer.taken_before = min(self._timer.taken_before, high)
+
+    def agrees(self) -> bool:
+        """Whether the timer's files are whole, as far as ends and samples of them and of the topic tell."""
+        timer, store = self._timer, self._store
+        if timer.lost or timer.record_end > store.max_offset:
+            return False
+        for unit in timer.sample(_SAMPLES):
+            record = store.record_at(unit.log_offset, unconfirmed=True)
+            if unit.log_offset >= store.min_offset and (
+                record is None
+                or len(record) != unit.size
+                or not names(unit, self._read(record, unit.log_offset))
+            ):
+                return False
+        return not self._lacks_first()
+
+    def _lacks_first(self) -> bool:
+        """Whether a file of the timer log is gone, though the topic holds messages of it that wait."""
+        first = self._timer.first_unit
+        if first is None:
+            return False
+        low = self._store.queue_min(TIMER_TOPIC, 0)
+        for physical, _, _ in self._store.entries(TIMER_TOPIC, 0, low, _SAMPLES):
+            if physical >= first.log_offset:
+                return False
+            record = self._store.record_at(physical, unconfirmed=True)
+            message = None if record is None else self._read(record, physical)
+            if message is None:
+                continue
+            out = whole_number(message.properties.get(p.TIMER_OUT_MS, ""))
+            if out is not None and out >= self._timer.read_time:
+                return True
+        return False
+
+    def _read(self, record: Body, physical: int) -> ReceivedMessage | None:
+        message = self._redelivery.read(record, physical)
+        good = message is not None and (message.topic, message.commit_log_offset) == (TIMER_TOPIC, physical)
+        return message if good else None
+
+    async def _find_rolled(self) -> frozenset[_Round]:
+        """The rounds of messages that have gone into a further one: these are not to be taken in again."""
+        found = set()
+        offset, end = self._store.queue_min(TIMER_TOPIC, 0), self._store.queue_max(TIMER_TOPIC, 0)
+        while offset < end:
+            entries = self._store.entries(TIMER_TOPIC, 0, offset, _SLICE_MESSAGES)
+            records = await self._store.records_at([(physical, size) for physical, size, _ in entries])
+            for (physical, _, _), record in zip(entries, records, strict=True):
+                message = None if record is None else self._read(record, physical)
+                times = 0 if message is None else _rolls(message)
+                if message is not None and times:
+                    found.add(_round(message, times - 1))
+            offset += len(entries) or _SLICE_MESSAGES
+            await asyncio.sleep(0)
+        return frozenset(found)
 
     async def take_slice(self) -> None:
         """Take in the next few. Raises `Refusal` when the store takes nothing, OSError; can be repeated."""
@@ -45,6 +115,8 @@ class TimerEnqueue:
         if not entries:
             self.correct()
             return
+        if offset < timer.taken_before and self._rolled is None:
+            self._rolled = await self._find_rolled()
         records = await self._store.records_at([(physical, size) for physical, size, _ in entries])
         timer.move_write_time(self._clock.now_ms())
         for (physical, size, _), record in zip(entries, records, strict=True):
@@ -54,7 +126,7 @@ class TimerEnqueue:
             timer.taken_in(offset, physical)
 
     def _take(self, record: Body, physical: int, size: int) -> None:
-        message = self._redelivery.read(record, physical)
+        message = self._read(record, physical)
         if message is None:
             return
         properties = message.properties
@@ -64,11 +136,20 @@ class TimerEnqueue:
             log.error("a message of the timer topic says neither when nor where; left out", offset=physical)
             return
         recalls = p.TIMER_DELETE_KEY in properties
+        if self._timer.queue_offset < self._timer.taken_before:
+            # In its second round through the topic: what was due is delivered, or has gone into a further one.
+            if deliver_ms >= self._timer.read_time and _round(message, _rolls(message)) not in self._again:
+                self._timer.add(deliver_ms, physical, size, java_hash(topic), recalls=recalls)
+            return
         if deliver_ms < self._timer.write_time:
             self._deliver_now(message, recalls)
             return
         self._timer.add(deliver_ms, physical, size, java_hash(topic), recalls=recalls)
         self._metrics.add(topic, -1 if recalls else 1)
+
+    @property
+    def _again(self) -> frozenset[_Round]:
+        return self._rolled or frozenset()
 
     def _deliver_now(self, message: ReceivedMessage, recalls: bool) -> None:
         if recalls:

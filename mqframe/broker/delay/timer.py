@@ -22,7 +22,7 @@ from mqframe.hooks.interfaces import OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.store.message_store import MessageStore
-from mqframe.store.timer.timer_store import TimerStore
+from mqframe.store.timer.timer_store import TimerDamage, TimerStore
 
 log = get_logger("broker")
 _GATHER_MS: Final = 20
@@ -75,6 +75,8 @@ class TimerService(BrokerPart):
         parts = TimerParts(timer, self._store, self._metrics, self._redelivery, self._clock)
         self._intake = TimerEnqueue(parts)
         before = timer.queue_offset
+        if not self._intake.agrees():
+            self._take_in_again("its files were lost or damaged")
         self._intake.correct()
         self._saved = timer.checkpoint.encode()
         if timer.queue_offset < before:
@@ -144,6 +146,9 @@ class TimerService(BrokerPart):
             return None
         try:
             await self._take_and_deliver(timer, intake)
+        except TimerDamage as problem:
+            self._take_in_again(str(problem))
+            return 0
         except (Refusal, OSError) as problem:
             if not self._refused:
                 log.error("messages for a given time wait: the store takes nothing", problem=str(problem))
@@ -154,6 +159,17 @@ class TimerService(BrokerPart):
                 self._flush_alarm.ring_in(self._settings.timer_flush_interval_ms)
         self._refused = False
         return self._wait(timer)
+
+    def _take_in_again(self, problem: str) -> None:
+        """Build wheel and log again of the timer topic, which holds all that waits. Raises OSError."""
+        timer, intake = self._timer, self._intake
+        if timer is None or intake is None:
+            return
+        log.error("the timer is built again of its topic", problem=problem)
+        self._slot = None
+        timer.forget()
+        self._intake = TimerEnqueue(intake.parts)
+        self._intake.correct()
 
     async def _take_and_deliver(self, timer: TimerStore, intake: TimerEnqueue) -> None:
         while True:

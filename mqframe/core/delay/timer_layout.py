@@ -67,7 +67,7 @@ def decode_unit(raw: bytes, at: int = 0) -> Unit | None:
     size, previous, magic, write_time, delay, log_offset, record_size, topic_hash, _ = UNIT.unpack_from(
         raw, at
     )
-    if size != UNIT.size or magic & ~_MAGIC_BITS:
+    if size != UNIT.size or magic & ~_MAGIC_BITS or record_size <= 0 or log_offset < 0:
         return None
     return Unit(previous, magic, write_time, write_time + delay, log_offset, record_size, topic_hash)
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import struct
+from typing import Final
+
+from mqframe.core.codes import SysFlag
 from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.storage.dispatch_facts import queue_code
 from mqframe.core.storage.log_scan import LogRecord
+from mqframe.core.storage.record import HEADS, topic_part
+from mqframe.core.wire.frame import Body
 
 Entry = tuple[int, int, int]
 """Commit-log offset, record size (bytes), tags code."""
@@ -29,6 +35,33 @@ def lists(entry: Entry | None, record: LogRecord | None, topic: str, queue_id: i
             or entry[2] == queue_code(topic, record.properties, record.store_timestamp, ())
         )
     )
+
+
+_PLACE: Final = struct.Struct(">i8xi4xqq")
+_FLAG_AT: Final = 36
+_INT: Final = struct.Struct(">i")
+
+
+def place_of(buffer: Body, at: int) -> tuple[int, int, int, int] | None:
+    """Size, queue id, queue offset and log offset that the record at byte `at` names; `None` behind the end."""
+    try:
+        size, queue_id, offset, physical = _PLACE.unpack_from(buffer, at)
+    except struct.error:
+        return None
+    return size, queue_id, offset, physical
+
+
+def is_of(buffer: Body, at: int, topic: str) -> bool:
+    """Whether the record at byte `at`, whose place is right, is one of `topic`."""
+    magic, raw = topic_part(topic)
+    try:
+        flag = _INT.unpack_from(buffer, at + _FLAG_AT)[0]
+        head = HEADS[bool(flag & SysFlag.BORN_HOST_V6), bool(flag & SysFlag.STORE_HOST_V6)]
+        start = at + head.size + _INT.unpack_from(buffer, at + head.size - 4)[0]
+        same = _INT.unpack_from(buffer, at + 4)[0] == magic
+    except struct.error:
+        return False
+    return same and buffer[start : start + len(raw)] == raw
 
 
 def samples(low: int, end: int, count: int) -> list[int]:

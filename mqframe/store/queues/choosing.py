@@ -22,13 +22,19 @@ Stretch = tuple[int, int]
 
 
 class Chosen(NamedTuple):
-    """`following`: where the reader goes on; `found` and `size_bytes`: in `stretches`."""
+    """`following`: where the reader goes on; `found` and `size_bytes`: in `stretches`.
+
+    `lasts`: of each stretch the number, in the entries, of its last entry; `odd`: `following` is the offset of
+    an entry that no dispatch has written, and nothing was found before it.
+    """
 
     status: GetStatus
     following: int
     stretches: list[Stretch]
     found: int
     size_bytes: int
+    lasts: list[int]
+    odd: bool = False
 
 
 def choose(
@@ -51,18 +57,27 @@ def choose(
         return _choose_all(entries, offset, max_messages, bytes_max, log_start, file_bytes)
     stretches: list[Stretch] = []
     status = GetStatus.NO_MATCHED_MESSAGE
-    start = stop = -1
+    lasts: list[int] = []
+    start = stop = last = -1
     found = size_all = 0
     at = offset
     for physical, size, code in ENTRY.iter_unpack(entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES]):
-        if codes is not None and code not in codes:
+        if codes is not None and code not in codes and size > 0:
             at += 1
             continue
-        if physical < log_start or size == FILLER_SIZE or size <= 0:
+        if size == FILLER_SIZE and not physical:
+            if stop > start:
+                stretches.append((start, stop))
+                lasts.append(last)
+                start = stop = -1
             at += 1
             if not found:
                 status = GetStatus.MESSAGE_WAS_REMOVING
             continue
+        if physical < log_start or size <= 0:
+            if found:
+                break
+            return Chosen(status, at, [], 0, 0, [], odd=True)
         if found and (found >= max_messages or size_all + size > bytes_max):
             break
         if records is not None and fetch is not None:
@@ -80,14 +95,18 @@ def choose(
         else:
             if stop > start:
                 stretches.append((start, stop))
+                lasts.append(last)
             start, stop = physical, physical + size
+        last = at - offset
         found += 1
         size_all += size
         at += 1
     if found:
-        stretches.append((start, stop))
+        if stop > start:
+            stretches.append((start, stop))
+            lasts.append(last)
         status = GetStatus.FOUND
-    return Chosen(status, at, stretches, found, size_all)
+    return Chosen(status, at, stretches, found, size_all, lasts)
 
 
 def _choose_all(
@@ -96,6 +115,7 @@ def _choose_all(
     """As `choose`, without filters: big pulls go through here, so the common step is the first test."""
     count = min(len(entries) // ENTRY_BYTES, max_messages)
     stretches: list[Stretch] = []
+    lasts: list[int] = []
     status = GetStatus.NO_MATCHED_MESSAGE
     start = stop = file_end = -1
     found = passed = 0
@@ -106,23 +126,34 @@ def _choose_all(
             room -= size
             found += 1
             continue
-        if physical < log_start or size == FILLER_SIZE or size <= 0:
+        if size == FILLER_SIZE and not physical:
+            if stop > start:
+                stretches.append((start, stop))
+                lasts.append(found + passed - 1)
+                start = stop = -1
             passed += 1
             if not found:
                 status = GetStatus.MESSAGE_WAS_REMOVING
             continue
+        if physical < log_start or size <= 0:
+            if found:
+                break
+            return Chosen(status, offset + passed, [], 0, 0, [], odd=True)
         if found and size > room:
             break
         if stop > start:
             stretches.append((start, stop))
+            lasts.append(found + passed - 1)
         start, stop = physical, physical + size
         file_end = physical - (physical - log_start) % file_bytes + file_bytes
         room -= size
         found += 1
     if found:
-        stretches.append((start, stop))
+        if stop > start:
+            stretches.append((start, stop))
+            lasts.append(found + passed - 1)
         status = GetStatus.FOUND
-    return Chosen(status, offset + found + passed, stretches, found, bytes_max - room)
+    return Chosen(status, offset + found + passed, stretches, found, bytes_max - room, lasts)
 
 
 def windows(stretches: Iterable[Stretch], log_start: int, file_bytes: int) -> list[list[Stretch]]:

@@ -26,7 +26,7 @@ class ConsumeQueue:
 
     `next_offset`: queue offset that the next stored message gets; `end`: first queue offset without an entry
     (behind `next_offset` by what is not dispatched yet); `covered`: largest end of a record with an entry, in
-    log bytes.
+    log bytes; `loaded`: offsets before it were found at the start, not written since.
     """
 
     __slots__ = (
@@ -42,6 +42,7 @@ class ConsumeQueue:
         "dirty_bytes",
         "end",
         "key",
+        "loaded",
         "next_offset",
         "queue_id",
         "topic",
@@ -61,6 +62,7 @@ class ConsumeQueue:
         self.end = 0
         self.covered = 0
         self.dirty_bytes = 0
+        self.loaded = 0
         self._floor = 0
         self._floor_for = 0
         self._open_base = 0
@@ -310,6 +312,16 @@ class ConsumeQueue:
         first = max(0, self.end * ENTRY_BYTES - self.dirty_bytes)
         self.dirty_bytes = 0
         return [self.path(base) for base in self.bases if base + self._file_bytes > first]
+
+    @property
+    def entries_per_file(self) -> int:
+        """How many entries a file holds."""
+        return self._file_bytes // ENTRY_BYTES
+
+    @property
+    def min_offset_known(self) -> int:
+        """The smallest offset as it was looked up last; 0 when it never was."""
+        return self._floor
 
     @property
     def floor(self) -> tuple[int, int]:

@@ -6,7 +6,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
+from mqframe.core.delay.levels import parse_levels
 from mqframe.core.messages.properties import UNIQUE_KEY, find_property
+from mqframe.core.storage.agreement import LIGHT_PREFIX, is_of, place_of
 from mqframe.core.storage.dispatch_facts import index_keys
 from mqframe.core.storage.log_scan import LogRecord, read_record
 from mqframe.core.storage.record import HEAD
@@ -16,8 +18,9 @@ from mqframe.store.files.log_files import LogFiles
 from mqframe.store.files.threads import Threads
 from mqframe.store.incoming import Found, GetStatus, QueryFound
 from mqframe.store.message_files import MessageFiles
-from mqframe.store.queues.choosing import Fetch, Stretch, choose, read_window, windows
-from mqframe.store.queues.consume_queue import ConsumeQueue
+from mqframe.store.queues.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
+from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue
+from mqframe.store.reading.mending import Mending
 from mqframe.store.settings import StoreSettings
 
 _STORE_TIME_AT: Final = 56
@@ -27,6 +30,10 @@ _PARTS_JOINED_FROM: Final = 32
 
 class _WaitsForDisk(Exception):
     """Memory does not hold what is to be read."""
+
+
+class _Damaged(Exception):
+    """An entry of a queue does not fit its record."""
 
 
 class Lookup:
@@ -43,6 +50,7 @@ class Lookup:
         self._log, self._queues, self._index, _ = files
         self._scan_entries_max = settings.scan_entries_max
         self._threads = threads
+        self._mending = Mending(files.log, parse_levels(settings.delay_levels))
 
     def _outside(self, queue: ConsumeQueue | None, offset: int) -> Found | None:
         """The answer for an `offset` at which `queue` holds no record; `None` when it does."""
@@ -90,22 +98,64 @@ class Lookup:
         nothing = self._outside(queue, offset)
         if nothing is not None or queue is None:
             return nothing or Found(GetStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
-        entries = queue.read(offset, self._entries_to_scan(max_messages, codes, records))
+        count = self._entries_to_scan(max_messages, codes, records)
+        entries = queue.read(offset, count)
         low, high = queue.min_offset(self._log.start), queue.end
         if not entries:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, high)
         fetch: Fetch | None = None
         if records is not None:
             fetch = self._fetching(mapped_from)
+            if offset < queue.loaded:
+                fetch = _checked(fetch, queue)
         try:
             chosen = choose(
                 entries, offset, max_messages, codes, bytes_max, self._log.start, self._log.file_bytes,
                 records, fetch,
             )  # fmt: skip
+            if chosen.odd or not self._can_be(chosen, bytes_max):
+                raise _Damaged
             parts = self._parts(chosen.stretches, mapped_from)
+            if self._is_old(queue, offset, chosen) and not _fit(queue, entries, offset, chosen, parts):
+                raise _Damaged
         except _WaitsForDisk:
             return None
+        except _Damaged:
+            if mapped_from:
+                return None
+            if self._mending.mend(queue, offset, count):
+                return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
+            return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, high)
         return Found(chosen.status, chosen.following, low, high, parts, chosen.found, chosen.size_bytes)
+
+    def _is_old(self, queue: ConsumeQueue, offset: int, chosen: Chosen) -> bool:
+        """Whether entries may have been on the disk alone since they were written."""
+        if offset < queue.loaded:
+            return True
+        recent = self._log.end - self.settings.mapped_read_bytes
+        return bool(chosen.stretches) and chosen.stretches[0][0] < recent
+
+    def _can_be(self, chosen: Chosen, bytes_max: int) -> bool:
+        """Whether a read that is larger than was asked for is one large record, and lies in the log."""
+        if not chosen.stretches:
+            return True
+        start, end = chosen.stretches[-1]
+        if end > self._log.end:
+            return False
+        if chosen.size_bytes <= bytes_max:
+            return True
+        head = self._log.slice(start, HEAD.size)
+        return head is not None and place_of(head, 0) is not None and int.from_bytes(head[:4], "big") == end - start
+
+    def _all_fit(self, queue: ConsumeQueue, offset: int, entries: Sequence[tuple[int, int, int]]) -> bool:
+        """Whether each of `entries`, from queue `offset` on, is a filler or names its record."""
+        for number, (physical, size, _) in enumerate(entries):
+            if size == FILLER_SIZE and not physical:
+                continue
+            head = self._log.slice(physical, HEAD.size) if physical >= 0 else None
+            if head is None or place_of(head, 0) != (size, queue.queue_id, offset + number, physical):
+                return False
+        return True
 
     def _parts(self, stretches: list[Stretch], mapped_from: int) -> list[Body]:
         """Stretches from log offset `mapped_from` on as slices of the map, older ones copied.
@@ -182,23 +232,48 @@ class Lookup:
         records: RecordFilter | None = None,
     ) -> Found:
         """As `_get`, in a thread that does not own the store: reads files by descriptors of its own."""
-        entries = queue.read_elsewhere(offset, self._entries_to_scan(max_messages, codes, records))
+        count = self._entries_to_scan(max_messages, codes, records)
+        entries = queue.read_elsewhere(offset, count)
         if not entries:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, queue.end)
         start, file_bytes = self._log.start, self._log.file_bytes
         with self._own_files() as files:
-            chosen = choose(
-                entries, offset, max_messages, codes, bytes_max, start, file_bytes, records, files.fetch
-            )
+            try:
+                chosen = choose(
+                    entries, offset, max_messages, codes, bytes_max, start, file_bytes, records,
+                    _checked(files.fetch, queue),
+                )  # fmt: skip
+            except _Damaged:
+                return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
+            if chosen.odd or not self._can_be(chosen, bytes_max):
+                return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
             parts: list[Body] = []
             for window in windows(chosen.stretches, start, file_bytes):
                 read = read_window(window, files.fetch)
                 if read is None:
-                    return Found(GetStatus.MESSAGE_WAS_REMOVING, chosen.following, low, queue.end)
+                    return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
                 parts += read
+        if not _fit(queue, entries, offset, chosen, parts) and offset >= queue.min_offset_known:
+            return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
         if len(parts) > _PARTS_JOINED_FROM:
             parts = [b"".join(parts)]  # here rather than on the loop
         return Found(chosen.status, chosen.following, low, queue.end, parts, chosen.found, chosen.size_bytes)
+
+    def _mended(
+        self,
+        queue: ConsumeQueue,
+        offset: int,
+        max_messages: int,
+        codes: Container[int] | None,
+        bytes_max: int,
+        low: int,
+        records: RecordFilter | None,
+    ) -> Found:
+        """As `_get_elsewhere`, once the entries say what the log says."""
+        if self._mending.mend(queue, offset, self._entries_to_scan(max_messages, codes, records)):
+            return self._get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
+        # Nothing is wrong with them: their records went from the log meanwhile.
+        return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, queue.end)
 
     def _records(self, places: Sequence[tuple[int, int]], mapped_from: int) -> list[Body | None] | None:
         """The records at these (log offset, size), `None` for one that is not there (any more).
@@ -262,7 +337,7 @@ class Lookup:
         if entry is None:
             return None
         head = self._log.slice(entry[0], HEAD.size)
-        if head is None:
+        if head is None or place_of(head, 0) != (entry[1], queue.queue_id, offset, entry[0]):
             return None
         at = _STORE_TIME_AT + (12 if int.from_bytes(head[36:40], "big") & 0x10 else 0)
         return int.from_bytes(head[at : at + 8], "big")
@@ -326,3 +401,38 @@ class Lookup:
             if matches:
                 records.append(bytes(raw))
         return QueryFound(records, last.end_timestamp if last else 0, last.end_offset if last else 0)
+
+
+def _checked(fetch: Fetch, queue: ConsumeQueue) -> Fetch:
+    """As `fetch`, but raises `_Damaged` for what is no record of `queue`."""
+
+    def checked(start: int, size: int) -> Body | None:
+        record = fetch(start, size)
+        if record is not None:
+            place = place_of(record, 0)
+            if place is None or (place[0], place[1], place[3]) != (size, queue.queue_id, start):
+                raise _Damaged
+        return record
+
+    return checked
+
+
+def _fit(queue: ConsumeQueue, entries: bytes, offset: int, chosen: Chosen, parts: Sequence[Body]) -> bool:
+    """Whether what was read is what `entries`, the first of which is queue `offset`, stand for.
+
+    The last record of each stretch is compared: one that does not follow the one before it, or is not
+    followed by the next one, makes a stretch of its own.
+    """
+    if queue.topic.startswith(LIGHT_PREFIX):
+        return True
+    if len(parts) != len(chosen.lasts):
+        return False
+    queue_id, unpack = queue.queue_id, ENTRY.unpack_from
+    for (start, _), part, number in zip(chosen.stretches, parts, chosen.lasts, strict=True):
+        physical, size, _ = unpack(entries, number * 20)
+        if place_of(part, physical - start) != (size, queue_id, offset + number, physical):
+            return False
+    return not parts or all(
+        is_of(parts[n], ENTRY.unpack_from(entries, chosen.lasts[n] * 20)[0] - chosen.stretches[n][0], queue.topic)
+        for n in {0, len(parts) - 1}
+    )

@@ -36,6 +36,16 @@ class StoreReads(Lookup):
         """First log offset that is not known to be on disk, bytes."""
         return self._log.flushed
 
+    @property
+    def damaged_entries(self) -> int:
+        """Queue entries that reads found damaged and entered again from the log, since the start."""
+        return self._mending.mended
+
+    @property
+    def lost_entries(self) -> int:
+        """Those of `damaged_entries` that the log holds no record for."""
+        return self._mending.lost
+
     def queues(self) -> Iterable[tuple[str, int]]:
         """(topic, queue id) of every queue that ever held a message and was not deleted."""
         return [queue.key for queue in self._queues]
@@ -97,7 +107,12 @@ class StoreReads(Lookup):
         if queue is None or offset < queue.min_offset(self._log.start):
             return []
         raw = queue.read(offset, count)
-        return list(ENTRY.iter_unpack(raw[: len(raw) // ENTRY.size * ENTRY.size]))
+        found = list(ENTRY.iter_unpack(raw[: len(raw) // ENTRY.size * ENTRY.size]))
+        if offset < queue.loaded and not self._all_fit(queue, offset, found):
+            self._mending.mend(queue, offset, count)
+            raw = queue.read(offset, count)
+            found = list(ENTRY.iter_unpack(raw[: len(raw) // ENTRY.size * ENTRY.size]))
+        return found
 
     async def get_cold(
         self,

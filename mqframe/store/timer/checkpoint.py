@@ -43,13 +43,18 @@ class TimerCheckpoint:
                 self.state_version, self.timestamp, self.counter,
             ) = CHECKPOINT.unpack_from(raw)  # fmt: skip
 
-    def advance(self, read_time: int, position: int, queue_offset: int, now: int) -> None:
-        """Take new values over, under a new version if they differ."""
+    def advance(
+        self, read_time: int, position: int, queue_offset: int, now: int, taken_before: int = 0
+    ) -> None:
+        """Take new values over, under a new version if they differ.
+
+        `taken_before`: up to where the timer topic was taken in once, while it is taken in again.
+        """
         if (read_time, queue_offset) != (self.read_time, self.queue_offset):
             self.counter += 1
             self.timestamp = now
         self.read_time, self.position = read_time, position
-        self.queue_offset = self.master_offset = queue_offset
+        self.queue_offset, self.master_offset = queue_offset, max(queue_offset, taken_before)
 
     def encode(self) -> bytes:
         """The numbers as the file holds them, and as answers carry them."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from mqframe.core.delay.timer_layout import BLANK, BLANK_MAGIC, UNIT, Unit, decode_unit, is_blank
 from mqframe.store.files.descriptors import write_all
-from mqframe.store.files.layout import file_name, numbered_files
+from mqframe.store.files.layout import file_name, sized_files
 
 _BLOCK_UNITS: Final = 1024
 
@@ -17,8 +17,8 @@ _BLOCK_UNITS: Final = 1024
 class TimerLog:
     """Sparse files of `file_bytes` in `directory`. `end`: position of the next unit, bytes.
 
-    Made by a start; its end is found by `units_from`, and set by `cut`. Raises `StoreError` for files of
-    another size.
+    Made by a start; its end is found by `units_from`, and set by `cut`. `is_broken`: files between others are
+    missing, or of another setting; all are gone then. A short one is filled up with zeros. Raises OSError.
     """
 
     def __init__(self, directory: Path, file_bytes: int) -> None:
@@ -26,8 +26,18 @@ class TimerLog:
         self._directory = directory
         self._file_bytes = file_bytes
         self._files: dict[int, int] = {}
-        for base, path in numbered_files(directory, file_bytes):
+        found = sized_files(directory)
+        self.is_broken = any(
+            size > file_bytes or base % file_bytes or base != found[0][0] + number * file_bytes
+            for number, (base, _, size) in enumerate(found)
+        )
+        for base, path, size in found:
+            if self.is_broken:
+                path.unlink()
+                continue
             self._files[base] = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            if size < file_bytes:
+                os.ftruncate(self._files[base], file_bytes)
         self.end = self._last + file_bytes if self._files else 0
 
     @property
@@ -84,6 +94,14 @@ class TimerLog:
             return False
         return decode_unit(os.pread(descriptor, UNIT.size, at - UNIT.size)) is not None
 
+    def is_unused(self, start: int, end: int) -> bool:
+        """Whether only the unused end of a file lies between two positions. Looks at the bytes alone."""
+        at = start % self._file_bytes
+        descriptor = self._files.get(start - at)
+        if descriptor is None or end != start - at + self._file_bytes:
+            return False
+        return is_blank(os.pread(descriptor, BLANK.size, at), 0)
+
     def _units_of(self, base: int, at: int) -> Generator[tuple[int, Unit], None, bool]:
         """The units of one file from byte `at` on; returns whether they reach its end."""
         while at < self._file_bytes:
@@ -97,6 +115,18 @@ class TimerLog:
                 yield base + at + offset, unit
             at += _BLOCK_UNITS * UNIT.size
         return True
+
+    def empty(self) -> None:
+        """Remove all files; the next unit gets position 0. Raises OSError."""
+        for base in list(self._files):
+            os.close(self._files.pop(base))
+            (self._directory / file_name(base)).unlink()
+        self.end = 0
+
+    def relink(self, position: int, unit: Unit) -> None:
+        """Write `unit` over the one at `position`. Raises OSError."""
+        at = position % self._file_bytes
+        write_all(self._files[position - at], unit.encode(), at)
 
     def cut(self, end: int) -> None:
         """Make `end` the end: later files go, the rest of the last one becomes zeros."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from mqframe.core.delay.timer_layout import MAGIC_DELETE, MAGIC_PLAIN, MAGIC_ROLL, UNIT, Unit
 from mqframe.core.delay.timer_rules import placed, slot_of_write
+from mqframe.core.errors import StoreError
+from mqframe.core.storage.agreement import samples
 from mqframe.log import get_logger
 from mqframe.store.files.layout import Layout
 from mqframe.store.timer.checkpoint import TimerCheckpoint
@@ -25,6 +28,10 @@ _SPARE_SLOTS: Final = 60
 _IDLE_MARK_MS: Final = 60_000
 
 
+class TimerDamage(StoreError):
+    """Wheel and log of the timer contradict each other, or the commit log."""
+
+
 class TimerStore:
     """Wheel, log and checkpoint of one store. Belongs to one loop; `sync` may run in a thread.
 
@@ -32,8 +39,9 @@ class TimerStore:
     that is not taken in; `waiting`: messages in the wheel.
 
     Made by a start, which recovers: what the log holds beyond the checkpoint is entered into the wheel again,
-    what is no unit ends the log. `now`: wall-clock time, ms. Raises `StoreError` for files of other sizes,
-    OSError.
+    what is no unit ends the log, and slots that say something else than the log are written anew. `lost`: the
+    log itself lacks units that it had; then `forget` and take the timer topic in again. `taken_before`: what
+    of the topic was taken in before that, and may be delivered. `now`: wall-clock time, ms. Raises OSError.
     """
 
     def __init__(
@@ -49,6 +57,10 @@ class TimerStore:
         self.read_time = 0
         self.write_time = 0
         self.queue_offset = min(self.checkpoint.queue_offset, self.checkpoint.master_offset)
+        self.taken_before = self.checkpoint.master_offset
+        self.lost = False
+        self.record_end = 0
+        """The log offset behind the last record that units name, bytes."""
         self.waiting = 0
         self._taken: set[int] = set()
         self._last_taken = -1
@@ -101,16 +113,15 @@ class TimerStore:
         return next(self._wheel.used(self.read_time, end), None)
 
     def chain(self, slot: Slot) -> Iterator[tuple[int, Unit]]:
-        """Position and unit of each message of `slot`, the newest first."""
+        """Position and unit of each message of `slot`, the newest first. Raises `TimerDamage`."""
         position, precision = slot.last, self.precision
         while position >= 0:
             unit = self._log.unit(position)
-            if unit is None or unit.time // precision * precision != slot.time:
-                log.error("the timer log lacks a unit; messages before it are lost", position=position)
-                return
+            if unit is None or unit.time // precision * precision != slot.time or unit.previous >= position:
+                if position < self._log.start:
+                    return  # its record is gone from the commit log, too
+                raise TimerDamage(f"the timer log has no unit of slot {slot.time} at position {position}")
             yield position, unit
-            if unit.previous >= position:
-                return
             position = unit.previous
 
     def units(self, positions: array[int]) -> list[Unit]:
@@ -159,7 +170,7 @@ class TimerStore:
         read_time, queue_offset, position = saved.read_time, saved.queue_offset, saved.position
         while self._marks and (flushed is None or self._marks[0][0] <= flushed):
             _, read_time, queue_offset, position = self._marks.popleft()
-        saved.advance(read_time, position, queue_offset, now)
+        saved.advance(read_time, position, queue_offset, now, self.taken_before)
         return saved.encode()
 
     def sync(self, encoded: bytes) -> None:
@@ -179,50 +190,85 @@ class TimerStore:
 
     # Starting
 
+    def forget(self) -> None:
+        """Empty wheel and log: the timer topic is to be taken in again, from its beginning. Raises OSError."""
+        self.taken_before = max(self.taken_before, self.queue_offset)
+        self.queue_offset = self.waiting = 0
+        self._marks.clear()
+        self._taken = set()
+        # On disk first: what a kill leaves half built must not count as whole.
+        self.checkpoint.advance(self.read_time, 0, 0, self.checkpoint.timestamp, self.taken_before)
+        self.checkpoint.save(self.checkpoint.encode())
+        self._log.empty()
+        self._wheel.empty()
+        self.lost = False
+
+    @property
+    def first_unit(self) -> Unit | None:
+        """The oldest unit that is kept, whether it waits or not."""
+        return next((unit for _, unit in self._log.units_from(self._log.start)), None)
+
+    def sample(self, count: int) -> list[Unit]:
+        """Some units that wait, the last among them."""
+        slots = list(islice(self._wheel.used(self.read_time, self.read_time + self._turn), 1 << 16))
+        found = [self._log.unit(slots[number].last) for number in samples(0, len(slots), count)]
+        if self._log.end:
+            found.append(self._log.unit(self._log.end - UNIT.size))
+        return [unit for unit in found if unit is not None]
+
     def _recover(self, now: int) -> None:
         known = self.checkpoint.position
         oldest = slot_of_write(now, self.precision) - (_REACH_SLOTS - _SPARE_SLOTS) * self.precision
         self.read_time = max(self.checkpoint.read_time, oldest)
-        # Before that position wheel and log agree, unless one of them was lost.
-        begin = known if self._log.reaches(known) and not self._wheel.is_new else self._log.start
-        end = begin
-        for position, unit in self._log.units_from(begin):
+        self.lost = self._log.is_broken or bool(known and not self._log.reaches(known))
+        slots: dict[int, Slot] = {}
+        end = self._log.start
+        for position, unit in self._log.units_from(self._log.start):
             end = position + UNIT.size
+            self.record_end = max(self.record_end, unit.log_offset + unit.size)
             if position >= known:
                 self._taken.add(unit.log_offset)
-            self._enter(position, unit)
-        self._log.cut(end)
-        self._last_taken = max(self._taken, default=-1)
-        broken = self._count(end)
-        if broken:
-            log.error("the timer wheel names messages that its log has lost", slots=len(broken))
-            for slot in broken:
-                self._wheel.clear(slot.time)
-            for position, unit in self._log.units_from(self._log.start):
-                self._enter(position, unit)
-            self._count(end)
+            self._count_in(slots, position, unit)
+        # Behind a file's last unit there may be room that is too small for one.
+        self.lost = self.lost or (end < known and not self._log.is_unused(end, known))
+        if not self.lost:
+            self._log.cut(max(end, known))
+            self._last_taken = max(self._taken, default=-1)
+            self._set(slots)
         self.checkpoint.read_time = self.read_time
-        self.checkpoint.queue_offset = self.checkpoint.master_offset = self.queue_offset
+        self.checkpoint.queue_offset = self.queue_offset
 
-    def _enter(self, position: int, unit: Unit) -> None:
-        """Let the unit's slot name it, if it does not yet."""
+    def _count_in(self, slots: dict[int, Slot], position: int, unit: Unit) -> None:
+        """Let the unit's slot name it; the unit has to name the one before it in its slot."""
         time = slot_of_write(unit.time, self.precision)
         if time < self.read_time:
             return
-        slot = self._wheel.slot(time)
-        change = -1 if unit.recalls else 1
-        if slot is None or slot.first < 0:
-            self._wheel.put(Slot(time, position, position, change))
-        elif slot.last < position:
-            self._wheel.put(Slot(time, slot.first, position, slot.messages + change))
+        slot, change = slots.get(time), -1 if unit.recalls else 1
+        if slot is None:
+            slots[time] = Slot(time, position, position, change)
+            if unit.previous >= self._log.start:
+                self._log.relink(position, unit._replace(previous=-1))
+            return
+        if unit.previous != slot.last:
+            self._log.relink(position, unit._replace(previous=slot.last))
+        slots[time] = Slot(time, slot.first, position, slot.messages + change)
 
-    def _count(self, end: int) -> list[Slot]:
-        """Count what waits; returns the slots that name positions at or beyond `end`."""
-        broken, waiting = [], 0
-        turn = 2 * _REACH_SLOTS * self.precision
-        for slot in self._wheel.used(self.read_time, self.read_time + turn):
-            waiting += slot.messages
-            if slot.last >= end:
-                broken.append(slot)
-        self.waiting = waiting
-        return broken
+    def _set(self, slots: dict[int, Slot]) -> None:
+        """Let the wheel say what the log says, from `read_time` on."""
+        wrong = 0
+        for slot in list(self._wheel.used(self.read_time, self.read_time + self._turn)):
+            expected = slots.get(slot.time)
+            if expected is None:
+                self._wheel.clear(slot.time)
+                wrong += 1
+        for slot in slots.values():
+            if self._wheel.slot(slot.time) != slot:
+                self._wheel.put(slot)
+                wrong += 1
+        self.waiting = sum(slot.messages for slot in slots.values())
+        if wrong:
+            log.info("slots of the timer wheel were set by its log", slots=wrong)
+
+    @property
+    def _turn(self) -> int:
+        return 2 * _REACH_SLOTS * self.precision

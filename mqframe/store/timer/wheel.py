@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mqframe.core.delay.timer_layout import SLOT, SLOTS
-from mqframe.core.errors import StoreError
 from mqframe.store.files.descriptors import write_all
 
 _FILE_BYTES: Final = SLOTS * SLOT.size
@@ -32,20 +31,21 @@ class Slot(NamedTuple):
 class TimerWheel:
     """Slots of `precision_ms` each; `is_new`: whether there was no wheel before.
 
-    Raises `StoreError` when the file has another size than a wheel has.
+    A file of another size than a wheel has is none: an empty one takes its place. Raises OSError.
     """
 
     def __init__(self, path: Path, precision_ms: int) -> None:
         self._precision = precision_ms
         path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        size = os.fstat(self._descriptor).st_size
-        if size not in (0, _FILE_BYTES):
-            os.close(self._descriptor)
-            raise StoreError(f"{path} has {size} bytes, a timer wheel has {_FILE_BYTES}: move it away")
-        self.is_new = size == 0
+        self.is_new = os.fstat(self._descriptor).st_size != _FILE_BYTES
         if self.is_new:
-            os.ftruncate(self._descriptor, _FILE_BYTES)
+            self.empty()
+
+    def empty(self) -> None:
+        """Let no slot be in use. Raises OSError."""
+        os.ftruncate(self._descriptor, 0)
+        os.ftruncate(self._descriptor, _FILE_BYTES)
 
     def slot(self, time: int) -> Slot | None:
         """The slot that begins at `time` (ms); `None` while nothing was put into it."""

@@ -105,6 +105,8 @@ class Recovery:
         if self._index is not None:
             self._index.rewind(end)
         self._cut_log(end, killed)
+        for queue in self._queues:
+            queue.loaded = queue.end
         newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
         return Recovered(newest, check.records, tuple(commits), set_aside)
 

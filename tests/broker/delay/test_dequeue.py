@@ -7,6 +7,7 @@ from broker.delay.timers import NOW, TIMER_TOPIC, Timer
 
 from mqframe.broker.delay.dequeue import TimerDequeue
 from mqframe.core.errors import Refusal
+from mqframe.store.timer.timer_store import TimerDamage
 
 
 async def dequeue_of(timer, seconds):
@@ -102,7 +103,7 @@ def test_it_goes_on_where_the_store_refused(with_store, taken):
     with_store(scenario)
 
 
-def test_what_the_log_no_longer_holds_is_left_out(with_store):
+def test_what_the_log_no_longer_holds_is_left_out(with_store, monkeypatch):
     async def scenario(local):
         timer = Timer(local)
         timer.sent(b"a", 3)
@@ -111,6 +112,10 @@ def test_what_the_log_no_longer_holds_is_left_out(with_store):
         timer.files.add(NOW + 3000, 1 << 40, 100, 0, recalls=True)
         timer.sent(b"b", 3)
         dequeue = await dequeue_of(timer, 4)
+        with pytest.raises(TimerDamage, match="names no record"):
+            await dequeue.deliver()
+        # That the log does not hold it any more is no damage.
+        monkeypatch.setattr(type(local.store), "min_offset", 1 << 41)
         await dequeue.deliver()
         assert local.bodies("t", 1) == [b"a", b"b"]
 

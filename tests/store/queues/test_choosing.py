@@ -31,7 +31,7 @@ def codes(request):
 
 def test_neighbours_are_one_stretch(codes) -> None:
     found = chosen(entries((100, 50), (150, 30), (200, 10), (210, 10)), codes=codes)
-    assert found == (GetStatus.FOUND, 9, [(100, 180), (200, 220)], 4, 100)
+    assert found == (GetStatus.FOUND, 9, [(100, 180), (200, 220)], 4, 100, [1, 3], False)
 
 
 def test_a_stretch_ends_with_its_file(codes) -> None:
@@ -41,26 +41,33 @@ def test_a_stretch_ends_with_its_file(codes) -> None:
 
 def test_count_and_bytes_end_it(codes) -> None:
     raw = entries((0, 40), (40, 40), (80, 40))
-    assert chosen(raw, most=2, codes=codes)[1:] == (7, [(0, 80)], 2, 80)
-    assert chosen(raw, bytes_max=119, codes=codes)[1:] == (7, [(0, 80)], 2, 80)
-    assert chosen(raw, bytes_max=120, codes=codes)[1:] == (8, [(0, 120)], 3, 120)
+    assert chosen(raw, most=2, codes=codes)[1:5] == (7, [(0, 80)], 2, 80)
+    assert chosen(raw, bytes_max=119, codes=codes)[1:5] == (7, [(0, 80)], 2, 80)
+    assert chosen(raw, bytes_max=120, codes=codes)[1:5] == (8, [(0, 120)], 3, 120)
 
 
 def test_the_first_record_is_taken_however_large(codes) -> None:
-    assert chosen(entries((0, 400), (400, 1)), bytes_max=10, codes=codes)[1:] == (6, [(0, 400)], 1, 400)
+    assert chosen(entries((0, 400), (400, 1)), bytes_max=10, codes=codes)[1:5] == (6, [(0, 400)], 1, 400)
 
 
 def test_what_holds_no_record_is_passed_over(codes) -> None:
-    gone = entries((10, 20)) + FILLER + entries((0, 0))
-    found = chosen(
-        gone + entries((100, 20), (120, 20)) + FILLER + entries((140, 9)), log_start=50, codes=codes
-    )
-    assert found == (GetStatus.FOUND, 12, [(100, 149)], 3, 49)
-    assert chosen(gone, log_start=50, codes=codes) == (GetStatus.MESSAGE_WAS_REMOVING, 8, [], 0, 0)
+    raw = FILLER * 2 + entries((100, 20), (120, 20)) + FILLER + entries((140, 9))
+    found = chosen(raw, log_start=50, codes=codes)
+    assert found == (GetStatus.FOUND, 11, [(100, 140), (140, 149)], 3, 49, [3, 5], False)
+    nothing = (GetStatus.MESSAGE_WAS_REMOVING, 7, [], 0, 0, [], False)
+    assert chosen(FILLER * 2, log_start=50, codes=codes) == nothing
+
+
+@pytest.mark.parametrize("odd", [(10, 20), (0, 0), (-1, 20), (100, -5), (0, 20)])
+def test_what_no_dispatch_wrote_ends_it_and_is_told_when_it_comes_first(codes, odd) -> None:
+    raw = entries((100, 20), odd, (140, 9))
+    assert chosen(raw, log_start=50, codes=codes)[1:] == (6, [(100, 120)], 1, 20, [0], False)
+    assert chosen(raw[20:], log_start=50, codes=codes)[1:] == (5, [], 0, 0, [], True)
+    assert chosen(FILLER + raw[20:], log_start=50, codes=codes)[1:] == (6, [], 0, 0, [], True)
 
 
 def test_a_torn_entry_at_the_end_counts_for_nothing(codes) -> None:
-    assert chosen(entries((0, 40), (40, 40))[:-1], codes=codes)[1:] == (6, [(0, 40)], 1, 40)
+    assert chosen(entries((0, 40), (40, 40))[:-1], codes=codes)[1:5] == (6, [(0, 40)], 1, 40)
 
 
 def test_with_and_without_filter_the_same_is_chosen() -> None:

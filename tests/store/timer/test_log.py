@@ -1,7 +1,6 @@
 import pytest
 
 from mqframe.core.delay.timer_layout import BLANK, BLANK_MAGIC, Unit
-from mqframe.core.errors import StoreError
 from mqframe.store.timer.log import TimerLog
 
 FILE_BYTES = 52 * 3 + 16 + 20
@@ -77,8 +76,33 @@ def test_files_go_once_the_commit_log_has_dropped_their_messages(log, tmp_path):
     assert log.unit(384) == unit(6)
 
 
-def test_a_file_of_another_size_is_refused(tmp_path):
-    (tmp_path / "timerlog").mkdir()
-    (tmp_path / "timerlog" / f"{0:020d}").write_bytes(b"x" * 10)
-    with pytest.raises(StoreError, match="has 10 bytes, the setting says 192"):
-        TimerLog(tmp_path / "timerlog", FILE_BYTES)
+@pytest.mark.parametrize(
+    ("base", "size"),
+    [(192, None), (0, FILE_BYTES + 1), (384, FILE_BYTES * 2)],
+)
+def test_files_that_are_missing_or_too_long_break_the_log(log, tmp_path, base, size):
+    for number in range(7):
+        log.append(unit(number))
+    path = tmp_path / "timerlog" / f"{base:020d}"
+    if size is None:
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes().ljust(size, b"x"))
+    log = reopened(log, tmp_path)
+    assert log.is_broken
+    assert list((tmp_path / "timerlog").iterdir()) == []
+    assert [log.append(unit(number)) for number in (1, 2)] == [0, 52]
+    log.close()
+
+
+@pytest.mark.parametrize(("size", "left"), [(0, []), (30, []), (52, [384]), (60, [384])])
+def test_a_short_last_file_is_filled_up(log, tmp_path, size, left):
+    for number in range(9):
+        log.append(unit(number))
+    path = tmp_path / "timerlog" / f"{384:020d}"
+    path.write_bytes(path.read_bytes()[:size])
+    log = reopened(log, tmp_path)
+    assert not log.is_broken
+    assert [position for position, _ in log.units_from(0)] == [0, 52, 104, 192, 244, 296, *left]
+    assert path.stat().st_size == FILE_BYTES
+    log.close()

@@ -7,12 +7,13 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mqframe.core.delay.timer_layout import UNIT
-from mqframe.store.timer.timer_store import TimerStore
+from mqframe.store.timer.timer_store import TimerDamage, TimerStore
 from mqframe.store.timer.wheel import Slot, TimerWheel
 
 START = 1_700_000_000_000
@@ -54,16 +55,58 @@ def test_a_slot_gives_its_messages_newest_first(tmp_path):
     store.close()
 
 
-def test_a_slot_gives_nothing_of_another_slot(tmp_path):
+def test_a_slot_that_names_units_of_another_one_is_damage(tmp_path):
     store = opened(tmp_path)
     put(store, START + 2000, 100)
     damage = TimerWheel(tmp_path / "timerwheel", 1000)
     damage.put(Slot(START + 1000, 0, 0, 1))
     damage.close()
     wrong = store.next_slot(START + 60_000)
-    assert (wrong.time, offsets_in(store, wrong)) == (START + 1000, [])
-    store.delivered(wrong)
+    with pytest.raises(TimerDamage, match=f"no unit of slot {START + 1000} at position 0"):
+        offsets_in(store, wrong)
+    store.close()
+    store = opened(tmp_path)
     assert offsets_in(store, store.next_slot(START + 60_000)) == [100]
+    store.close()
+
+
+def test_what_is_forgotten_is_taken_in_again(tmp_path):
+    store = opened(tmp_path)
+    for number in range(20):
+        put(store, START + 2000, number * 100)
+    save(store)
+    store.skip_to(START + 1000)
+    store.forget()
+    assert (store.queue_offset, store.taken_before, store.waiting) == (0, 20, 0)
+    assert store.next_slot(START + 60_000) is None
+    put(store, START + 2000, 0)
+    save(store)
+    store.close()
+    store = opened(tmp_path)
+    assert (store.queue_offset, store.taken_before, store.waiting) == (1, 20, 1)
+    assert store.read_time == START + 1000
+    for number in range(1, 21):
+        put(store, START + 2000, number * 100)
+    save(store)
+    store.close()
+    store = opened(tmp_path)
+    assert (store.queue_offset, store.taken_before, store.waiting) == (21, 21, 21)
+    store.close()
+
+
+@pytest.mark.parametrize("damage", ["gone", "short"])
+def test_a_log_that_ends_before_the_checkpoint_is_lost(tmp_path, damage):
+    store = opened(tmp_path)
+    for number in range(20):
+        put(store, START + 2000, number * 100)
+    save(store)
+    store.close()
+    path = max((tmp_path / "timerlog").iterdir())
+    path.unlink() if damage == "gone" else path.write_bytes(b"")
+    store = opened(tmp_path)
+    assert store.lost
+    store.forget()
+    assert not store.lost
     store.close()
 
 
