@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.service import BrokerPart
@@ -91,9 +92,10 @@ class Broker:
 
     def _handlers(self) -> dict[int, Handler]:
         try:
-            return handlers_of(*(each for part in self._parts for each in part.serving()))
+            handlers = handlers_of(*(each for part in self._parts for each in part.serving()))
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
+        return saved_before_answers(handlers, self._keeper.save_tables)
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
@@ -201,9 +203,8 @@ class Broker:
         read of other connections by now is served before that, and does not see these messages yet; pulls
         that are held are answered as the messages arrive.
         """
-        if self._keeper.has_unsaved_tables:
-            self._keeper.save_tables()
-        if not self._registration.is_current:
+        saved = not self._keeper.has_unsaved_tables or self._keeper.save_tables()
+        if saved and not self._registration.is_current:
             self._registration.topics_changed()
         if self._store.undispatched:
             self._store.dispatch_soon()

@@ -290,6 +290,8 @@ class MessageStore(StoreReads):
 
     async def flush_log(self) -> bool:
         """Bring everything appended so far to disk; False when that fails. It takes as long as the disk."""
+        if self._closed:
+            return self._log.flushed >= self._log.end
         told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._flusher.when_flushed(lambda done: None if told.done() else told.set_result(done))
         return await told

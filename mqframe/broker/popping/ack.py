@@ -51,9 +51,26 @@ class AckProcessor(BrokerService):
         self._statistics = conditions.statistics
         self._clock = conditions.clock
 
+    def _when_durable(self, call: Call, written_from: int) -> Reply | None:
+        """Answer at once if nothing was stored from log offset `written_from` on, else once it is durable.
+
+        What is acknowledged of pops that memory keeps is progress, which is saved from time to time.
+        """
+        end = self._receipts.log_end()
+        if end == written_from:
+            return Reply()
+
+        def answer(durable: bool) -> None:
+            late = "the acknowledgement was not on disk in time: after a crash the message may come again"
+            call.reply(Reply() if durable else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, remark=late))
+
+        self._receipts.when_confirmed(end, answer)
+        return None
+
     @serves(AckMessage)
-    def acknowledge(self, fields: AckMessage, call: Call) -> Reply:
+    def acknowledge(self, fields: AckMessage, call: Call) -> Reply | None:
         handle = self._receipts.admit(fields, last=1)
+        written_from = self._receipts.log_end()
         topic, group, queue_id, offset = fields.topic, fields.consumer_group, fields.queue_id, fields.offset
         if handle.revive_queue == ORDER_REVIVE_QUEUE:
             self._acknowledge_ordered((topic, group, queue_id), offset, handle.pop_time)
@@ -63,22 +80,23 @@ class AckProcessor(BrokerService):
         ):  # fmt: skip
             raise self._receipts.not_in_flight(handle, topic, offset)
         self._statistics.add(ACKNOWLEDGED, topic, group)
-        return Reply()
+        return self._when_durable(call, written_from)
 
     @serves(BatchAckMessage)
-    def acknowledge_batch(self, fields: BatchAckMessage, call: Call) -> Reply:
+    def acknowledge_batch(self, fields: BatchAckMessage, call: Call) -> Reply | None:
         body = call.body(BatchAckBody)
         if not body.acks:
             raise Refusal(ResponseCode.NO_MESSAGE, "the batch names no message")
         if body.broker_name and body.broker_name != self._receipts.broker_name:
             raise self._receipts.not_ours(body.broker_name)
+        written_from = self._receipts.log_end()
         done = sum([self._acknowledge_one(ack) for ack in body.acks])
         if not done:
             raise Refusal(
                 ResponseCode.NO_MESSAGE,
                 "none of these messages is in flight: they were acknowledged before, or their time is over",
             )
-        return Reply()
+        return self._when_durable(call, written_from)
 
     def _acknowledge_one(self, ack: BatchAck) -> int:
         """Acknowledge the messages of one pop; returns how many were in flight."""

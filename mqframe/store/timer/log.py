@@ -10,6 +10,7 @@ from typing import Final
 from mqframe.core.delay.timer_layout import BLANK, BLANK_MAGIC, UNIT, Unit, decode_unit, is_blank
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.layout import file_name, sized_files
+from mqframe.store.files.syncing import sync_directory
 
 _BLOCK_UNITS: Final = 1024
 
@@ -26,6 +27,7 @@ class TimerLog:
         self._directory = directory
         self._file_bytes = file_bytes
         self._files: dict[int, int] = {}
+        self._names_made, self._names_synced = 1, 0
         found = sized_files(directory)
         self.is_broken = any(
             size > file_bytes or base % file_bytes or base != found[0][0] + number * file_bytes
@@ -155,9 +157,13 @@ class TimerLog:
         return removed
 
     def sync(self) -> None:
-        """Wait until the disk holds all units. For a thread."""
+        """Wait until the disk holds all units, and the names of their files. For a thread."""
+        made = self._names_made
         for base in sorted(self._files)[-2:]:
             os.fdatasync(self._files[base])
+        if made != self._names_synced:
+            sync_directory(self._directory)
+            self._names_synced = made
 
     def close(self) -> None:
         """Close all files."""
@@ -169,4 +175,5 @@ class TimerLog:
         path = self._directory / file_name(base)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         os.ftruncate(descriptor, self._file_bytes)
+        self._names_made += 1
         return descriptor

@@ -1,4 +1,4 @@
-"""In which order a store changes files and waits for the disk, at its start, while it runs and at its stop."""
+"""In which order a store changes files and waits for the disk: at its start, running, at its stop."""
 
 from __future__ import annotations
 
