@@ -171,7 +171,9 @@ class BrokerLife:
 
     async def _make_topic(self, name: str = "") -> None:
         name = name or f"topic{len(self._topics)}"
-        await self._ok(UpdateAndCreateTopic(topic=name, read_queue_nums=QUEUES, write_queue_nums=QUEUES, perm=6))
+        await self._ok(
+            UpdateAndCreateTopic(topic=name, read_queue_nums=QUEUES, write_queue_nums=QUEUES, perm=6)
+        )
         self.note(TopicMade(name))
         if name != "pops":
             self._topics.append(name)

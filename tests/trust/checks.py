@@ -180,7 +180,9 @@ class StoreCheck:
         where = (*place, message.queue_offset)
         candidates = [*self._stored.get(where, ()), *([self._new[where]] if where in self._new else [])]
         if not any(is_same(message, sent) for sent in candidates):
-            raise Broken("a message was never sent so", f"{place} {message.queue_offset}: {message.body[:20]!r}")
+            raise Broken(
+                "a message was never sent so", f"{place} {message.queue_offset}: {message.body[:20]!r}"
+            )
 
     def _keys(self, store: MessageStore, chance: Random) -> None:
         there = [sent for sent in self._kept if not self._excused(sent)]
@@ -222,7 +224,9 @@ class StoreCheck:
             stored = store.put(Incoming(*place, body, properties, 1, HOST, HOST))
         except Exception as problem:
             raise Broken("a new message is refused", f"{type(problem).__name__}: {problem}") from problem
-        sent = Sent(*place, stored.queue_offset, body, properties, stored.commit_log_offset, stored.end_offset)
+        sent = Sent(
+            *place, stored.queue_offset, body, properties, stored.commit_log_offset, stored.end_offset
+        )
         self._new[sent[:3]] = sent
         return sent
 

@@ -95,7 +95,9 @@ def _with_foresight(events: list[Event]) -> list[Event]:
     return result[::-1]
 
 
-def crashes(events: list[Event], moments: set[int], chance: Random, each: int) -> Iterator[tuple[Image, Promises]]:
+def crashes(
+    events: list[Event], moments: set[int], chance: Random, each: int
+) -> Iterator[tuple[Image, Promises]]:
     """Of each of the `moments` (numbers of events), `each` disks that it could leave, and what was promised."""
     disk, promises = Disk(), Promises(events)
     for number, event in enumerate(events):
@@ -119,7 +121,9 @@ def images(directory: Path, seed: int) -> Iterator[Case]:
         moments = set(chance.sample(range(len(life.events)), min(len(life.events), MOMENTS)))
         found = crashes(life.events, moments, chance, IMAGES_OF_A_MOMENT)
         for at, (image, promises) in enumerate(found):
-            yield Case(number, f"image {at} ({image.how})", _check(life, image, promises, Random(f"{seed} {at}")))
+            yield Case(
+                number, f"image {at} ({image.how})", _check(life, image, promises, Random(f"{seed} {at}"))
+            )
 
 
 def _check(life: Life, image: Image, promises: Promises, chance: Random) -> Callable[[Path], None]:

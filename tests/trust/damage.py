@@ -75,7 +75,9 @@ def damage(store: Path, chance: Random) -> Damage:
     """Damage one file below `store`."""
     kinds = sorted({path.relative_to(store).parts[0] for path in store.rglob("*") if path.is_file()})
     kind = chance.choice([*kinds, "commitlog", "commitlog"])
-    files = sorted(path for path in store.rglob("*") if path.is_file() and path.relative_to(store).parts[0] == kind)
+    files = sorted(
+        path for path in store.rglob("*") if path.is_file() and path.relative_to(store).parts[0] == kind
+    )
     path = chance.choice(files)
     name = path.relative_to(store).as_posix()
     ways = [_flip, _flip, _lose_page, _lose_sector, _double, _swap]

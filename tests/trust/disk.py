@@ -309,7 +309,9 @@ def _apply(names: dict[int, dict[str, int]], change: NameChange) -> None:
         names[change.new_directory][change.new_name] = change.number
 
 
-def _paths(names: dict[int, dict[str, int]], directory: int = ROOT, above: str = "") -> Iterator[tuple[str, int]]:
+def _paths(
+    names: dict[int, dict[str, int]], directory: int = ROOT, above: str = ""
+) -> Iterator[tuple[str, int]]:
     for name, number in sorted(names[directory].items()):
         path = f"{above}{name}"
         yield path, number

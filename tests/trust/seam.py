@@ -292,13 +292,20 @@ class _Raw(io.RawIOBase):
             os.close(self._descriptor)
 
 
-_FLAGS: Final = {"w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT | os.O_APPEND, "x": os.O_CREAT | os.O_EXCL, "r": 0}
+_FLAGS: Final = {
+    "w": os.O_CREAT | os.O_TRUNC,
+    "a": os.O_CREAT | os.O_APPEND,
+    "x": os.O_CREAT | os.O_EXCL,
+    "r": 0,
+}
 
 
 def _opening(seam: Seam) -> Callable[..., Any]:
     real = io.open
 
-    def opening(file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, *rest: Any, **more: Any) -> Any:
+    def opening(
+        file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, *rest: Any, **more: Any
+    ) -> Any:
         path = seam.place(file)
         own = seam.behind(file)
         writes = any(letter in mode for letter in "wax+")

@@ -51,4 +51,3 @@ def try_all(cases: Iterator[Case], count: int, directory: Path) -> None:
     ]
     if told:
         pytest.fail("\n".join(told), pytrace=False)
-

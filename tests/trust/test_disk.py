@@ -92,9 +92,9 @@ def test_what_follows_a_file_that_shrank_is_not_there_without_it() -> None:
 def test_what_a_failed_sync_did_not_write_is_never_written() -> None:
     sized = [Sized(FILE, 2), Synced(FILE)]
     assert contents(*sized, Wrote(FILE, 0, b"x"), SyncFailed(FILE), Synced(FILE)) == {b"\0\0"}
-    assert contents(
-        *sized, Wrote(FILE, 0, b"x"), SyncFailed(FILE), Wrote(FILE, 1, b"y"), Synced(FILE)
-    ) == {b"\0y"}
+    assert contents(*sized, Wrote(FILE, 0, b"x"), SyncFailed(FILE), Wrote(FILE, 1, b"y"), Synced(FILE)) == {
+        b"\0y"
+    }
 
 
 def test_a_seed_gives_the_same_image() -> None:

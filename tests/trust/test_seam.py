@@ -15,7 +15,9 @@ from trust.seam import SHORT, Seam
 
 
 def files_below(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
 
 
 def whole(events: list[Event]) -> Disk:

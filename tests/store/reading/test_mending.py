@@ -19,6 +19,7 @@ SMALL = {"commit_log_file_bytes": 8192, "queue_file_bytes": 40 * ENTRY.size}
 @pytest.fixture(params=["map", "cold", "bulk"])
 def served(request, opened, message, tmp_path):
     """A store with `COUNT` messages over three queues, opened again; reads wait for the disk, or not."""
+
     # "bulk": the messages of a queue lie one behind the other in the log.
     def place(n):
         return PLACES[n * 3 // COUNT] if request.param == "bulk" else PLACES[n % 3]

@@ -64,9 +64,7 @@ def test_expired_files_and_what_follows_them(opened, message, clock, tmp_path, a
     assert (store.queue_min("t", 0), store.queue_max("t", 0), store.min_offset) == (first, 30, 8192)
 
 
-def test_files_go_one_by_one_so_that_none_comes_back_before_a_gap(
-    opened, message, clock, tmp_path, always
-):
+def test_files_go_one_by_one_so_that_none_comes_back_before_a_gap(opened, message, clock, tmp_path, always):
     """What a power loss brings back is the newest of them: the log stays in one piece."""
     store = opened(commit_log_file_bytes=4096, delete_when=always)
     fill(store, message, 30)
@@ -84,9 +82,7 @@ def test_files_go_one_by_one_so_that_none_comes_back_before_a_gap(
     assert told == expected
 
 
-def test_a_file_that_could_not_be_removed_goes_before_younger_ones(
-    opened, message, clock, tmp_path, always
-):
+def test_a_file_that_could_not_be_removed_goes_before_younger_ones(opened, message, clock, tmp_path, always):
     store = opened(commit_log_file_bytes=4096, delete_when=always)
     fill(store, message, 30)
     directory = tmp_path / "store"
