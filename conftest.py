@@ -295,7 +295,9 @@ def rank(item: pytest.Item) -> int:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How long series are run: see `tests/trust`."""
     group = parser.getgroup("mqframe", "long series (-m long)")
-    group.addoption("--seed", type=int, default=0, help="seed of the first case; the same seeds, the same cases")
+    group.addoption(
+        "--seed", type=int, default=0, help="seed of the first case; the same seeds, the same cases"
+    )
     group.addoption("--cases", type=int, help="how many cases of each series")
 
 

@@ -1,4 +1,4 @@
-"""A life of a broker by a seed: topics, sends of all kinds, progress, pops, transactions, with its promises."""
+"""A life of a broker by a seed: topics, sends of all kinds, progress, pops, transactions; its promises."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from trust.threads import AtOnce, LoopThreads
 
 from mqframe.broker.delay import timer
 from mqframe.broker.tables import config_keeper
-from mqframe.core.requests import Request
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.requests import Request
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.core.requests.messages import EndTransaction, SendMessageV2

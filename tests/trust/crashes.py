@@ -24,7 +24,7 @@ from trust.life import (
     stepped_threads,
 )
 from trust.seam import Seam
-from trust.series import Case
+from trust.series import Case, Cases
 
 from mqframe.store.settings import StoreSettings
 
@@ -98,7 +98,7 @@ def _with_foresight(events: list[Event]) -> list[Event]:
 def crashes(
     events: list[Event], moments: set[int], chance: Random, each: int
 ) -> Iterator[tuple[Image, Promises]]:
-    """Of each of the `moments` (numbers of events), `each` disks that it could leave, and what was promised."""
+    """`each` disks that each of the `moments` (numbers of events) could leave, and what was promised."""
     disk, promises = Disk(), Promises(events)
     for number, event in enumerate(events):
         if number in moments:
@@ -109,7 +109,7 @@ def crashes(
             promises.take(event.what)
 
 
-def images(directory: Path, seed: int) -> Iterator[Case]:
+def images(directory: Path, seed: int) -> Cases:
     """What a loss of power at any moment of lives may leave, from the life of `seed` on, without an end.
 
     Lives are recorded below `directory`.
