@@ -35,7 +35,9 @@ class Checkpoint:
         except FileNotFoundError:
             return
         if len(raw) >= _TIMES.size and not _is_right(raw):
-            log.warning("the checkpoint is damaged, or another broker's; the whole log is checked", file=str(path))
+            log.warning(
+                "the checkpoint is damaged, or another broker's; the whole log is checked", file=str(path)
+            )
         elif len(raw) >= _TIMES.size:
             self.log, self.queues, self.index, self.master_flushed, self.confirmed = _TIMES.unpack_from(raw)
             self.is_known = True

@@ -80,7 +80,7 @@ class LogCheck:
         on_disk = self._known.on_disk
         if on_disk is not None and self.end < on_disk and not self._accept_loss:
             raise UndecidedDamage(
-                f"the log in {self._log.directory} ends at offset {self.end}, but it had been on the disk up to"
+                f"the log in {self._log.directory} ends at offset {self.end}, but had been on the disk up to"
                 f" {on_disk}." + self._advice()
             )
 
