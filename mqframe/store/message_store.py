@@ -158,7 +158,10 @@ class MessageStore(StoreReads):
 
     def _note_dispatched(self) -> None:
         if self._dispatch.failure is None:
-            self._mark.note(self._dispatch.done)
+            try:
+                self._mark.note(self._dispatch.done)
+            except OSError as problem:  # it only saves work after a kill
+                log.warning("not noted how far queues are written", problem=str(problem))
 
     async def stop(self) -> None:
         """Stop in good order: dispatch, flush and sync all, so that the next start trusts every file."""
