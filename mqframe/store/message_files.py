@@ -13,6 +13,7 @@ from mqframe.store.files.layout import Layout
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.log.commit_log import CommitLog
+from mqframe.store.log.log_directory import restore_missing
 from mqframe.store.queues.deleted_topics import DeletedTopics
 from mqframe.store.queues.queue_table import QueueTable
 from mqframe.store.settings import StoreSettings
@@ -47,13 +48,14 @@ def open_files(
     `care`: with `Care.ACCEPT_LOSS` missing files of the log are made anew.
     """
     durability = Durability(layout.sync_failed, disk.sync)
+    if care is Care.ACCEPT_LOSS:
+        restore_missing(layout.commit_log, settings.commit_log_file_bytes)
     log = CommitLog(
         layout.commit_log,
         settings.commit_log_file_bytes,
         disk.allocate,
         threads.pool,
         durability,
-        accept_loss=care is Care.ACCEPT_LOSS,
     )
     deleted = DeletedTopics(layout.deleted_topics)
     queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max, deleted)

@@ -141,10 +141,13 @@ class TopicProcessor(Processor):
             raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic name {name[:40]!r} is none")
         if self._topics.is_system(name):
             raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic {name} is the system's own")
+        try:
+            self._delete_queues(name)
+        except OSError:
+            raise not_saved() from None
         self._topics.remove(name)
         self._offsets.remove_topic(name)
         self._statistics.forget_topic(name)
-        self._delete_queues(name)
         return Reply()
 
     @serves(GetAllTopicConfig)

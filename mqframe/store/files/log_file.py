@@ -13,7 +13,6 @@ from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import file_name
 from mqframe.store.files.modes import file_mode
-from mqframe.store.files.syncing import sync_directory
 
 Allocate = Callable[[int, int], None]
 """Allocates that many bytes of disk for the file behind a descriptor. Raises OSError on a full disk."""
@@ -144,7 +143,7 @@ class LogFile:
         """
         self.removed = True
         self.path.unlink(missing_ok=True)
-        sync_directory(self.path.parent)
+        self._durability.sync_names(self.path.parent)
         os.close(self.descriptor)
 
 

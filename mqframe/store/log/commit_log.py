@@ -23,7 +23,7 @@ class CommitLog:
     """The commit log of one store: files of `file_bytes` in `directory`.
 
     `end`: offset at which the next record is written, bytes; `flushed`: up to where it is on disk;
-    `durability`: whether it still gets there. `accept_loss`: see `sound_files`, whose errors are raised.
+    `durability`: whether it still gets there. Raises as `sound_files`.
     """
 
     def __init__(
@@ -33,8 +33,6 @@ class CommitLog:
         allocate: Allocate,
         threads: Executor,
         durability: Durability | None = None,
-        *,
-        accept_loss: bool = False,
     ) -> None:
         make_directories(directory)
         self.durability = durability or Durability()
@@ -46,7 +44,7 @@ class CommitLog:
         self._threads = threads
         for leftover in directory.glob("*.allocating"):
             leftover.unlink()
-        paths = sound_files(directory, file_bytes, allocate, accept_loss=accept_loss)
+        paths = sound_files(directory, file_bytes, allocate)
         self.files = [LogFile(path, file_bytes, self.durability) for path in paths]
         self.end = self.files[0].base if self.files else 0
         self.flushed = self.end

@@ -12,19 +12,19 @@ from mqframe.core.storage.log_scan import is_blank, scan
 from mqframe.log import get_logger
 from mqframe.store.files.layout import file_name, sized_files
 from mqframe.store.files.log_file import Allocate
+from mqframe.store.files.modes import file_mode
 from mqframe.store.files.syncing import sync_directory
 
 log: Final = get_logger("store")
 _RESTORED_MAX: Final = 4096
 
 
-def sound_files(directory: Path, file_bytes: int, allocate: Allocate, *, accept_loss: bool) -> list[Path]:
+def sound_files(directory: Path, file_bytes: int, allocate: Allocate) -> list[Path]:
     """The log files in `directory`, oldest first, each of `file_bytes`, one following the other.
 
     An empty last one is removed: it was being made. A shorter one, whose size a power loss kept from the
-    disk, gets its zeros back. With `accept_loss` missing ones between others are made, of zeros. Raises
-    `StoreError` where one is missing otherwise, and where the files are of another size than the setting
-    says; `OSError`.
+    disk, gets its zeros back. Raises `StoreError` where one is missing between others, and where the files
+    are of another size than the setting says; `OSError`.
     """
     files = sized_files(directory)
     if files and files[-1][2] == 0:
@@ -34,7 +34,12 @@ def sound_files(directory: Path, file_bytes: int, allocate: Allocate, *, accept_
     _check_sizes(files, file_bytes)
     missing = _missing([base for base, _, _ in files], file_bytes, directory)
     if missing:
-        _restore(directory, missing, file_bytes, accept_loss)
+        names = ", ".join(file_name(base) for base in missing[:3]) + (" …" if len(missing) > 3 else "")
+        raise StoreError(
+            f"{len(missing)} files of the log in {directory} are missing between others: {names}. Put them"
+            " back, from a copy or a replica, or go on without their messages: mqframe store recover"
+            f" {directory.parent} --accept-loss"
+        )
     for _, path, size in files:
         if size < file_bytes:
             log.warning("a log file is shorter than it was made; it gets its zeros back", file=str(path))
@@ -74,19 +79,14 @@ def _missing(bases: list[int], file_bytes: int, directory: Path) -> list[int]:
     return missing
 
 
-def _restore(directory: Path, missing: list[int], file_bytes: int, accept_loss: bool) -> None:
-    names = ", ".join(file_name(base) for base in missing[:3]) + (" …" if len(missing) > 3 else "")
-    if not accept_loss:
-        raise StoreError(
-            f"{len(missing)} files of the log in {directory} are missing between others: {names}. Put them"
-            " back, from a copy or a replica, or go on without their messages: mqframe store recover"
-            f" {directory.parent} --accept-loss"
-        )
-    for base in missing:
-        with (directory / file_name(base)).open("xb") as file:
+def restore_missing(directory: Path, file_bytes: int) -> None:
+    """Make the log files that are missing between others, of zeros. Raises `StoreError`, `OSError`."""
+    for base in _missing([base for base, _, _ in sized_files(directory)], file_bytes, directory):
+        descriptor = os.open(directory / file_name(base), os.O_RDWR | os.O_CREAT | os.O_EXCL, file_mode())
+        with os.fdopen(descriptor, "r+b") as file:
             file.truncate(file_bytes)
             os.fsync(file.fileno())
-    sync_directory(directory)
+        sync_directory(directory)
 
 
 def _lengthen(path: Path, file_bytes: int, allocate: Allocate) -> None:

@@ -149,7 +149,7 @@ def test_a_disk_that_fails_confirms_nothing(opened, message, clock, disk, tmp_pa
         assert (store.flushed_offset, store.queue_max("t", 0)) == (good, 1)
         with pytest.raises(
             StoreUnavailable,
-            match=r"could not be flushed: Input/output error; the disk fails",
+            match=r"could not be flushed: Input/output error; check the disk and restart",
         ):
             store.put(message())
         store.when_confirmed(store.max_offset, told.append)

@@ -7,7 +7,7 @@ import pytest
 from mqframe.core.errors import StoreError
 from mqframe.core.storage.record import MAGIC_BLANK
 from mqframe.store.files.log_file import allocate_really
-from mqframe.store.log.log_directory import sound_files
+from mqframe.store.log.log_directory import restore_missing, sound_files
 
 FILE = 4096
 
@@ -17,8 +17,8 @@ def files_in(tmp_path, sizes):
         (tmp_path / f"{base:020d}").write_bytes(b"\1" * size)
 
 
-def found(tmp_path, file_bytes=FILE, *, accept_loss=False):
-    paths = sound_files(tmp_path, file_bytes, allocate_really, accept_loss=accept_loss)
+def found(tmp_path, file_bytes=FILE):
+    paths = sound_files(tmp_path, file_bytes, allocate_really)
     return {int(path.name): path.read_bytes() for path in paths}
 
 
@@ -77,7 +77,8 @@ def test_missing_files_stop_the_start(tmp_path):
 
 def test_missing_files_are_made_of_zeros_where_their_loss_is_accepted(tmp_path):
     files_in(tmp_path, {FILE: FILE, 4 * FILE: FILE})
-    assert found(tmp_path, accept_loss=True) == {
+    restore_missing(tmp_path, FILE)
+    assert found(tmp_path) == {
         FILE: b"\1" * FILE,
         2 * FILE: bytes(FILE),
         3 * FILE: bytes(FILE),
@@ -88,4 +89,4 @@ def test_missing_files_are_made_of_zeros_where_their_loss_is_accepted(tmp_path):
 def test_parts_of_different_logs_are_refused_whatever_is_accepted(tmp_path):
     files_in(tmp_path, {0: FILE, 10**15 * FILE: FILE})
     with pytest.raises(StoreError, match="parts of different logs"):
-        found(tmp_path, accept_loss=True)
+        restore_missing(tmp_path, FILE)
