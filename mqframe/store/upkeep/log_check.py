@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from mqframe.core.errors import StoreError
 from mqframe.core.storage.damage import Stretch, damaged_end, has_empty_page, has_empty_sector, next_good
 from mqframe.core.storage.log_scan import LogRecord, is_blank, scan
+from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.recovery import CHECKPOINT_MARGIN_MS
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.log_file import LogFile
@@ -115,6 +116,8 @@ class LogCheck:
     def _pass_over_last(self, file: LogFile, at: int) -> bool:
         end = damaged_end(file, at, self.end)
         if end is not None:
+            if file.size - end < BLANK_BYTES:
+                end = file.size  # where no blank mark fits the file has to end
             self._note(file, self.end, file.base + end)
             self.end = file.base + end
             return True

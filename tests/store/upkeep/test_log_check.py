@@ -320,3 +320,21 @@ def test_an_accepted_loss_is_not_complained_of_again(opened, message, filled, tm
     store.abandon()
     store = opened(commit_log_file_bytes=FILE)
     assert readable(store, "t") == kept != []
+
+
+@pytest.mark.parametrize("left", [0, 1, 5, 7, 8])
+def test_damage_up_to_the_end_of_a_file_leaves_room_for_its_blank_mark(
+    opened, message, filled, tmp_path, left
+):
+    places = filled(10)
+    (path,) = (path for path in (tmp_path / "store/commitlog").iterdir() if int(path.name) == 0)
+    raw = path.read_bytes()
+    path.write_bytes(raw[: places[9]] + b"\xee" * (FILE - left - places[9]) + bytes(left))
+    store = opened(commit_log_file_bytes=FILE)
+    store.put(message("t", 0, b"10|"))
+    store.dispatch()
+    assert readable(store, "t")[-1][1] == 10
+    store.abandon()
+    assert path.stat().st_size == FILE
+    store = opened(commit_log_file_bytes=FILE)
+    assert [number for _, number in readable(store, "t")] == [0, 2, 4, 6, 8, 10]
