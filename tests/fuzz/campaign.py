@@ -71,6 +71,8 @@ class Campaign:
         async def whole(world: World) -> None:
             for number in range(batches):
                 chance = Random(f"{seed}/{number}")
+                for data in world.maker.ordinary(world.clock.now_ms()):
+                    await self._play(world, Step("frame", data=data))
                 for _ in range(BATCH_STEPS):
                     await self._play(world, world.next_step(chance))
                 if number % 10 == 9:
