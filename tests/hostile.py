@@ -148,6 +148,8 @@ class HostileClient(Client):
         if lie == "full":
             raise TooMuchInFlight(f"{address} does not read; nothing was sent")
         answer = await super().invoke(address, request, body, timeout=timeout)
+        if not self.rate:
+            return answer  # it was held back until the other side was sound again
         if lie == "lost":
             raise ConnectionLost(f"connection to {address} closed: reset by peer")
         if lie == "late":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.service import BrokerPart
@@ -97,9 +98,10 @@ class Broker:
     def _handlers(self, body_bytes_max: int) -> dict[int, Handler]:
         owners = [each for part in self._parts for each in part.serving()]
         try:
-            return handlers_of(*owners, body_bytes_max=body_bytes_max)
+            handlers = handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
+        return saved_before_answers(handlers, self._keeper.save_tables)
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
@@ -208,9 +210,8 @@ class Broker:
         read of other connections by now is served before that, and does not see these messages yet; pulls
         that are held are answered as the messages arrive.
         """
-        if self._keeper.has_unsaved_tables:
-            self._keeper.save_tables()
-        if not self._registration.is_current:
+        saved = not self._keeper.has_unsaved_tables or self._keeper.save_tables()
+        if saved and not self._registration.is_current:
             self._registration.topics_changed()
         if self._store.undispatched:
             self._store.dispatch_soon()

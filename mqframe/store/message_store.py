@@ -158,7 +158,10 @@ class MessageStore(StoreReads):
 
     def _note_dispatched(self) -> None:
         if self._dispatch.failure is None:
-            self._mark.note(self._dispatch.done)
+            try:
+                self._mark.note(self._dispatch.done)
+            except OSError as problem:  # it only saves work after a kill
+                log.warning("not noted how far queues are written", problem=str(problem))
 
     async def stop(self) -> None:
         """Stop in good order: dispatch, flush and sync all, so that the next start trusts every file."""
@@ -307,6 +310,8 @@ class MessageStore(StoreReads):
 
     async def flush_log(self) -> bool:
         """Bring everything appended so far to disk; False when that fails. It takes as long as the disk."""
+        if self._closed:
+            return self._log.flushed >= self._log.end
         told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._flusher.when_flushed(lambda done: None if told.done() else told.set_result(done))
         return await told

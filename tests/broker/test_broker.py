@@ -296,3 +296,85 @@ def test_a_name_server_that_is_away_does_not_stop_the_start(tmp_path):
         await broker.stop()
 
     asyncio.run(scenario())
+
+
+async def until(condition):
+    async with asyncio.timeout(120):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def test_offsets_are_saved_behind_the_messages_that_they_speak_of(run):
+    async def scenario(world):
+        saved = world.cluster.directory / "broker-a/config/consumerOffset.json"
+        await world.talker.beat("g", SubscriptionData(topic="t"))
+        for _ in range(20):
+            await world.talker.ok_send("t", KEY)
+        fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
+        await world.talker.ok(UpdateConsumerOffset(commit_offset=20, **fields))
+        stored_to = world.store.max_offset
+        assert world.store.flushed_offset < stored_to, "a power cut now would take some of them"
+        await world.clock.aadvance(5)
+        await until(saved.exists)
+        assert world.store.flushed_offset >= stored_to
+        assert loads(saved.read_bytes())["offsetTable"] == {"t@g": {"0": 20}}
+
+    run(scenario, store={"flush_thorough_ms": 60_000, "flush_pages_min": 1000})
+
+
+def test_progress_that_cannot_be_trusted_is_not_saved(run, caplog):
+    async def scenario(world):
+        saved = world.cluster.directory / "broker-a/config/consumerOffset.json"
+        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.ok_send("t", KEY)
+        fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
+        await world.talker.ok(UpdateConsumerOffset(commit_offset=1, **fields))
+        world.store._durability.lost("commitlog/0", OSError(5, "Input/output error"))
+        await world.clock.aadvance(10)
+        await world.settle()
+        assert "progress is not saved any more" in caplog.text
+        await world.cluster.stop_broker()
+        assert not saved.exists()
+        assert (world.cluster.directory / "broker-a/abort").exists()
+
+    run(scenario, store={"flush_thorough_ms": 60_000, "flush_pages_min": 1000})
+
+
+def test_a_group_behind_the_end_of_a_queue_goes_on_there_and_misses_nothing_new(run, caplog):
+    async def scenario(world):
+        config = world.cluster.directory / "broker-a/config/consumerOffset.json"
+        await world.talker.beat("g", SubscriptionData(topic="t"))
+        for _ in range(2):
+            await world.talker.ok_send("t", KEY)
+        fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
+        await world.talker.ok(UpdateConsumerOffset(commit_offset=2, **fields))
+        await world.cluster.stop_broker()
+        offsets = '{"offsetTable":{"t@g":{0:20,1:3},"gone@g":{0:7},"%LMQ%x@g":{0:9},"t@ahead":{0:-1}}}'
+        config.write_text(offsets)
+        await world.cluster.start_broker()
+        saved = loads(config.read_bytes())["offsetTable"]
+        assert saved == {
+            "t@g": {"0": 2, "1": 0}, "gone@g": {"0": 0}, "%LMQ%x@g": {"0": 9}, "t@ahead": {"0": -1},
+        }  # fmt: skip
+        assert "groups stood behind messages that a crash took" in caplog.text
+        for _ in range(3):
+            await world.talker.ok_send("t", KEY)
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        assert (await world.talker.ok(QueryConsumerOffset(**fields))).ext == {"offset": "2"}
+
+    run(scenario)
+
+
+def test_a_broker_that_cannot_save_corrected_progress_does_not_start(run):
+    async def scenario(world):
+        config = world.cluster.directory / "broker-a/config/consumerOffset.json"
+        await world.cluster.stop_broker()
+        config.write_text('{"offsetTable":{"t@g":{0:20}}}')
+        (config.parent / "consumerOffset.json.tmp").mkdir()
+        with pytest.raises(StoreError, match=r"corrected progress cannot be saved below .*config"):
+            await world.cluster.start_broker()
+        (config.parent / "consumerOffset.json.tmp").rmdir()
+        await world.cluster.start_broker()
+
+    run(scenario)

@@ -58,7 +58,7 @@ class Scene:
         await self.clock.aadvance(seconds)
         back = self.clock.now_ms()
         for body, time in self.due.items():
-            if time >= back - seconds * 1000:  # it may have fallen due meanwhile
+            if time + self.slack[body] >= back - seconds * 1000:  # its slot may have ended meanwhile
                 self.slack[body] += round(seconds * 1000)
         await self.cluster.start_broker()
         await self.advance(0.1)

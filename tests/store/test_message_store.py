@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import asyncio
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stores import put
+from stores import bodies, put
+from trust.seam import Seam
 
 from mqframe.core.storage.record import body_crc, decode_records
 from mqframe.store.incoming import GetStatus
@@ -43,3 +46,22 @@ def test_whatever_is_put_is_read(tmp_path_factory, small, message, rows):
         assert [(m.body, m.raw_properties) for m in read] == rows
     finally:
         store.abandon()
+
+
+def test_a_store_starts_though_it_cannot_note_how_far_queues_are_written(opened, message, tmp_path, caplog):
+    """The mark only saves work after a kill."""
+    store = opened(tmp_path)
+
+    def before(call, path):
+        if path == "/dispatched":
+            raise OSError(24, "Too many open files")
+
+    async def scenario():
+        with Seam(tmp_path, before=before).in_force():
+            store.start()
+        put(store, message(body=b"one"))
+        await store.stop()
+
+    asyncio.run(scenario())
+    assert "not noted how far queues are written" in caplog.text
+    assert bodies(opened(tmp_path).get("t", 0, 0, 9)) == [b"one"]

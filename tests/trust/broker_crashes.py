@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -33,7 +33,7 @@ from trust.checks import Broken, read_all
 from trust.crashes import lay_out
 from trust.disk import Disk, Event, Image, Noted
 from trust.seam import Seam
-from trust.series import Case
+from trust.series import Case, Cases
 
 from mqframe.core.requests.consumers import QueryConsumerOffset
 from mqframe.core.requests.messages import SendMessageV2
@@ -95,8 +95,8 @@ def record(directory: Path, seed: int) -> list[Event]:
     return events
 
 
-def broker_images(directory: Path, seed: int) -> Iterator[Case]:
-    """What a loss of power at any moment of brokers' lives may leave, from the life of `seed` on, without an end."""
+def broker_images(directory: Path, seed: int) -> Cases:
+    """What a loss of power may leave of brokers, from the life of `seed` on, without an end."""
     for number in count(seed):
         with TemporaryDirectory(dir=directory) as name:
             events = record(Path(name), number)

@@ -1,4 +1,4 @@
-"""A life of a broker by a seed: topics, sends of all kinds, progress, pops, transactions, with its promises."""
+"""A life of a broker by a seed: topics, sends of all kinds, progress, pops, transactions; its promises."""
 
 from __future__ import annotations
 

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 from trust.checks import StoreCheck
-from trust.disk import PAGE, Disk, Event, Image, Noted
+from trust.disk import PAGE, Disk, Event, Image, Noted, SyncedAll
 from trust.life import (
+    IN_2100,
     Acknowledged,
     Cleaning,
     Flushed,
@@ -24,13 +25,18 @@ from trust.life import (
     stepped_threads,
 )
 from trust.seam import Seam
-from trust.series import Case
+from trust.series import Case, Cases
 
+from mqframe.core.errors import StoreError
+from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
+from mqframe.testing.manual_clock import ManualClock
 
 STEPS_MAX: Final = 400
 MOMENTS: Final = 15
 IMAGES_OF_A_MOMENT: Final = 3
+STARTS_CUT_OFF: Final = 0.15
+"""How often the start after a loss of power is one more life that ends so."""
 
 
 class Promises:
@@ -98,7 +104,7 @@ def _with_foresight(events: list[Event]) -> list[Event]:
 def crashes(
     events: list[Event], moments: set[int], chance: Random, each: int
 ) -> Iterator[tuple[Image, Promises]]:
-    """Of each of the `moments` (numbers of events), `each` disks that it could leave, and what was promised."""
+    """`each` disks that each of the `moments` (numbers of events) could leave, and what was promised."""
     disk, promises = Disk(), Promises(events)
     for number, event in enumerate(events):
         if number in moments:
@@ -109,7 +115,7 @@ def crashes(
             promises.take(event.what)
 
 
-def images(directory: Path, seed: int) -> Iterator[Case]:
+def images(directory: Path, seed: int) -> Cases:
     """What a loss of power at any moment of lives may leave, from the life of `seed` on, without an end.
 
     Lives are recorded below `directory`.
@@ -121,9 +127,30 @@ def images(directory: Path, seed: int) -> Iterator[Case]:
         moments = set(chance.sample(range(len(life.events)), min(len(life.events), MOMENTS)))
         found = crashes(life.events, moments, chance, IMAGES_OF_A_MOMENT)
         for at, (image, promises) in enumerate(found):
-            yield Case(
-                number, f"image {at} ({image.how})", _check(life, image, promises, Random(f"{seed} {at}"))
-            )
+            name = f"image {at} ({image.how})"
+            yield Case(number, name, _check(life, image, promises, Random(f"{number} {at}")))
+            if chance.random() < STARTS_CUT_OFF:
+                for again in _left_of_a_start(directory, life, image, chance):
+                    how = f"{name}, its start cut off ({again.how})"
+                    yield Case(number, how, _check(life, again, promises, Random(f"{number} {at}")))
+
+
+def _left_of_a_start(directory: Path, life: Life, image: Image, chance: Random) -> Iterator[Image]:
+    """What another loss of power may leave while a store starts on `image`."""
+    events: list[Event] = []
+    with TemporaryDirectory(dir=directory) as name:
+        place = Path(name) / "store"
+        lay_out(image, place)
+        settings = attrs.evolve(life.settings, directory=place)
+        with stepped_threads(), Seam(place, events.append).in_force():
+            try:
+                MessageStore.open(settings, ManualClock(IN_2100 + 10**9)).abandon()
+            except StoreError:
+                return  # the case itself tells
+    begun = range(events.index(SyncedAll()) + 1, len(events))  # before that the disk is only described
+    moments = set(chance.sample(begun, min(len(begun), 2)))
+    for left, _ in crashes(events, moments, chance, 1):
+        yield left
 
 
 def _check(life: Life, image: Image, promises: Promises, chance: Random) -> Callable[[Path], None]:

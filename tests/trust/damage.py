@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -16,7 +16,7 @@ from trust.crashes import Life, Promises, record
 from trust.disk import NEVER, PAGE, SECTOR, Noted
 from trust.life import Sent
 from trust.seam import stretches
-from trust.series import Case
+from trust.series import Case, Cases
 
 DAMAGES_OF_A_LIFE: Final = 40
 
@@ -42,7 +42,7 @@ class Damage(NamedTuple):
         return any(sent.start < base + end and sent.end > base + start for start, end in self.ranges)
 
 
-def damages(directory: Path, seed: int) -> Iterator[Case]:
+def damages(directory: Path, seed: int) -> Cases:
     """Damage to stores that lived the lives from `seed` on, without an end. They are kept in `directory`."""
     for number in count(seed):
         with TemporaryDirectory(dir=directory) as name:
@@ -66,7 +66,7 @@ def _check(life: Life, store: Path, promises: Promises, chance: Random) -> Calla
         try:
             StoreCheck(settings, promises.kept(), promises.stored, done.hits).run(chance)
         except Broken as broken:
-            raise Broken(f"{broken.kind} ({done.path.partition('/')[0]})", f"{done}: {broken}") from broken
+            raise Broken(broken.kind, f"{done}: {broken}") from broken
 
     return run
 

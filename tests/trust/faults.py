@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -18,7 +18,7 @@ from trust.crashes import Promises, crashes, lay_out
 from trust.disk import NEVER, Event, Noted
 from trust.life import StoreLife, small_settings, stepped_threads
 from trust.seam import SHORT, Seam
-from trust.series import Case
+from trust.series import Case, Cases
 
 from mqframe.core.errors import MqframeError
 
@@ -147,7 +147,7 @@ def check(directory: Path, seed: int, at: int | None) -> Ended:
     return ended
 
 
-def faults(directory: Path, seed: int) -> Iterator[Case]:
+def faults(directory: Path, seed: int) -> Cases:
     """Each call of the lives from `seed` on fails once, without an end."""
     for number in count(seed):
         with TemporaryDirectory(dir=directory) as name:

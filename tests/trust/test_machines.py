@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
+from trust.broker_crashes import broker_images
+from trust.checks import UNCHECKED, UNGUARDED
 from trust.crashes import images
 from trust.damage import damages
 from trust.faults import faults
-from trust.series import Case, try_all, wanted
+from trust.series import Cases, try_all, wanted
 
-Machine = Callable[[Path, int], Iterator[Case]]
+Machine = Callable[[Path, int], Cases]
+KNOWN: Final = {images: {UNGUARDED}, damages: {UNGUARDED, UNCHECKED}}
+"""Kinds of failures that are not mended yet, by machine."""
 MACHINES = pytest.mark.parametrize(
-    ("machine", "cases"), [(images, 600), (damages, 300), (faults, 200)], ids=["images", "damage", "faults"]
+    ("machine", "cases"),
+    [(images, 450), (broker_images, 48), (damages, 160), (faults, 80)],
+    ids=["images", "broker images", "damage", "faults"],
 )
 
 
 @MACHINES
 def test_nothing_that_was_promised_is_lost(machine: Machine, cases: int, place: Path) -> None:
-    try_all(machine(place, 0), cases, place)
+    try_all(machine(place, 0), cases, place, KNOWN.get(machine, ()))
 
 
 @pytest.mark.long
@@ -29,4 +36,4 @@ def test_nothing_is_lost_in_a_long_series(
     machine: Machine, cases: int, place: Path, pytestconfig: pytest.Config
 ) -> None:
     seed, count = wanted(pytestconfig)
-    try_all(machine(place, seed), count, place)
+    try_all(machine(place, seed), count, place, KNOWN.get(machine, ()))

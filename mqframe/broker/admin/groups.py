@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from mqframe.broker.admin.saved_changes import not_saved
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.long_bodies import table_reply
 from mqframe.broker.tables.shared import Shared
@@ -36,7 +37,7 @@ GROUP_BYTES_MAX: Final = 64 * 1024
 class GroupProcessor(Processor):
     """Makes, changes, shows and deletes consumer groups. `save`: saves what was changed in later turns."""
 
-    def __init__(self, shared: Shared, save: Callable[[], object]) -> None:
+    def __init__(self, shared: Shared, save: Callable[[], bool]) -> None:
         super().__init__(shared)
         self._save = save
 
@@ -85,7 +86,8 @@ class GroupProcessor(Processor):
             for group in some:
                 self._check(group)
                 self._groups.put(group)
-        self._save()
+        if not self._save():
+            raise not_saved()
         return Reply()
 
     @serves(GetAllSubscriptionGroupConfig)

@@ -45,6 +45,7 @@ class RuntimeProcessor(Processor):
 
     def __init__(self, shared: Shared, more: Sequence[Callable[[], Mapping[str, str]]]) -> None:
         super().__init__(shared)
+        self._whole_store = shared.store
         self._more = more
         self._version = DataVersion(timestamp=self._clock.now_ms())
 
@@ -103,6 +104,7 @@ class RuntimeProcessor(Processor):
             "dispatchBehindBytes": str(max(0, store.max_offset - store.confirmed_offset)),
             "remainHowManyDataToFlush": _size(max(0, store.max_offset - store.flushed_offset)),
             "pageCacheLockTimeMills": "0",
+            "storeTrouble": self._whole_store.trouble,
             "earliestMessageTimeStamp": str(self._earliest()),
             "startAcceptSendRequestTimeStamp": "0",
         }

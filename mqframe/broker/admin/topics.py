@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from mqframe.broker.admin.saved_changes import not_saved
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.long_bodies import table_reply
 from mqframe.broker.tables.shared import Shared
@@ -44,7 +45,7 @@ class TopicProcessor(Processor):
     """
 
     def __init__(
-        self, shared: Shared, announced: Callable[[], Awaitable[None]], save: Callable[[], object]
+        self, shared: Shared, announced: Callable[[], Awaitable[None]], save: Callable[[], bool]
     ) -> None:
         super().__init__(shared)
         self._announced = announced
@@ -85,7 +86,8 @@ class TopicProcessor(Processor):
         async for some in in_turns(topics, TURN_TOPICS):
             for topic in some:
                 self._topics.put(topic)
-        self._save()
+        if not self._save():
+            raise not_saved()
         return await self._done()
 
     def _check(self, topic: TopicConfig) -> None:

@@ -49,6 +49,7 @@ class HeartbeatProcessor(Processor):
         self._filters = filters
         self._changed: dict[str, None] = {}
         self._to_notify: deque[tuple[str, Peer]] = deque()
+        self._notices_left = NOTICES
 
     def periodic(self) -> list[Periodic]:
         """Looks for clients whose heartbeats stopped."""
@@ -169,23 +170,29 @@ class HeartbeatProcessor(Processor):
             self._filters.gone(name)
 
     def _notify(self, name: str) -> None:
-        """The members of a group are to hear of a change, soon: there may be thousands, of many groups."""
-        if not self._changed and not self._to_notify:
-            asyncio.get_running_loop().call_soon(self._send_notices)
+        """The members of a group hear of a change: at once, but if there are thousands, in later turns."""
         self._changed[name] = None
+        self._send_notices()
 
     def _send_notices(self) -> None:
-        while self._changed and len(self._to_notify) < NOTICES:
-            name = next(iter(self._changed))
-            del self._changed[name]
-            group = self._clients.consumers.get(name)
-            if group is not None and group.message_model != BROADCASTING:
-                self._to_notify.extend((name, peer) for peer in group.members)
-        for _ in range(min(NOTICES, len(self._to_notify))):
+        if self._notices_left == NOTICES:
+            asyncio.get_running_loop().call_soon(self._send_more_notices)
+        while self._notices_left and (self._to_notify or self._changed):
+            if not self._to_notify:
+                name = next(iter(self._changed))
+                del self._changed[name]
+                group = self._clients.consumers.get(name)
+                if group is not None and group.message_model != BROADCASTING:
+                    self._to_notify.extend((name, peer) for peer in group.members)
+                continue
             name, peer = self._to_notify.popleft()
+            self._notices_left -= 1
             try:
                 peer.oneway(NotifyConsumerIdsChanged(consumer_group=name))
             except (ConnectionLost, TooMuchInFlight):
                 continue  # it rebalances by itself every 20 s
-        if self._changed or self._to_notify:
-            asyncio.get_running_loop().call_soon(self._send_notices)
+
+    def _send_more_notices(self) -> None:
+        self._notices_left = NOTICES
+        if self._to_notify or self._changed:
+            self._send_notices()

@@ -60,7 +60,12 @@ class RecallProcessor(Processor):
         answer = Reply(ext=region | {"msgId": handle.message_id})
         if not self._waits_for_disk:
             return answer
-        self._when_confirmed(stored.end_offset, lambda _: call.reply(answer))
+        late = "the recall is stored, but was not on disk in time: after a crash the message may come"
+
+        def reply(durable: bool) -> None:
+            call.reply(answer if durable else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, ext=region, remark=late))
+
+        self._when_confirmed(stored.end_offset, reply)
         return None
 
     def _checked(self, request: RecallMessage) -> RecallHandle:

@@ -55,9 +55,22 @@ class AckProcessor(BrokerService):
         self._statistics = conditions.statistics
         self._clock = conditions.clock
 
+    def _when_durable(self, call: Call, written_from: int) -> Reply | None:
+        """Answer at once if nothing was stored from log offset `written_from` on, else once it is durable.
+
+        What is acknowledged of pops that memory keeps is progress, which is saved from time to time.
+        """
+        end = self._receipts.log_end()
+        if end == written_from:
+            return Reply()
+
+        self._receipts.when_confirmed(end, lambda durable: call.reply(_answer(durable)))
+        return None
+
     @serves(AckMessage)
-    def acknowledge(self, fields: AckMessage, call: Call) -> Reply:
+    def acknowledge(self, fields: AckMessage, call: Call) -> Reply | None:
         handle = self._receipts.admit(fields, last=1)
+        written_from = self._receipts.log_end()
         topic, group, queue_id, offset = fields.topic, fields.consumer_group, fields.queue_id, fields.offset
         if handle.revive_queue == ORDER_REVIVE_QUEUE:
             self._acknowledge_ordered((topic, group, queue_id), offset, handle.pop_time)
@@ -67,32 +80,29 @@ class AckProcessor(BrokerService):
         ):  # fmt: skip
             raise self._receipts.not_in_flight(handle, topic, offset)
         self._statistics.add(ACKNOWLEDGED, topic, group)
-        return Reply()
+        return self._when_durable(call, written_from)
 
     @serves(BatchAckMessage)
-    def acknowledge_batch(self, fields: BatchAckMessage, call: Call) -> Reply | Awaitable[Reply]:
+    def acknowledge_batch(self, fields: BatchAckMessage, call: Call) -> Reply | Awaitable[Reply] | None:
         body = call.body(BatchAckBody)
         if not body.acks:
             raise Refusal(ResponseCode.NO_MESSAGE, "the batch names no message")
         if body.broker_name and body.broker_name != self._receipts.broker_name:
             raise self._receipts.not_ours(body.broker_name)
+        written_from = self._receipts.log_end()
         if len(body.acks) <= TURN_ACKS:
-            return self._acknowledged(sum([self._acknowledge_one(ack) for ack in body.acks]))
+            _need_some(sum([self._acknowledge_one(ack) for ack in body.acks]))
+            return self._when_durable(call, written_from)
         return self._acknowledge_many(body.acks)
 
     async def _acknowledge_many(self, acks: Sequence[BatchAck]) -> Reply:
         done = 0
         async for some in in_turns(acks, TURN_ACKS):
             done += sum([self._acknowledge_one(ack) for ack in some])
-        return self._acknowledged(done)
-
-    def _acknowledged(self, done: int) -> Reply:
-        if not done:
-            raise Refusal(
-                ResponseCode.NO_MESSAGE,
-                "none of these messages is in flight: they were acknowledged before, or their time is over",
-            )
-        return Reply()
+        _need_some(done)
+        durable: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._receipts.when_confirmed(self._receipts.log_end(), durable.set_result)
+        return _answer(await durable)
 
     def _acknowledge_one(self, ack: BatchAck) -> int:
         """Acknowledge the messages of one pop; returns how many were in flight."""
@@ -173,3 +183,16 @@ def _changed(pop_time: int, invisible_ms: int, revive_queue: int) -> Reply:
 def _settle(future: asyncio.Future[bool], done: bool) -> None:
     if not future.done():
         future.set_result(done)
+
+
+def _need_some(acknowledged: int) -> None:
+    if not acknowledged:
+        raise Refusal(
+            ResponseCode.NO_MESSAGE,
+            "none of these messages is in flight: they were acknowledged before, or their time is over",
+        )
+
+
+def _answer(durable: bool) -> Reply:
+    late = "the acknowledgement was not on disk in time: after a crash the message may come again"
+    return Reply() if durable else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, remark=late)

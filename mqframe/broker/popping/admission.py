@@ -17,7 +17,7 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 from mqframe.core.popping.receipt_handle import HandleError, ReceiptHandle
 from mqframe.core.requests.pop import AckMessage, ChangeInvisibleTime
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 EVERYTHING: Final = Filter()
 
@@ -47,11 +47,16 @@ class PopAdmission:
 class ReceiptAdmission:
     """Checks the receipt handles of requests, or refuses these. `broker_name`: the only one that is ours."""
 
-    def __init__(self, store: StoreReads, topics: TopicTable, conditions: Conditions) -> None:
+    def __init__(self, store: MessageStore, topics: TopicTable, conditions: Conditions) -> None:
         self._store = store
+        self.when_confirmed = store.when_confirmed
         self._topics = topics
         self._clock = conditions.clock
         self.broker_name = conditions.identity.name
+
+    def log_end(self) -> int:
+        """Log offset behind all that is stored, bytes."""
+        return self._store.max_offset
 
     def admit(self, fields: AckMessage | ChangeInvisibleTime, last: int) -> ReceiptHandle:
         """The handle in `fields`. `last`: how far behind the queue's last message an offset may be.

@@ -202,20 +202,34 @@ class HalfQueue:
         return delivered
 
     def close(self, half: ReceivedMessage) -> None:
-        """End the transaction of `half`, for good once its op message is stored."""
+        """End the transaction of `half`, whose messages are stored; for good once its op message is, too."""
         offset = self.table.close(root_of(half))
         if offset is None:
             return
         self.ages.closed(root_of(half))
-        now = self._clock.now_ms()
         try:
-            stored = self._writer.put(
-                OP_HALF_TOPIC, 0, op_body(offset), dict(_OP_PROPERTIES), born_timestamp=now
-            )
+            self._stored_op(self._put_op(offset), offset)
         except Refusal as refusal:
             # What it is about is settled; only a restart before the next check would ask again.
             log.error("op message was not stored", half=offset, reason=refusal.remark)
-            return
+
+    def roll_back(self, half: ReceivedMessage) -> None:
+        """End the transaction of `half` without its messages.
+
+        Raises `Refusal` when that cannot be stored; it stays open then.
+        """
+        offset = self.table.place(root_of(half))
+        if offset is not None:
+            stored = self._put_op(offset)
+            self.table.close(root_of(half))
+            self.ages.closed(root_of(half))
+            self._stored_op(stored, offset)
+
+    def _put_op(self, offset: int) -> Stored:
+        now = self._clock.now_ms()
+        return self._writer.put(OP_HALF_TOPIC, 0, op_body(offset), dict(_OP_PROPERTIES), born_timestamp=now)
+
+    def _stored_op(self, stored: Stored, offset: int) -> None:
         self.table.stored_op(stored.queue_offset, offset)
         self._last_end = stored.end_offset
 

@@ -26,6 +26,7 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.transactions.rules import (
+    ENDED_ALREADY,
     Age,
     CheckLimits,
     Step,
@@ -90,6 +91,7 @@ class TransactionProcessor(BrokerService):
 
     @serves(EndTransaction)
     def end(self, fields: EndTransaction, call: Call) -> Reply | None:
+        reply = Reply()
         try:
             self._finish(fields, call.peer.address)
         except Refusal as refusal:
@@ -98,12 +100,23 @@ class TransactionProcessor(BrokerService):
                 peer=call.peer.address, group=fields.producer_group, transaction=fields.msg_id,
                 outcome=fields.commit_or_rollback, code=int(refusal.code), reason=refusal.remark,
             )  # fmt: skip
-            raise
+            if refusal.code != ENDED_ALREADY:
+                raise
+            reply = Reply(refusal.code, remark=refusal.remark)  # by an end that the disk may not have yet
         if call.oneway:
             self._halves.when_durable(lambda durable: None)  # consumers must not wait for the next flush
             return Reply()
-        self._halves.when_durable(lambda durable: call.reply(Reply()))
+        self._when_durable(call, reply)
         return None
+
+    def _when_durable(self, call: Call, reply: Reply) -> None:
+        """Answer with `reply` once what was written is durable, or with code 10 when it does not get so."""
+
+        def answer(durable: bool) -> None:
+            late = "stored, but it was not on disk in time: whether it counts after a crash is not known"
+            call.reply(reply if durable else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, remark=late))
+
+        self._halves.when_durable(answer)
 
     def _finish(self, fields: EndTransaction, peer: str) -> None:
         if not self._is_master():
@@ -126,7 +139,7 @@ class TransactionProcessor(BrokerService):
             count.size.total += delivered.size
             self._statistics.put.total += delivered.messages
         else:
-            self._halves.close(half)
+            self._halves.roll_back(half)
 
     # Checks
 
@@ -197,7 +210,7 @@ class TransactionProcessor(BrokerService):
     # 323
 
     @serves(ResumeCheckHalfMessage)
-    def resume(self, fields: ResumeCheckHalfMessage, call: Call) -> Reply:
+    def resume(self, fields: ResumeCheckHalfMessage, call: Call) -> None:
         """Check a half again from the beginning: one that is open, or one that was discarded."""
         message_id = fields.msg_id
         _, offset = parse_offset_id(message_id)
@@ -213,4 +226,4 @@ class TransactionProcessor(BrokerService):
             properties.pop(p.PREPARED_QUEUE_OFFSET, None)
             properties[p.CHECK_TIMES] = "0"
             self._halves.put(HALF_TOPIC, half, properties)
-        return Reply()
+        self._when_durable(call, Reply())

@@ -155,10 +155,9 @@ class SendPipeline:
     ) -> SendResult:
         """Send `batch`, trying again as `rules` say, until `deadline` (monotonic seconds).
 
-        `fixed`: the only queue that may take it; `first`: the queue for the first try;
-        `avoid`: a broker that failed before; `doubt`: what an earlier try met that may have stored them.
-        Raises what the last try met, unless an earlier one may have stored the messages: then what that one
-        met, for the last one says nothing of it. `maybe_stored` tells; so it is after cancellation.
+        `fixed`: the only queue that may take it; `first`: the queue for the first try; `avoid`: a broker that
+        failed before; `doubt`: what an earlier try met that may have stored them. Raises what the last try
+        met, or what an earlier one met that may have stored them (`maybe_stored`), as a cancelled one may.
         """
         monotonic = self.clock.monotonic
         tried: list[str] = []
@@ -192,13 +191,8 @@ class SendPipeline:
             else:
                 if self._faults is not None:
                     self._note_success(queue, monotonic() - began)
-                late = result.status is not SendStatus.SEND_OK
-                if (
-                    not late
-                    or not rules.not_store_ok
-                    or len(tried) > rules.retries
-                    or monotonic() >= deadline
-                ):
+                again = rules.not_store_ok and len(tried) <= rules.retries and monotonic() < deadline
+                if result.status is SendStatus.SEND_OK or not again:
                     return result
                 stored, delay = result, 0.0
             avoid = queue.broker_name

@@ -176,12 +176,14 @@ def check_end(
     return outcome
 
 
+ENDED_ALREADY: Final = ResponseCode.ILLEGAL_OPERATION
+"""The code that says so."""
+
+
 def ended_already(fields: EndTransaction) -> Refusal:
     """The answer to an end of a transaction that was committed, rolled back or discarded before."""
     name = fields.transaction_id or fields.msg_id
-    return Refusal(
-        ResponseCode.ILLEGAL_OPERATION, f"transaction {name} was committed, rolled back or discarded before"
-    )
+    return Refusal(ENDED_ALREADY, f"transaction {name} was committed, rolled back or discarded before")
 
 
 def op_body(half_offset: int) -> bytes:

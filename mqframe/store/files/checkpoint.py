@@ -5,16 +5,23 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
+from mqframe.log import get_logger
 from mqframe.store.files.descriptors import save_page
 
+log: Final = get_logger("store")
 _TIMES: Final = struct.Struct(">qqqqq")
+_SUM: Final = struct.Struct(">4sI")
+_MAGIC: Final = b"MQC1"
 
 
 class Checkpoint:
     """Times (ms) of the newest record on disk, for each part; `master_flushed` and `confirmed`: bytes.
 
-    `is_known`: whether there was a whole checkpoint; without one all numbers are 0.
+    `is_known`: whether there was a whole checkpoint; without one all numbers are 0. A CRC-32 of the numbers
+    follows them, where Apache RocketMQ leaves zeros; it writes none, and overwrites the numbers alone. Then
+    nothing is known: more is checked once.
     """
 
     __slots__ = ("_path", "confirmed", "index", "is_known", "log", "master_flushed", "queues")
@@ -27,7 +34,11 @@ class Checkpoint:
             raw = path.read_bytes()
         except FileNotFoundError:
             return
-        if len(raw) >= _TIMES.size:
+        if len(raw) >= _TIMES.size and not _is_right(raw):
+            log.warning(
+                "the checkpoint is damaged, or another broker's; the whole log is checked", file=str(path)
+            )
+        elif len(raw) >= _TIMES.size:
             self.log, self.queues, self.index, self.master_flushed, self.confirmed = _TIMES.unpack_from(raw)
             self.is_known = True
 
@@ -44,4 +55,11 @@ class Checkpoint:
 
     def save(self, encoded: bytes | None = None) -> None:
         """Write and sync the file; for a thread when `encoded` was taken by the owner. Raises OSError."""
-        save_page(self._path, self.encode() if encoded is None else encoded)
+        numbers = self.encode() if encoded is None else encoded
+        save_page(self._path, numbers + _SUM.pack(_MAGIC, crc32(numbers)))
+
+
+def _is_right(raw: bytes) -> bool:
+    """Whether the numbers have their CRC, or none."""
+    found = raw[_TIMES.size : _TIMES.size + _SUM.size].ljust(_SUM.size, b"\0")
+    return found == bytes(_SUM.size) or found == _SUM.pack(_MAGIC, crc32(raw[: _TIMES.size]))

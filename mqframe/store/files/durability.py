@@ -17,7 +17,7 @@ import msgspec
 
 from mqframe.core.errors import StoreUnavailable
 from mqframe.log import get_logger
-from mqframe.store.files.syncing import Sync, sync_really
+from mqframe.store.files.syncing import Sync, sync_directory, sync_really
 
 log: Final = get_logger("store")
 
@@ -45,6 +45,17 @@ class Durability:
         self._problem: Exception | None = None
         self._mark = mark
         self._lock = threading.Lock()
+
+    def sync_names(self, folder: Path) -> None:
+        """Wait until the disk holds the names of the log's files in `folder`.
+
+        Raises OSError, and nothing is stored any more then.
+        """
+        try:
+            sync_directory(folder)
+        except OSError as problem:
+            self.lost(folder, problem)
+            raise
 
     def lost(self, file: str | os.PathLike[str], problem: Exception) -> StoreUnavailable:
         """A file of the log could not be written or synced: nothing is stored any more.

@@ -66,9 +66,8 @@ class LogFile:
             os.close(descriptor)
         unready.rename(path)
         try:
-            sync_directory(directory)
+            durability.sync_names(directory)
         except OSError as problem:
-            # A second try would succeed without the name being on disk.
             raise durability.lost(directory, problem) from problem
         return cls(path, size, durability)
 

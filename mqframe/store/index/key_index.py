@@ -107,7 +107,7 @@ class KeyIndex:
         while self.files and self.files[-1].end_offset >= log_offset:
             file = self.files[-1]
             if file.begin_offset < log_offset:
-                if file.rewind(log_offset):
+                if file.rewind(log_offset) and file.end_offset < log_offset:
                     break
                 log.warning("index file contradicts itself and is built again", file=str(file.path))
                 self.lost = True

@@ -13,7 +13,7 @@ from mqframe.core.os_errors import told
 from mqframe.core.storage.record import BLANK_BYTES, MAGIC_BLANK
 from mqframe.store.files.durability import Durability
 from mqframe.store.files.log_file import Allocate, LogFile
-from mqframe.store.files.syncing import make_directories, sync_directory
+from mqframe.store.files.syncing import make_directories
 from mqframe.store.log.log_directory import sound_files
 
 _BLANK: Final = struct.Struct(">ii")
@@ -133,7 +133,7 @@ class CommitLog:
             file = ahead.result()
             file.close()
             file.path.unlink()
-            sync_directory(self.directory)
+            self.durability.sync_names(self.directory)
 
     def forget_ahead(self) -> None:
         """Close the file made ahead and leave it, as a killed process does."""

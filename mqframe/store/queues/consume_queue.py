@@ -149,6 +149,8 @@ class ConsumeQueue:
             return False
         self.write(offset, entries, covered)
         self.dirty_bytes = max(self.dirty_bytes, self.end * ENTRY_BYTES - at)
+        if offset < self._floor:
+            self._floor, self._floor_for = 0, -1  # it was looked up in what was wrong
         return True
 
     def _holds(self, at: int, entries: bytes) -> bool:

@@ -11,6 +11,7 @@ from mqframe.core.delay.timer_layout import BLANK, BLANK_MAGIC, UNIT, Unit, deco
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.layout import file_name, sized_files
 from mqframe.store.files.modes import file_mode, make_folder
+from mqframe.store.files.syncing import sync_directory
 
 _BLOCK_UNITS: Final = 1024
 
@@ -27,6 +28,7 @@ class TimerLog:
         self._directory = directory
         self._file_bytes = file_bytes
         self._files: dict[int, int] = {}
+        self._names_made, self._names_synced = 1, 0
         found = sized_files(directory)
         self.is_broken = any(
             size > file_bytes or base % file_bytes or base != found[0][0] + number * file_bytes
@@ -171,9 +173,15 @@ class TimerLog:
         return removed
 
     def sync(self) -> None:
-        """Wait until the disk holds all units. For a thread."""
+        """Wait until the disk holds all units, and the names of their files. For a thread."""
+        made = self._names_made
         for base in sorted(self._files)[-2:]:
             os.fdatasync(self._files[base])
+        if made != self._names_synced:
+            sync_directory(self._directory)
+            if not self._names_synced:
+                sync_directory(self._directory.parent)  # which names the folder, and the wheel beside it
+            self._names_synced = made
 
     def close(self) -> None:
         """Close all files."""
@@ -185,4 +193,5 @@ class TimerLog:
         path = self._directory / file_name(base)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_mode())
         os.ftruncate(descriptor, self._file_bytes)
+        self._names_made += 1
         return descriptor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from mqframe.core.errors import StoreError
 from mqframe.core.storage.damage import Stretch, damaged_end, has_empty_page, has_empty_sector, next_good
@@ -23,10 +23,20 @@ class UndecidedDamage(StoreError):
     """A log that may have lost what had been on the disk; somebody has to say how to go on."""
 
 
+class KnownEnds(NamedTuple):
+    """What was noted of a log: its end when it was stopped in good order, and up to where it was on disk.
+
+    Log offsets; `None`: nothing is known. Without the latter the checkpoint's time has to tell.
+    """
+
+    orderly: int | None
+    on_disk: int | None
+
+
 class LogCheck:
     """One walk. Raises `UndecidedDamage` in it, unless `accept_loss`.
 
-    `known_end`: where an orderly stop has told that the log ends; behind zeros there nothing is searched.
+    Behind zeros where an orderly stop has told that the log ends, nothing is searched.
     When `walk` is over, `end` is the log offset at which the log ends; `newest` the store time of the newest
     record, ms; `records` how many were walked over; `stretches` what holds no good record though the log goes
     on behind it, in order.
@@ -38,13 +48,13 @@ class LogCheck:
         checkpoint: Checkpoint,
         *,
         check_crc: bool,
-        known_end: int | None,
+        known: KnownEnds,
         accept_loss: bool,
     ) -> None:
         self._log = log
         self._checkpoint = checkpoint
         self._check_crc = check_crc
-        self._known_end = known_end
+        self._known = known
         self._accept_loss = accept_loss
         self.end = self.newest = self.records = 0
         self.stretches: list[Stretch] = []
@@ -64,6 +74,15 @@ class LogCheck:
                     break
             else:
                 self.end = file.base + file.size
+        self._compare_with_note()
+
+    def _compare_with_note(self) -> None:
+        on_disk = self._known.on_disk
+        if on_disk is not None and self.end < on_disk and not self._accept_loss:
+            raise UndecidedDamage(
+                f"the log in {self._log.directory} ends at offset {self.end}, but had been on the disk up to"
+                f" {on_disk}." + self._advice()
+            )
 
     def _pass_over(self, file: LogFile, at: int) -> bool:
         """Go on behind the bad bytes at `at`; False where the log ends there."""
@@ -80,7 +99,8 @@ class LogCheck:
         return True
 
     def _following(self, file: LogFile, at: int) -> int | None:
-        if self._known_end is not None and self.end >= self._known_end and not any(file.view[at : at + 8]):
+        orderly = self._known.orderly
+        if orderly is not None and self.end >= orderly and not any(file.view[at : at + 8]):
             return None
         files = self._log.files
         for candidate in files[files.index(file) :]:
@@ -101,7 +121,7 @@ class LogCheck:
         durable = self._checkpoint.log - CHECKPOINT_MARGIN_MS
         # Where queues know of the records before, as after an orderly stop, none of them may be read here.
         was_read = self.records > 0 or self.end == self._log.start
-        if was_read and self.newest < durable and not self._accept_loss:
+        if self._known.on_disk is None and was_read and self.newest < durable and not self._accept_loss:
             raise UndecidedDamage(
                 f"the log in {self._log.directory} ends at offset {self.end} (byte {at} of {file.path.name})"
                 f" with a message of {self.newest} ms, but messages up to {durable} ms had been on the disk."

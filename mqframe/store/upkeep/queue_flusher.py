@@ -135,7 +135,7 @@ class QueueFlusher:
             for file in due.index_files:
                 file.sync()
             index_folders = {str(file.path.parent) for file in due.index_files}
-            sync_paths(due.paths, self._durability.sync, due.folders | index_folders)
+            sync_paths(due.paths, due.folders | index_folders, sync=self._durability.sync)
         except OSError as problem:
             # Noted in this thread: the loop may be past asking when it would be told.
             self._durability.distrust(problem.filename or self._log.directory.parent, problem)
@@ -153,7 +153,7 @@ class QueueFlusher:
             self._threads.run(lambda: self._save(encoded, ends), _log_problem)
 
 
-def sync_paths(paths: list[str], sync: Sync = sync_really, folders: Collection[str] = ()) -> None:
+def sync_paths(paths: list[str], folders: Collection[str] = (), *, sync: Sync = sync_really) -> None:
     """Wait until the disk holds these files, and the names in `folders`; missing ones are passed over.
 
     Raises OSError.

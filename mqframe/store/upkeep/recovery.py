@@ -19,7 +19,7 @@ from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.agreement import Agreement, ends_of
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.last_commits import LastCommits
-from mqframe.store.upkeep.log_check import LogCheck
+from mqframe.store.upkeep.log_check import KnownEnds, LogCheck
 from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, Report
 from mqframe.store.upkeep.redispatch import Redispatch
 from mqframe.store.upkeep.setting_aside import SettingAside
@@ -70,7 +70,8 @@ class Recovery:
 
     def run(self, killed: bool) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError."""
-        noted = self._noted()
+        believed = self._believed()
+        noted = self._fitting(believed)
         ends = self._orderly_ends(noted) if not killed and self._care is Care.USUAL else None
         marked = self._marked if killed and self._care is Care.USUAL else None
         # Whatever happens from now on, it is stale.
@@ -94,7 +95,8 @@ class Recovery:
             # Killed before its end, the work is to be done once more.
             self._checkpoint.queues = 0
             self._checkpoint.save()
-        check = self._check(start, ends.log_end if ends is not None else None, commits)
+        on_disk = None if believed is None else believed.log_end
+        check = self._check(start, KnownEnds(None if ends is None else ends.log_end, on_disk), commits)
         end = check.end
         self._redispatch.finish(self._log.start, start <= self._log.start)
         self._queues.cut_after(end)
@@ -104,22 +106,30 @@ class Recovery:
         if self._index is not None:
             self._index.rewind(end)
         self._cut_log(end, killed)
+        if self._care is Care.ACCEPT_LOSS:
+            self._layout.queue_ends.unlink(missing_ok=True)  # it speaks of what is lost
         for queue in self._queues:
             queue.loaded = queue.end
         newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
         last_commits = commits.offsets(self._log, self._queues, start)
         return Recovered(newest, check.records, last_commits, set_aside)
 
-    def _noted(self) -> QueueEnds | None:
-        """What was noted of queues and index; `None` when it may not be of this store as it is."""
+    def _believed(self) -> QueueEnds | None:
+        """What was noted last, unless another broker has been there since."""
         noted = read_ends(self._layout.queue_ends)
+        # Another broker (Apache's) writes checkpoints of its own, and leaves the note alone.
+        newer = noted is not None and (
+            (self._checkpoint.log, self._checkpoint.queues) > Checkpoint.decode(noted.checkpoint)[:2]
+        )
+        return None if newer else noted
+
+    def _fitting(self, noted: QueueEnds | None) -> QueueEnds | None:
+        """What was noted of queues and index; `None` when it may not be of this store as it is."""
         if noted is None:
             return None
         log_files, now = noted.log_files, [file.base for file in self._log.files]
-        # Another broker (Apache's) writes checkpoints of its own, and leaves the note alone.
-        newer = (self._checkpoint.log, self._checkpoint.queues) > Checkpoint.decode(noted.checkpoint)[:2]
         gone = [base for base in log_files if base not in now and (not now or base > now[0])]
-        return None if newer or gone else noted
+        return None if gone else noted
 
     def _load(self, killed: bool, ends: QueueEnds | None, noted: QueueEnds | None) -> None:
         if ends is not None:
@@ -199,12 +209,12 @@ class Recovery:
         keys_start = agreement.index_start()
         return min(queues_start, start if keys_start is None else keys_start), queues_start < start
 
-    def _check(self, start: int, known_end: int | None, commits: LastCommits) -> LogCheck:
+    def _check(self, start: int, known: KnownEnds, commits: LastCommits) -> LogCheck:
         check = LogCheck(
             self._log,
             self._checkpoint,
             check_crc=self._crc,
-            known_end=known_end,
+            known=known,
             accept_loss=self._care is Care.ACCEPT_LOSS,
         )
         last: LogRecord | None = None

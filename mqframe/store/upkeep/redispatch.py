@@ -85,10 +85,11 @@ class Redispatch:
         """Take a record that does not follow, or that comes after such a one.
 
         One record alone may say a wrong offset, since no CRC guards it. Where the next one follows it, the
-        queue really goes on there: behind a gap, or from its beginning when its topic was made anew.
+        queue really goes on there: behind a gap, or from its beginning when its topic was made anew. Where
+        the next one lies behind another gap, too: had the first one said too much, the next would say less.
         """
         odd, run.odd = run.odd, None
-        if odd is not None and taken[0] == odd[0] + 1:
+        if odd is not None and (taken[0] == odd[0] + 1 or taken[0] > odd[0] > run.following):
             self._go_on_at(queue, run, odd)
         elif odd is not None:
             log.error("a record names a wrong queue offset; left out", queue=queue.key, offset=odd[0])
@@ -155,14 +156,17 @@ class Redispatch:
             self._cut_untaken(log_start)
 
     def _clear_before(self, queue: ConsumeQueue, begin: int, log_start: int) -> None:
-        """Let no entry before `begin`, the offset of the log's first record, point into the log."""
+        """Fillers before `begin`, where the log's first record of the queue belongs.
+
+        There no entry points into the log, and none is empty: readers take that for the end.
+        """
         offset = queue.bases[0] // ENTRY.size if queue.bases else begin
         while offset < begin:
             raw = queue.read(offset, min(begin - offset, _ENTRIES_AT_ONCE))
             if not raw:
                 return
             for number, (physical, size, _) in enumerate(ENTRY.iter_unpack(raw)):
-                if physical >= log_start and size != FILLER_SIZE:
+                if size <= 0 or (physical >= log_start and size != FILLER_SIZE):
                     queue.enter(offset + number, FILLER, queue.covered)
             offset += len(raw) // ENTRY.size
 

@@ -7,20 +7,19 @@ the page cache may hold what the kernel takes for written: no sync writes that, 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from mqframe.log import get_logger
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.durability import noted_failure
 from mqframe.store.files.layout import Layout, sized_files
-from mqframe.store.files.syncing import sync_directory
+from mqframe.store.files.syncing import sync_directory, sync_file_system
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.upkeep.queue_flusher import sync_paths
 
 log: Final = get_logger("store")
 _BLOCK_BYTES: Final = 1 << 20
+_QUEUES_SYNCED_ONE_BY_ONE_MAX: Final = 64
 
 
 def bring_back(layout: Layout) -> bool:
@@ -38,8 +37,8 @@ def bring_back(layout: Layout) -> bool:
     for base, path, size in sized_files(layout.commit_log):
         if base + size > failure.flushed:
             _rewrite(path, max(0, failure.flushed - base))
-    for path in _derived(layout):
-        _rewrite(path, 0)
+    for derived in _derived(layout)[0]:
+        _rewrite(derived, 0)
     return True
 
 
@@ -47,30 +46,26 @@ def settle_on_disk(layout: Layout, files: MessageFiles, killed: bool) -> None:
     """Bring all to disk that recovery has found and made. Raises OSError."""
     if killed:
         files.log.sync_all()
-        sync_directory(layout.commit_log)
-        derived = _derived(layout)
-        folders = {str(folder) for path in derived for folder in _folders(path, layout.root)}
-        sync_paths([str(path) for path in derived], files.log.durability.sync, folders)
+        files.log.durability.sync_names(layout.commit_log)
+        if len(files.queues) > _QUEUES_SYNCED_ONE_BY_ONE_MAX:
+            sync_file_system(layout.root)
+        else:
+            sync_paths(*_derived(layout), sync=files.log.durability.sync)
     layout.sync_failed.unlink(missing_ok=True)
     sync_directory(layout.root)
 
 
-def _derived(layout: Layout) -> list[Path]:
-    """The files of queues, index and timer."""
-    found = [path for folder in (layout.queues, layout.index, layout.timer_log) for path in _files(folder)]
-    return [*found, layout.timer_wheel] if layout.timer_wheel.exists() else found
+def _derived(layout: Layout) -> tuple[list[str], list[str]]:
+    """The files of queues, index and timer, and the folders in which they are."""
+    paths, folders = [str(layout.timer_wheel)] if layout.timer_wheel.exists() else [], []
+    for top in (layout.queues, layout.index, layout.timer_log):
+        for folder, _, names in os.walk(top):
+            folders.append(folder)
+            paths += [f"{folder}/{name}" for name in names]
+    return paths, folders
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for parent, _, names in os.walk(folder):
-        yield from (Path(parent, name) for name in names)
-
-
-def _folders(path: Path, root: Path) -> list[Path]:
-    return [parent for parent in path.parents if parent.is_relative_to(root)]
-
-
-def _rewrite(path: Path, start: int) -> None:
+def _rewrite(path: str | os.PathLike[str], start: int) -> None:
     """Write once more what the file holds from byte `start` on; holes stay holes. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:

@@ -94,3 +94,20 @@ def test_progress_is_given_to_a_replica(run):
         assert loads(answer.body)["offsetTable"] == {}
 
     run(scenario)
+
+
+def test_a_disk_that_failed_is_told(run):
+    async def scenario(world):
+        async def trouble():
+            answer = await world.talker.ok(GetBrokerRuntimeInfo())
+            return decode(answer.body, KVTable).table["storeTrouble"]
+
+        assert await trouble() == ""
+        world.store.distrust("consumequeue/t/0", OSError(5, "Input/output error"))
+        assert await trouble() == "queues or index could not be flushed; restart the broker"
+        world.store._durability.lost("commitlog/0", OSError(5, "Input/output error"))
+        assert await trouble() == (
+            "commitlog/0 could not be flushed: Input/output error; check the disk and restart"
+        )
+
+    run(scenario)

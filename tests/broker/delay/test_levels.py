@@ -278,3 +278,21 @@ def test_a_kill_long_after_a_delivery_does_not_repeat_it(run, wish):
         assert bodies(world) == ["0", "1", "2"]
 
     run(scenario)
+
+
+def test_a_level_that_is_behind_its_queue_goes_on_at_the_end_and_misses_nothing_new(run):
+    async def scenario(world):
+        saved = world.cluster.directory / "broker-a/config/delayOffset.json"
+        await world.talker.ok_send("t", "DELAY\x011\x02")
+        await world.clock.aadvance(1)
+        await world.cluster.stop_broker()
+        saved.write_text('{"offsetTable":{1:50}}')
+        await world.cluster.start_broker()
+        assert json.loads(saved.read_text())["offsetTable"] == {"1": 1}
+        for _ in range(2):
+            await world.talker.ok_send("t", "DELAY\x011\x02")
+        await restart(world, kill=True)
+        await world.clock.aadvance(1)
+        assert len(delivered(world)) == 3
+
+    run(scenario)

@@ -75,3 +75,17 @@ def test_recalls_can_be_forbidden(run):
         assert (answer.code, "recallMessageEnable" in answer.remark) == (16, True)
 
     run(scenario, broker={"recall": False})
+
+
+def test_a_recall_that_does_not_reach_the_disk_is_no_success(run, monkeypatch):
+    async def scenario(world):
+        handle = await send(world, "one", TIMER_DELAY_SEC=60)
+
+        def fail(file):
+            raise OSError(5, "Input/output error")
+
+        monkeypatch.setattr("mqframe.store.files.log_file.LogFile.sync", fail)
+        recalled = await world.talker.invoke(RecallMessage(topic="t", recall_handle=handle))
+        assert (recalled.code, "not on disk in time" in recalled.remark) == (10, True)
+
+    run(scenario, store={"flush": "SYNC_FLUSH"})

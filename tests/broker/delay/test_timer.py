@@ -13,6 +13,7 @@ from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTimerCheckPoint, GetTimerMetrics
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.storage.record import decode_records
+from mqframe.store.timer.wheel import TimerWheel
 
 NOW = 1_700_000_000_000
 
@@ -293,5 +294,56 @@ def test_properties_without_room_for_what_the_broker_adds(run):
         (message,) = delivered(world)
         assert message.properties["long"] == "x" * size
         assert "TIMER_DEQUEUE_MS" not in message.properties
+
+    run(scenario)
+
+
+def test_a_timer_that_is_behind_its_topic_goes_on_at_the_end_and_misses_nothing_new(run):
+    async def scenario(world):
+        saved = world.cluster.directory / "broker-a/config/timercheck"
+        await send(world, "one", TIMER_DELAY_SEC=1)
+        await world.clock.aadvance(3)
+        assert bodies(world) == ["one"]
+        await world.cluster.stop_broker()
+        numbers = list(CHECKPOINT.unpack_from(saved.read_bytes()))
+        assert numbers[2] == 1
+        numbers[2] = numbers[3] = 50
+        saved.write_bytes(CHECKPOINT.pack(*numbers).ljust(4096, b"\0"))
+        await world.cluster.start_broker()
+        assert CHECKPOINT.unpack_from(saved.read_bytes())[2] == 1, "before anything new is stored there"
+        await send(world, "two", TIMER_DELAY_SEC=1)
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        await world.clock.aadvance(3)
+        assert bodies(world) == ["one", "two"]
+
+    run(scenario)
+
+
+def test_a_timer_whose_files_could_not_be_synced_moves_its_checkpoint_no_more(run, monkeypatch):
+    async def scenario(world):
+        saved = world.cluster.directory / "broker-a/config/timercheck"
+
+        def fail(wheel):
+            raise OSError(5, "Input/output error")
+
+        before = saved.read_bytes() if saved.exists() else b""
+        with monkeypatch.context() as broken:
+            broken.setattr(TimerWheel, "sync", fail)
+            await send(world, "one", TIMER_DELAY_SEC=1)
+            for _ in range(60):
+                await advance_and_settle(world, 1)
+                if world.store.trouble:
+                    break
+        assert world.store.trouble == "queues or index could not be flushed; restart the broker"
+        await send(world, "two", TIMER_DELAY_SEC=1)
+        await advance_and_settle(world, 5)
+        assert bodies(world) == ["one", "two"]
+        await world.cluster.stop_broker()
+        assert (saved.read_bytes() if saved.exists() else b"") == before
+        assert (world.cluster.directory / "broker-a/abort").exists()
+        await world.cluster.start_broker()
+        await advance_and_settle(world, 5)
+        assert bodies(world) == ["one", "two", "one", "two"], "twice, rather than never"
 
     run(scenario)

@@ -216,3 +216,24 @@ def test_what_is_acknowledged_while_it_is_handed_over_does_not_come_again(run, d
         assert await bodies(world.talker, pops=1) == [b"2"]
 
     run(scenario, broker={"pop_check_points_max": 1}, store={"flush": "SYNC_FLUSH"})
+
+
+def test_an_acknowledgement_that_the_timer_is_to_keep_waits_for_the_disk(run, monkeypatch):
+    def fail(file):
+        raise OSError(5, "Input/output error")
+
+    async def scenario(world):
+        await send(world, 4)
+        await fill_memory(world)
+        await world.clock.aadvance(0.5)
+        messages = await pop(world.talker, invisible_time=30_000)
+        await flushed(world, world.store.max_offset)
+        await world.clock.aadvance(1)
+        await world.talker.ok(messages[0].ack())
+        assert world.store.flushed_offset == world.store.max_offset
+        with monkeypatch.context() as broken:
+            broken.setattr(LogFile, "sync", fail)
+            answer = await world.talker.invoke(messages[1].ack())
+            assert (answer.code, "not on disk in time" in answer.remark) == (10, True)
+
+    run(scenario, broker={"pop_check_points_max": 1}, store={"flush": "SYNC_FLUSH"})

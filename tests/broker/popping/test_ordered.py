@@ -171,3 +171,19 @@ def test_a_block_survives_an_orderly_restart(run):
         assert [m.body for m in popped(await again.invoke(request()))] == [b"3"]
 
     run(scenario)
+
+
+def test_a_pop_of_messages_that_a_crash_took_blocks_nobody(run):
+    async def scenario(world):
+        saved = world.cluster.directory / "broker-a/config/consumerOrderInfo.json"
+        await send(world, b"1", b"2")
+        await pop(world)
+        await world.cluster.stop_broker()
+        text = saved.read_text()
+        assert '"o":[0,1]' in text
+        saved.write_text(text.replace('"o":[0,1]', '"o":[1,1]'))
+        await world.cluster.start_broker()
+        assert saved.read_text() == '{"table":{"t@g":{}}}', "before anything new is stored there"
+        assert [m.body for m in await pop(world)] == [b"1", b"2"]
+
+    run(scenario)

@@ -478,3 +478,29 @@ def test_what_the_timer_keeps_survives_a_kill(run):
         assert sorted(m.body for m in await pop(talker)) == [b"0", b"1", b"2"]
 
     run(scenario, broker={"pop_check_points_max": 1})
+
+
+def test_the_revive_log_is_read_from_its_end_when_a_crash_took_what_was_done_with(run):
+    async def scenario(world):
+        offsets = world.cluster.directory / "broker-a/config/consumerOffset.json"
+        await send(world, 1)
+        await world.cluster.stop_broker()
+        group = "CID_RMQ_SYS_REVIVE_GROUP"
+        queues = ",".join(f"{queue_id}:50" for queue_id in range(8))
+        offsets.write_text(f'{{"offsetTable":{{"{REVIVE}@{group}":{{{queues}}}}}}}')
+        await world.cluster.start_broker()
+        saved = loads(offsets.read_bytes())["offsetTable"][f"{REVIVE}@{group}"]
+        assert set(saved.values()) == {-1}, "nothing is done with, for nothing is there"
+        (message,) = await pop(world.talker, invisible_time=60_000)
+        for _ in range(4):
+            await world.clock.aadvance(5)
+            await world.settle()  # the offsets are on their way to the disk, in a thread
+        ((record, _),) = revive_records(world)
+        assert record.queue_offset == 0
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        await world.clock.aadvance(60)
+        (again,) = await pop(world.talker)
+        assert again.body == message.body
+
+    run(scenario)

@@ -37,6 +37,10 @@ from mqframe.core.requests.serving import Call
 from mqframe.core.wire.frame import Frame
 
 
+def _fails(file: object) -> None:
+    raise OSError(5, "Input/output error")
+
+
 class TestHalves:
     def test_nobody_sees_a_half(self, run: Any) -> None:
         async def scenario(world: Any) -> None:
@@ -200,6 +204,31 @@ class TestEnds:
             assert bodies(world) == [b"body"]
 
         run(scenario, store={"flush": "SYNC_FLUSH"})
+
+    @pytest.mark.parametrize("outcome", [COMMIT, ROLLBACK])
+    def test_an_end_that_does_not_reach_the_disk_is_no_success(
+        self, run: Any, monkeypatch: pytest.MonkeyPatch, outcome: Any
+    ) -> None:
+        async def scenario(world: Any) -> None:
+            answer = await half(world)
+            with monkeypatch.context() as broken:
+                broken.setattr("mqframe.store.files.log_file.LogFile.sync", _fails)
+                first = await end(world, answer, outcome)
+            assert (first.code, "not on disk in time" in first.remark) == (10, True)
+            second = await end(world, answer, outcome)
+            assert second.code == 10, "it was ended before, which the disk does not know either"
+            assert bodies(world) == []
+
+        run(scenario, store={"flush": "SYNC_FLUSH"})
+
+    def test_a_rollback_that_cannot_be_stored_is_refused_and_stays_open(self, run: Any) -> None:
+        async def scenario(world: Any) -> None:
+            answer = await half(world)
+            world.store._durability.lost("commitlog/0", OSError(5, "Input/output error"))
+            for _ in range(2):
+                assert (await end(world, answer, ROLLBACK)).code == 14
+
+        run(scenario)
 
     def test_a_slave_refuses(self, run: Any) -> None:
         async def scenario(world: Any) -> None:

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.consuming.offset_rules import NEVER, correction_offsets, reset_target, topics_to_clone
+from mqframe.core.consuming.offset_rules import (
+    NEVER,
+    commit_problem,
+    correction_offsets,
+    reset_target,
+    topics_to_clone,
+)
 
 OFFSETS = st.dictionaries(st.integers(0, 3), st.integers(0, 20))
 
@@ -58,3 +64,17 @@ def test_topics_that_members_gave_up_are_cloned_only_offline() -> None:
     assert topics_to_clone(["t", "old"], ["t"], offline=False) == ["t"]
     assert topics_to_clone(["t", "old"], ["t"], offline=True) == ["t", "old"]
     assert topics_to_clone(["t", "old"], None, offline=False) == ["t", "old"]
+
+
+@pytest.mark.parametrize(
+    ("offset", "end", "problem"),
+    [
+        (0, 0, ""),
+        (10, 10, ""),
+        (3, 10, ""),
+        (11, 10, "offset 11 is behind the end of the queue, 10"),
+        (-1, 10, "offset -1 is negative"),
+    ],
+)
+def test_nobody_commits_what_nobody_can_have_reached(offset: int, end: int, problem: str) -> None:
+    assert commit_problem(offset, end) == problem

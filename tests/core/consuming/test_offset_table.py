@@ -208,3 +208,26 @@ class Indexes(RuleBasedStateMachine):
 
 TestIndexes = Indexes.TestCase
 TestIndexes.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+
+
+def test_offsets_are_corrected_to_what_exists(table):
+    for queue_id, offset in enumerate((0, 3, 4, 9, 10, 11, 2**62, -1)):
+        table.commit("g", "t", queue_id, offset)
+    table.commit("g", "%LMQ%t", 0, 99)
+    before = table.changes
+    behind = table.keep_within(lambda topic, queue_id: 4, lambda topic, queue_id: 10)
+    assert table.offsets_of("g", "t") == {0: 4, 1: 4, 2: 4, 3: 9, 4: 10, 5: 10, 6: 10, 7: -1}
+    assert table.offsets_of("g", "%LMQ%t") == {0: 99}
+    assert behind == [("g", "t", 5, 11, 10), ("g", "t", 6, 2**62, 10)]
+    assert table.changes == before + 4
+    assert table.keep_within(lambda topic, queue_id: 4, lambda topic, queue_id: 10) == []
+    assert table.changes == before + 4
+
+
+def test_where_a_queue_begins_is_asked_only_for_groups_within(table):
+    table.commit("g", "t", 0, 10)
+
+    def never(topic, queue_id):
+        raise AssertionError("the disk is read for this")
+
+    assert table.keep_within(never, lambda topic, queue_id: 10) == []

@@ -129,3 +129,11 @@ class LevelMachine(RuleBasedStateMachine):
 
 TestLevel = LevelMachine.TestCase
 TestLevel.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+def test_a_saved_offset_that_does_not_exist_is_corrected_at_once():
+    offsets = DelayOffsets(ManualClock())
+    offsets.load(DelayOffsetTable(offset_table={3: 50}))
+    offsets.correct(3, 2)
+    assert (offsets.saved(3), offsets.changes) == (2, 1)
+    assert offsets.dump().offset_table == {3: 2}

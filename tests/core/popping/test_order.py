@@ -156,3 +156,16 @@ class Machine(RuleBasedStateMachine):
 
 Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 TestOrder = Machine.TestCase
+
+
+def test_a_pop_of_what_is_not_there_any_more_is_forgotten():
+    table = OrderTable(ManualClock(0))
+    table.popped(QUEUE, None, 0, 10, [5, 6])
+    changes = table.changes
+    table.keep_before(QUEUE, 7)
+    assert table.find(QUEUE) is not None
+    assert table.changes == changes
+    table.keep_before(QUEUE, 6)
+    assert table.find(QUEUE) is None
+    assert table.changes == changes + 1
+    table.keep_before(QUEUE, 0)

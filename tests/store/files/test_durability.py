@@ -216,3 +216,20 @@ def test_the_next_start_writes_anew_what_the_disk_may_lack(opened, message, kern
     assert again.queue_max("t", 0) == 2
     assert again.flushed_offset == again.max_offset
     assert not (tmp_path / "store/sync-failed").exists()
+
+
+def test_a_name_that_does_not_get_to_the_disk_ends_the_log(opened, message, monkeypatch, clock, tmp_path):
+    """Clean-up syncs the folder beside the thread that makes files: the error is the same log's."""
+    store = opened(commit_log_file_bytes=4096, delete_when=";".join(map(str, range(24))))
+    for _ in range(4):
+        store.put(message(body=b"x" * 3000))
+    oldest = min((tmp_path / "store/commitlog").iterdir())
+    os.utime(oldest, (0, 0))
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    store.clean()
+    with pytest.raises(StoreUnavailable, match="commitlog could not be flushed: Input/output error"):
+        store.put(message())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 
 import pytest
@@ -249,3 +250,50 @@ def test_two_of_one_name(opened):
     store.follow(Collector())
     with pytest.raises(StoreError, match="two dispatchers are named 'collector'"):
         store.follow(Collector())
+
+
+def saved_cursor(tmp_path):
+    path = tmp_path / "store/config/dispatchers.json"
+    return json.loads(path.read_text())["offsetTable"]["collector"] if path.exists() else 0
+
+
+def test_a_cursor_is_saved_as_far_as_the_log_is_on_disk(opened, message, clock, tmp_path):
+    async def scenario():
+        store = opened(flush_thorough_ms=60_000)
+        one = Collector()
+        store.follow(one)
+        store.start()
+        fill(store, message, 3)
+        assert await store.flush_log()
+        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: saved_cursor(tmp_path) == store.flushed_offset)
+        on_disk = store.flushed_offset
+        fill(store, message, 3, 3)
+        await until(lambda: store.lag("collector") == 0)
+        assert one.bodies == expected(6)
+        assert saved_cursor(tmp_path) == on_disk < store.max_offset
+        await store.stop()
+        assert saved_cursor(tmp_path) == store.max_offset
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("own", [None, 10**9])
+def test_a_cursor_behind_the_log_goes_on_at_its_end_and_misses_nothing_new(opened, message, tmp_path, own):
+    async def scenario():
+        store = opened()
+        fill(store, message, 3)
+        await store.stop()
+        path = tmp_path / "store/config/dispatchers.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('{"offsetTable": {"collector": 999999}}')
+        store = opened()
+        one = Collector(own=own)
+        store.follow(one)
+        assert saved_cursor(tmp_path) == store.max_offset, "before anything new is stored there"
+        fill(store, message, 2, 3)
+        store.start()
+        await until(lambda: one.bodies == expected(2, 3))
+        await store.stop()
+
+    asyncio.run(scenario())

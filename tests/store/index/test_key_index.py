@@ -7,6 +7,7 @@ from stores import put
 
 from mqframe.core.storage.record import decode_records
 from mqframe.store.files.log_file import allocate_really
+from mqframe.store.index.index_file import HEADER
 from mqframe.store.index.key_index import KeyIndex
 
 
@@ -124,3 +125,15 @@ def test_files_that_end_before_the_log_go_but_never_the_last(opening, clock) -> 
     assert offsets(index, "all") == [500, 400, 300, 200]
     assert index.follow_log(1 << 40) == 1
     assert (len(index.files), index.filled) == (1, [])
+
+
+def test_a_header_that_reaches_further_than_its_entries_is_not_believed(opening, clock) -> None:
+    index = filled(opening(), clock, 2)
+    (file,) = index.files
+    raw = bytearray(file.path.read_bytes())
+    HEADER.pack_into(raw, 0, 0, 0, 0, 1 << 40, 0, 1)
+    file.path.write_bytes(raw)
+    index = opening()
+    index.rewind(100)
+    assert (index.files, index.lost, index.repeat_from) == ([], True, 0)
+    assert not file.path.exists()

@@ -106,3 +106,19 @@ def test_a_short_last_file_is_filled_up(log, tmp_path, size, left):
     assert [position for position, _ in log.units_from(0)] == [0, 52, 104, 192, 244, 296, *left]
     assert path.stat().st_size == FILE_BYTES
     log.close()
+
+
+def test_a_sync_makes_the_names_of_new_files_durable_once(log, operations):
+    log.append(unit(1))
+    log.sync()
+    assert operations == ["fdatasync timerlog/00000000000000000000", "fsync timerlog", "fsync ."]
+    log.sync()
+    assert operations[3:] == ["fdatasync timerlog/00000000000000000000"]
+    for number in range(3):
+        log.append(unit(number))
+    log.sync()
+    assert operations[4:] == [
+        "fdatasync timerlog/00000000000000000000",
+        "fdatasync timerlog/00000000000000000192",
+        "fsync timerlog",
+    ]  # fmt: skip

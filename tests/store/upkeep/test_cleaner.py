@@ -133,6 +133,16 @@ def test_a_queue_or_index_file_that_cannot_be_removed_holds_nothing_up(
     assert store.query("t", "k29", 9).records
 
 
+def test_no_power_cut_makes_a_hole_in_the_log(opened, message, clock, tmp_path, always, operations):
+    store = opened(commit_log_file_bytes=4096, index_enabled=False, delete_when=always)
+    fill(store, message, 30)
+    age(store, tmp_path / "store", 100, 3, clock)
+    operations.clear()
+    files = [f"store/commitlog/{path.name}" for path in store.clean()]
+    assert len(files) == 3
+    assert operations[:6] == [each for name in files for each in (f"unlink {name}", "fsync store/commitlog")]
+
+
 def test_young_files_stay(opened, message, clock, tmp_path, always):
     store = opened(commit_log_file_bytes=4096, delete_when=always)
     fill(store, message, 30)

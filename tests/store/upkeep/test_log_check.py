@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -280,3 +281,42 @@ def test_times_are_found_around_what_is_lost(opened, message, tmp_path, clock):
 
 def readable_from(store, offset):
     return [each for each in readable(store, "t") if each[0] >= offset]
+
+
+def test_a_log_whose_only_file_was_never_on_disk_starts(opened, message, filled, tmp_path):
+    """What the checkpoint speaks of was cleaned away; what came after it a power loss took."""
+    filled()
+    every_hour = {"commit_log_file_bytes": FILE, "delete_when": ";".join(map(str, range(24)))}
+    asyncio.run(opened(**every_hour).stop())
+    store = opened(**every_hour)
+    files = sorted((tmp_path / "store/commitlog").iterdir())
+    while store.max_offset <= len(files) * FILE:
+        store.put(message("t", 0, bytes(1000)))
+    store.dispatch()
+    for path in files:
+        os.utime(path, (0, 0))
+    assert [path.name for path in store.clean()] == [path.name for path in files]
+    store.abandon()
+    (last,) = (tmp_path / "store/commitlog").iterdir()
+    last.write_bytes(bytes(FILE))
+    store = opened(**every_hour)
+    assert store.min_offset == store.max_offset == len(files) * FILE
+    assert readable(store, "t") == []
+    assert store.put(message("t", 0, b"100|")).queue_offset >= 50
+    store.dispatch()
+    assert readable(store, "t")[-1][1] == 100
+
+
+def test_an_accepted_loss_is_not_complained_of_again(opened, message, filled, tmp_path):
+    filled()
+    asyncio.run(opened(commit_log_file_bytes=FILE).stop())
+    (tmp_path / "store/abort").write_text("1")
+    for path in sorted((tmp_path / "store/commitlog").iterdir())[1:]:
+        path.unlink()
+    with pytest.raises(UndecidedDamage, match=r"ends at offset 16384"):
+        opened(commit_log_file_bytes=FILE)
+    store = opened(commit_log_file_bytes=FILE, options={"care": Care.ACCEPT_LOSS})
+    kept = readable(store, "t")
+    store.abandon()
+    store = opened(commit_log_file_bytes=FILE)
+    assert readable(store, "t") == kept != []

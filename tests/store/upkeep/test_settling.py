@@ -1,4 +1,4 @@
-"""In which order a store changes files and waits for the disk, at its start, while it runs and at its stop."""
+"""In which order a store changes files and waits for the disk: at its start, running, at its stop."""
 
 from __future__ import annotations
 
@@ -129,3 +129,20 @@ def test_only_what_was_not_flushed_is_written_anew_and_holes_stay(tmp_path, monk
     assert written == {f"commitlog/{new.name}": [(block, block), (2 * block, block), (3 * block, block)]}
     assert {path: path.read_bytes() for path in before} == before
     assert layout.sync_failed.exists(), "until all of it is on disk"
+
+
+def test_very_many_queues_of_a_killed_process_are_synced_with_one_call(
+    opened, message, tmp_path, operations, monkeypatch
+) -> None:
+    store = opened(tmp_path)
+    for queue_id in range(65):
+        store.put(message(queue_id=queue_id))
+    store.dispatch()
+    store.abandon()
+    operations.clear()
+    monkeypatch.setattr(
+        "mqframe.store.upkeep.settling.sync_file_system", lambda folder: operations.append(f"all {folder}")
+    )
+    opened(tmp_path)
+    at(operations, f"fdatasync {LOG}", "fsync commitlog", f"all {tmp_path}", "unlink sync-failed")
+    assert f"fdatasync {QUEUE}" not in operations

@@ -329,8 +329,7 @@ class QueueFetcher:
         return self._options.interval_seconds if result.status is PullStatus.FOUND else seconds
 
     def _breath(self, fetch: _Fetch, result: PullResult, took_seconds: float) -> float:
-        """Seconds to wait after an answer, so that a broker that says nothing again and again, at once, does
-        not keep this loop from everything else."""
+        """Seconds to wait, so that a broker that says nothing at once and always does not fill the loop."""
         moved = result.status is not PullStatus.OFFSET_ILLEGAL and result.next_offset != fetch.asked
         if moved or took_seconds >= AT_ONCE_SECONDS:
             fetch.fruitless = 0

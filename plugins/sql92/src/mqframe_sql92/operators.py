@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from mqframe import FixError
 from mqframe_sql92.tokens import fault
 from mqframe_sql92.values import (
     SHORT,
@@ -83,7 +84,12 @@ class Part:
             raise fault(at, f"more than {DEPTH_MAX} parts lie within each other")
         self.count: int = 1 + sum(part.count for part in inner)
         if self.count > PARTS_MAX:
-            raise fault(at, f"more than {PARTS_MAX} parts: comparisons, properties, literals")
+            raise too_many(at)
+
+
+def too_many(at: int) -> FixError:
+    """The error of an expression with more parts than it may have."""
+    return fault(at, f"more than {PARTS_MAX} parts: comparisons, properties, literals")
 
 
 def prop(at: int, name: str) -> Part:

@@ -34,10 +34,11 @@ def parse(expression: str) -> Part:
 
 
 class _Parser:
-    __slots__ = ("_nesting", "_tokens")
+    __slots__ = ("_count", "_nesting", "_tokens")
 
     def __init__(self, expression: str) -> None:
         self._tokens = Tokens(expression)
+        self._count = 0
         self._nesting = 0
 
     def disjunction(self) -> Part:
@@ -138,6 +139,9 @@ class _Parser:
 
     def _primary(self) -> Part:
         token = self._tokens.peek()
+        self._count += 1
+        if self._count > make.PARTS_MAX:  # those who have far too many are not read to the end
+            raise make.too_many(token.at)
         if token.kind == NAME:
             return make.prop(self._tokens.take().at, token.text)
         if token.kind == TEXT:

@@ -1,0 +1,64 @@
+"""Changes of topics, groups and modes are on disk when they are answered, or the answer says so."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import iscoroutine
+from typing import Final
+
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.requests import Request
+from mqframe.core.requests.admin import (
+    DeleteSubscriptionGroup,
+    DeleteTopicInBroker,
+    UpdateAndCreateSubscriptionGroup,
+    UpdateAndCreateSubscriptionGroupList,
+    UpdateAndCreateTopic,
+    UpdateAndCreateTopicList,
+)
+from mqframe.core.requests.insight import UpdateAndGetGroupForbidden
+from mqframe.core.requests.pop import SetMessageRequestMode
+from mqframe.core.requests.serving import Answer, Call, Handler
+
+CHANGES: Final[tuple[type[Request], ...]] = (
+    UpdateAndCreateTopic,
+    UpdateAndCreateTopicList,
+    DeleteTopicInBroker,
+    UpdateAndCreateSubscriptionGroup,
+    UpdateAndCreateSubscriptionGroupList,
+    DeleteSubscriptionGroup,
+    UpdateAndGetGroupForbidden,
+    SetMessageRequestMode,
+)
+"""The requests that change what is kept in tables, and whose answers promise it."""
+
+
+def saved_before_answers(handlers: Mapping[int, Handler], save: Callable[[], bool]) -> dict[int, Handler]:
+    """`handlers`, those of `CHANGES` such that `save` has saved the tables before anybody hears of it.
+
+    `save`: saves what changed, and says whether it is on disk. They raise `Refusal` 1 when it is not.
+    """
+    codes = {kind.CODE for kind in CHANGES}
+    return {code: _saving(handler, save) if code in codes else handler for code, handler in handlers.items()}
+
+
+def _saving(handler: Handler, save: Callable[[], bool]) -> Handler:
+    def serve(call: Call) -> Answer | Awaitable[Answer] | None:
+        answer = handler(call)
+        if not save():
+            if iscoroutine(answer):
+                answer.close()  # it would tell others
+            raise not_saved()
+        return answer
+
+    return serve
+
+
+def not_saved() -> Refusal:
+    """What a change is answered with that is not on disk."""
+    return Refusal(
+        ResponseCode.SYSTEM_ERROR,
+        "the change is in force, but it cannot be saved and ends with the broker: see the broker's"
+        " log, free some space or mend the disk, and ask again",
+    )
