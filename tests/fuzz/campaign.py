@@ -20,6 +20,7 @@ from fuzz.steps import Step
 from fuzz.world import World
 from simulated.loop import SimulatedLoop
 from simulated.memory import weight
+from simulated.silence import logs_kept_to
 
 T = TypeVar("T")
 BATCH_STEPS = 40
@@ -71,6 +72,8 @@ class Campaign:
         async def whole(world: World) -> None:
             for number in range(batches):
                 chance = Random(f"{seed}/{number}")
+                for data in world.maker.ordinary(world.clock.now_ms()):
+                    await self._play(world, Step("frame", data=data))
                 for _ in range(BATCH_STEPS):
                     await self._play(world, world.next_step(chance))
                 if number % 10 == 9:
@@ -112,7 +115,7 @@ class Campaign:
             await world.stop()
             self._note(world.troubles() + world.strays())
 
-        with frozen_objects(), limited():
+        with frozen_objects(), limited(), logs_kept_to(world.told):
             asyncio.set_event_loop(loop)
             try:
                 loop.run_until_complete(whole())
@@ -125,7 +128,6 @@ class Campaign:
                     [f"the run ended: {type(problem).__name__}: {problem} | {places}", *world.troubles()]
                 )
             finally:
-                world.told.hear_no_more()
                 asyncio.set_event_loop(None)
                 loop.close()
 

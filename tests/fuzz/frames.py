@@ -14,10 +14,18 @@ from fuzz.headers import HeaderMaker
 from fuzz.stored import stored_message
 from recorded import REQUESTS as RECORDED
 
+from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.codes import LANGUAGES
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import FrameError
-from mqframe.core.requests import REQUESTS, Request
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.requests import REQUESTS, Request, encode_fields
+from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateAndCreateTopic
+from mqframe.core.requests.consumers import HeartBeat
+from mqframe.core.requests.messages import SendMessageV2
+from mqframe.core.requests.pop import PopMessage
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
+from mqframe.core.wire.loose_json import dumps
 
 _WORDS = struct.Struct(">iI")
 
@@ -37,6 +45,30 @@ class FrameMaker:
         if values.flip(chance, 0.03):
             server = "nameserver" if server == "broker" else "broker"
         return chance.choice(self._kinds[server])
+
+    def ordinary(self, now_ms: int) -> list[bytes]:
+        """What makes the strangers' topics, groups and members, so that other requests find some."""
+        subscriptions = [SubscriptionData(topic) for topic in values.TOPICS]
+        beat = HeartbeatData(
+            "fuzz@1",
+            [ConsumerData(group, subscription_data_set=subscriptions) for group in values.GROUPS],
+            producer_data_set=[ProducerData(group) for group in values.GROUPS],
+        )
+        asked: list[tuple[Request, bytes]] = [(HeartBeat(), dumps(beat))]
+        groups = [dumps(SubscriptionGroupConfig(name)) for name in values.GROUPS]
+        asked += [(UpdateAndCreateSubscriptionGroup(), body) for body in groups]
+        for topic in values.TOPICS:
+            made = UpdateAndCreateTopic(topic=topic, read_queue_nums=2, write_queue_nums=2, perm=6)
+            send = SendMessageV2("fuzz-g", topic, "TBW102", 4, 0, 0, now_ms, 0, "KEYS\x01k\x02TAGS\x01a\x02")
+            popped = PopMessage(
+                consumer_group="fuzz-g", topic=topic, queue_id=-1, max_msg_nums=4, invisible_time=10_000,
+                poll_time=0, born_time=now_ms, init_mode=0,
+            )  # fmt: skip
+            asked += [(made, b""), (send, b"ordinary"), (popped, b"")]
+        return [
+            encode_frame(Frame(request.CODE, number, 0, None, encode_fields(request), body))
+            for number, (request, body) in enumerate(asked)
+        ]
 
     def stored(self, chance: Random, now_ms: int) -> dict[str, Any]:
         """A message that lies in the store already."""

@@ -31,6 +31,10 @@ class HeaderMaker:
             if values.flip(chance, 0.5 if optional else odd * 0.15):
                 continue
             made[wire] = self._value(name, wire, _plain(hints[name]), chance, now_ms, odd)
+        if "extraInfo" in made and not values.flip(chance, odd):
+            words = made["extraInfo"].split(" ")
+            if len(words) == 8:
+                made["queueId"], made["offset"] = words[6:]
         if values.flip(chance, odd * 0.3):
             made[values.text(chance)[:2000]] = values.text(chance)
         return made

@@ -62,14 +62,6 @@ class Told(logging.Handler):
         super().__init__(logging.ERROR)
         self.errors: list[str] = []
 
-    def hear(self) -> None:
-        """Begin to listen."""
-        logging.getLogger("mqframe").addHandler(self)
-
-    def hear_no_more(self) -> None:
-        """End it."""
-        logging.getLogger("mqframe").removeHandler(self)
-
     def emit(self, record: logging.LogRecord) -> None:
         if not record.exc_info or record.exc_info[1] is None:
             return
@@ -110,7 +102,6 @@ class World:
         self.broker: Broker
 
     async def start(self) -> None:
-        self.told.hear()
         get_logger("fuzz").error("the first line of a log, which costs an import")
         settings = NameServerSettings(port=NAMESERVER_PORT, directory=self.folder / "a" / "b" / "kv")
         self.nameserver = NameServer(settings, self.clock)

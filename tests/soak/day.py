@@ -10,6 +10,7 @@ from typing import NamedTuple
 from simulated.clock import SimulatedClock
 from simulated.loop import SimulatedLoop
 from simulated.memory import weight
+from simulated.silence import logs_kept_to
 from soak.customers import TOPICS, Customers
 from soak.ledger import Ledger
 from soak.servers import BROKER, Servers
@@ -77,7 +78,8 @@ class Day:
         """The whole day; what is wrong is in the result."""
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_until_complete(self._whole())
+            with logs_kept_to():
+                self._loop.run_until_complete(self._whole())
         finally:
             asyncio.set_event_loop(None)
             self._loop.close()
