@@ -36,6 +36,7 @@ from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
 from mqframe.store.upkeep.recovery import Recovery, save_ends
+from mqframe.store.upkeep.setting_aside import SettingAside
 from mqframe.store.upkeep.settling import bring_back, settle_on_disk
 
 log: Final = get_logger("store")
@@ -71,7 +72,9 @@ class MessageStore(StoreReads):
         confirmed = flushed_as_configured(
             settings.flush == "SYNC_FLUSH", lambda: commit_log.end, lambda: commit_log.flushed
         )
-        super().__init__(settings, files, threads, confirmed)
+        quarantine = Quarantine(layout.quarantine)
+        self._setting_aside = SettingAside(files.log, files.queues, quarantine, clock.now_ms)
+        super().__init__(settings, files, threads, confirmed, self._repair_record)
         self._ownership = ownership
         self._layout = layout
         self._files = files
@@ -81,7 +84,7 @@ class MessageStore(StoreReads):
         # From here on the store changes: whatever an orderly stop left is not what the next start may trust.
         ownership.mark()
         self.recovered = recovery.run(killed)
-        self._set_aside = Quarantine(layout.quarantine).reports()
+        self._set_aside = quarantine.reports()
         if not files.checkpoint.is_known:
             files.checkpoint.save()  # so that a missing one tells of a loss
         settle_on_disk(layout, files, killed)
@@ -326,6 +329,12 @@ class MessageStore(StoreReads):
         if self._durability.failure is not None:
             return str(self._durability.failure)
         return "" if self._durability.trusted else "queues or index could not be flushed; restart the broker"
+
+    def _repair_record(self, offset: int) -> None:
+        log.error("a read met a damaged record", offset=offset)
+        report = self._setting_aside.set_aside_record(offset)
+        if report is not None:
+            self._set_aside.append(report)
 
     def counters(self) -> dict[str, str]:
         """What was ever taken out of the log because it was damaged, for operators."""

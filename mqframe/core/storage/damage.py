@@ -11,7 +11,7 @@ import struct
 from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.storage.log_scan import is_blank, read_record
+from mqframe.core.storage.log_scan import has_empty_sector, is_blank, read_record
 from mqframe.core.storage.record import (
     HEAD,
     MAGIC_BLANK,
@@ -20,8 +20,6 @@ from mqframe.core.storage.record import (
     body_crc,
 )
 
-SECTOR_BYTES: Final = 512
-"""What a disk writes whole or not at all."""
 PAGE_BYTES: Final = 4096
 RECORD_BYTES_MIN: Final = HEAD.size + 4
 """No record is shorter: a topic of one letter with its length, no body, the length of no properties."""
@@ -126,16 +124,6 @@ def last_data(file: LogBytes, at: int) -> int:
             if rest:
                 return max(start, stop - (1 << 20)) + len(rest)
     return at
-
-
-def has_empty_sector(view: memoryview, at: int, end: int, sector_bytes: int = SECTOR_BYTES) -> bool:
-    """Whether one of the disk's sectors is zeros, as far as it lies between bytes `at` and `end`."""
-    while at < end:
-        stop = min(at - at % sector_bytes + sector_bytes, end)
-        if not any(view[at:stop]):
-            return True
-        at = stop
-    return False
 
 
 def has_empty_page(view: memoryview, at: int, end: int) -> bool:

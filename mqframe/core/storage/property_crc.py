@@ -23,7 +23,7 @@ def property_crc(record: bytes | bytearray | memoryview) -> bytes:
     return b"%s%s\x02" % (_START, (b"%010d" % (crc32(record) & 0x7FFFFFFF))[::-1])
 
 
-def agrees(record: bytes | memoryview) -> bool:
+def agrees(record: bytes | bytearray | memoryview) -> bool:
     """Whether `record` agrees with the CRC that it ends with; True when it has none."""
     last = bytes(record[-PROPERTY_CRC_BYTES:])
     return not last.startswith(_START) or last == property_crc(record[:-PROPERTY_CRC_BYTES])

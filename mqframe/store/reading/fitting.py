@@ -5,15 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqframe.core.storage.agreement import LIGHT_PREFIX, Entry, is_of, place_of
+from mqframe.core.storage.log_scan import first_unsound
 from mqframe.core.storage.record import HEAD
 from mqframe.core.wire.frame import Body
 from mqframe.store.log.commit_log import CommitLog
-from mqframe.store.queues.choosing import Chosen, Fetch
+from mqframe.store.queues.choosing import Chosen, Fetch, Stretch
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue
 
 
 class Damaged(Exception):
     """An entry of a queue does not fit its record."""
+
+
+class Unsound(Exception):
+    """A record is damaged. `offset`: where it lies in the log."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
+def need_sound(stretches: Sequence[Stretch], parts: Sequence[Body]) -> None:
+    """Raise `Unsound` unless the CRCs of all records of `parts`, read from `stretches` of the log, agree."""
+    for (start, _), part in zip(stretches, parts, strict=True):
+        offset = first_unsound(part, start)
+        if offset is not None:
+            raise Unsound(offset)
 
 
 def checked(fetch: Fetch, queue: ConsumeQueue) -> Fetch:

@@ -21,7 +21,7 @@ from mqframe.store.incoming import Found, GetStatus, QueryFound
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
 from mqframe.store.queues.consume_queue import ConsumeQueue
-from mqframe.store.reading.fitting import Damaged, checked, fit
+from mqframe.store.reading.fitting import Damaged, Unsound, checked, fit, need_sound
 from mqframe.store.reading.mending import Mending
 from mqframe.store.settings import StoreSettings
 
@@ -39,14 +39,21 @@ class _WaitsForDisk(Exception):
 class Lookup:
     """Finds records of one store: those of a queue, at a log offset, of a time, with a key.
 
-    `confirmed`: returns the first log offset that consumers may not see yet, bytes.
+    `confirmed`: returns the first log offset that consumers may not see yet, bytes. `repair`: sets the
+    damaged record at a log offset aside, so that queues do not list it any more.
     """
 
     def __init__(
-        self, settings: StoreSettings, files: MessageFiles, threads: Threads, confirmed: Callable[[], int]
+        self,
+        settings: StoreSettings,
+        files: MessageFiles,
+        threads: Threads,
+        confirmed: Callable[[], int],
+        repair: Callable[[int], object],
     ) -> None:
         self.settings = settings
         self.confirmed = confirmed
+        self._repair = repair
         self._log, self._queues, self._index, _ = files
         self._scan_entries_max = settings.scan_entries_max
         self._threads = threads
@@ -118,8 +125,13 @@ class Lookup:
             parts = self._parts(chosen.stretches, mapped_from)
             if self._is_old(queue, offset, chosen) and not fit(queue, entries, offset, chosen, parts):
                 raise Damaged
+            if offset < queue.loaded:
+                need_sound(chosen.stretches, parts)
         except _WaitsForDisk:
             return None
+        except Unsound as damage:
+            self._repair(damage.offset)
+            return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
         except Damaged:
             if mapped_from:
                 return None
@@ -225,7 +237,10 @@ class Lookup:
         low: int,
         records: RecordFilter | None = None,
     ) -> Found:
-        """As `_get`, in a thread that does not own the store: reads files by descriptors of its own."""
+        """As `_get`, in a thread that does not own the store: reads files by descriptors of its own.
+
+        Raises `Unsound` for a damaged record.
+        """
         count = self._entries_to_scan(max_messages, codes, records)
         entries = queue.read_elsewhere(offset, count)
         if not entries:
@@ -249,6 +264,8 @@ class Lookup:
                 parts += read
         if not fit(queue, entries, offset, chosen, parts) and offset >= queue.min_offset_known:
             return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
+        if offset < queue.loaded:
+            need_sound(chosen.stretches, parts)
         if len(parts) > _PARTS_JOINED_FROM:
             parts = [b"".join(parts)]  # here rather than on the loop
         return Found(chosen.status, chosen.following, low, queue.end, parts, chosen.found, chosen.size_bytes)

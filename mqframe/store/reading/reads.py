@@ -8,7 +8,7 @@ from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
 from mqframe.store.incoming import Found
 from mqframe.store.queues.consume_queue import ENTRY
-from mqframe.store.reading.fitting import all_fit
+from mqframe.store.reading.fitting import Unsound, all_fit
 from mqframe.store.reading.lookup import Lookup
 
 
@@ -134,9 +134,13 @@ class StoreReads(Lookup):
                 topic, queue_id, offset, max_messages, codes=codes, records=records, bytes_max=bytes_max
             )
         low = queue.min_offset(self._log.start)
-        return await self._threads.run_and_wait(
-            lambda: self._get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
-        )
+        while True:
+            try:
+                return await self._threads.run_and_wait(
+                    lambda: self._get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
+                )
+            except Unsound as damage:
+                self._repair(damage.offset)
 
     async def records_at(self, places: Sequence[tuple[int, int]]) -> list[Body | None]:
         """The records at these (log offset, size in bytes), in this order; `None` for those that are gone.

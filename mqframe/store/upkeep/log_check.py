@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from mqframe.core.errors import StoreError
-from mqframe.core.storage.damage import Stretch, damaged_end, has_empty_page, has_empty_sector, next_good
-from mqframe.core.storage.log_scan import LogRecord, is_blank, scan
+from mqframe.core.storage.damage import Stretch, damaged_end, has_empty_page, next_good
+from mqframe.core.storage.log_scan import LogRecord, has_empty_sector, is_blank, scan
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.recovery import CHECKPOINT_MARGIN_MS
 from mqframe.store.files.checkpoint import Checkpoint

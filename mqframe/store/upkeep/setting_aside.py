@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mqframe.core.storage.damage import Stretch, bridge, last_data
+from mqframe.core.storage.damage import Stretch, bridge, last_data, next_good
+from mqframe.core.storage.log_scan import has_empty_sector, read_record
 from mqframe.log import get_logger
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.queue_table import QueueTable
@@ -65,6 +66,22 @@ class SettingAside:
             report=str(path),
         )
         return report
+
+    def set_aside_record(self, offset: int) -> Report | None:
+        """Set aside what begins at log `offset`, up to the next good record; `None` when that file is gone.
+
+        Raises OSError.
+        """
+        file = self._log.file_at(offset)
+        if file is None:
+            return None
+        at, limit = offset - file.base, min(file.size, self._log.end - file.base)
+        found = next_good(file, file.base, at, 0)
+        end = limit if found is None else min(found, limit)
+        following = read_record(file.view, end, file.base + end) if end < file.size else None
+        stretch = Stretch(offset, file.base + end, has_empty_sector(file.view, at, end))
+        time = 0 if following is None else following.store_timestamp
+        return self.set_aside(stretch, self.listed(stretch), time)
 
     def _make_fillers(self, lost: Sequence[LostEntries]) -> None:
         for each in lost:

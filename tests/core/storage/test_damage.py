@@ -12,11 +12,10 @@ from mqframe.core.storage.damage import (
     bridge,
     damaged_end,
     has_empty_page,
-    has_empty_sector,
     last_data,
     next_good,
 )
-from mqframe.core.storage.log_scan import is_blank, read_record, scan
+from mqframe.core.storage.log_scan import has_empty_sector, is_blank, read_record, scan
 from mqframe.core.storage.record import MAGIC_BLANK, encode_record
 
 HOST = encode_host("127.0.0.1:10911")

@@ -1,0 +1,75 @@
+"""Records that went bad after they were checked last, met by a read."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqframe.core.storage.record import decode_records
+from mqframe.store.upkeep.quarantine import Quarantine
+
+
+@pytest.fixture
+def stopped(opened, message, tmp_path):
+    """Makes a store of 40 messages, stopped in good order, and damages some bodies; where records lie."""
+
+    def make(*damaged):
+        store = opened()
+        places = [
+            store.put(message("t", 0, b"%d|" % n * 100, TAGS="ab"[n % 2])).commit_log_offset
+            for n in range(40)
+        ]
+        store.dispatch()
+        asyncio.run(store.stop())
+        (path,) = (tmp_path / "store/commitlog").iterdir()
+        raw = bytearray(path.read_bytes())
+        for number in damaged:
+            raw[places[number] + 120] ^= 1
+        path.write_bytes(raw)
+        return places
+
+    return make
+
+
+def numbers(found):
+    return [int(message.body.split(b"|")[0]) for part in found.parts for message in decode_records(part)]
+
+
+@pytest.mark.parametrize("cold", [False, True])
+@pytest.mark.parametrize("damaged", [(0,), (7,), (7, 8, 20), (39,)])
+def test_a_damaged_body_is_never_delivered_and_costs_itself_alone(opened, stopped, tmp_path, damaged, cold):
+    places = stopped(*damaged)
+    store = opened()
+    assert store.recovered.set_aside == ()
+
+    async def read():
+        return await store.get_cold("t", 0, 0, 40) if cold else store.get("t", 0, 0, 40)
+
+    whole = [n for n in range(40) if n not in damaged]
+    assert numbers(asyncio.run(read())) == whole
+    assert numbers(asyncio.run(read())) == whole
+    told = store.counters()
+    assert (told["setAsideMessages"], told["setAsideQueues"]) == (str(len(damaged)), "t:0")
+    store.abandon()
+    store = opened()
+    assert numbers(store.get("t", 0, store.queue_min("t", 0), 40)) == whole
+    assert store.queue_max("t", 0) == 40
+    report = next(iter(Quarantine(tmp_path / "store/quarantine").reports()))
+    assert report.start == places[damaged[0]]
+    assert report.queues[0].start == damaged[0]
+
+
+def test_by_tags_too(opened, stopped):
+    stopped(6)
+    store = opened()
+    code = next(code for _, _, code in store.entries("t", 0, 0, 1))
+    assert numbers(store.get("t", 0, 0, 40, codes={code})) == [n for n in range(0, 40, 2) if n != 6]
+
+
+def test_what_this_process_wrote_is_not_checked_again(opened, message):
+    store = opened()
+    store.put(message("t", 0, b"0|"))
+    store.dispatch()
+    store._repair = None  # whoever called it would fail
+    assert numbers(store.get("t", 0, 0, 9)) == [0]
