@@ -152,12 +152,16 @@ def read_answer(
 def _check_asked_for(
     messages: Sequence[ReceivedMessage], queue: MessageQueue, address: str, first: int, end: int
 ) -> None:
-    """Raise `BadAnswer` unless these are messages of `queue`, from `first` to before `end`, in order."""
+    """Raise `BadAnswer` unless these are messages of `queue`, from `first` on, in order.
+
+    They may lie behind `end`: where a log has lost messages, Apache RocketMQ builds queues without a gap, so
+    that a message's own offset is higher than its place.
+    """
     topic, _, queue_id = queue
     last = first - 1
     for message in messages:
         offset = message.queue_offset
-        if message.topic != topic or message.queue_id != queue_id or not last < offset < end:
+        if message.topic != topic or message.queue_id != queue_id or offset <= last:
             if MULTI_DISPATCH in message.raw_properties:
                 continue  # lies in this queue, too, and says only where it was sent to
             raise BadAnswer(

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.storage.log_scan import has_empty_sector, is_blank, read_record
+from mqframe.core.storage.property_crc import PROPERTY_CRC_BYTES, property_crc
 from mqframe.core.storage.record import (
     HEAD,
     MAGIC_BLANK,
@@ -142,11 +143,17 @@ def bridge(view: memoryview, base: int, at: int, end: int, store_timestamp: int)
     size = end - at
     if end == len(view):
         return [(at, _BLANK.pack(size, MAGIC_BLANK))]
-    topic = _SET_ASIDE_TOPIC[: size - RECORD_BYTES_MIN + 1]
-    tail = bytes((len(topic),)) + topic + b"\0\0"
-    body = view[at + HEAD.size : end - len(tail)]
+    has_crc = size >= RECORD_BYTES_MIN + PROPERTY_CRC_BYTES
+    room = size - RECORD_BYTES_MIN - has_crc * PROPERTY_CRC_BYTES
+    topic = _SET_ASIDE_TOPIC[: room + 1]
+    tail = bytes((len(topic),)) + topic + _SHORT.pack(has_crc * PROPERTY_CRC_BYTES)
+    tail_at = end - len(tail) - has_crc * PROPERTY_CRC_BYTES
+    body = view[at + HEAD.size : tail_at]
     head = HEAD.pack(
         size, MAGIC_V1, body_crc(body), 0, 0, 0, base + at, SysFlag.TRANSACTION_ROLLBACK, store_timestamp,
         _NO_HOST, store_timestamp, _NO_HOST, 0, 0, len(body),
     )  # fmt: skip
-    return [(at, head), (end - len(tail), tail)]
+    if has_crc:
+        # A broker that verifies these CRCs takes a record without one for the end of the log.
+        tail += property_crc(b"".join((head, body, tail)))
+    return [(at, head), (tail_at, tail)]

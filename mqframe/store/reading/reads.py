@@ -9,10 +9,10 @@ from mqframe.core.wire.frame import Body
 from mqframe.store.incoming import Found
 from mqframe.store.queues.consume_queue import ENTRY
 from mqframe.store.reading.fitting import Unsound, all_fit
-from mqframe.store.reading.lookup import Lookup
+from mqframe.store.reading.search import Search
 
 
-class StoreReads(Lookup):
+class StoreReads(Search):
     """Reads of one store."""
 
     # Where things are

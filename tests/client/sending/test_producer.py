@@ -70,6 +70,7 @@ def test_a_new_topic_is_made_by_its_first_message():
     async def play(producer, admin, cluster):
         result = await producer.send(Message("brand-new", b"x"))
         assert result.queue.topic == "brand-new"
+        await cluster.broker.register()  # name servers hear of it a little later
         config = await admin.topic_config("brand-new")
         assert config["broker-a"].write_queue_nums == 4
 

@@ -26,8 +26,6 @@ from mqframe.core.retry.backoff import ERROR_SECONDS, HELD_BACK_SECONDS, SUSPEND
 from mqframe.log import get_logger
 
 log = get_logger("client")
-
-
 AT_ONCE_SECONDS: Final = 0.1
 """An answer that says nothing and comes sooner came at once; and the pause after such answers."""
 FRUITLESS_MAX: Final = 3
