@@ -27,7 +27,9 @@ READS_MAX: Final = 100_000
 UNGUARDED: Final = "a message has another head or other properties than it was sent with"
 """The kind of failure where no CRC tells: only bodies have one."""
 UNCHECKED: Final = "a damaged record is delivered as it is"
-"""The kind of failure where nobody looks: after an orderly stop, and before what a start checks."""
+"""The kind of failure where no CRC tells either: damage to the head or the properties of a record."""
+UNFOUND: Final = "a key is not found"
+"""The kind of failure where a start sees no damage to the index: it looks at samples."""
 
 
 class Broken(AssertionError):
@@ -203,7 +205,7 @@ class StoreCheck:
             records = store.query(sent.topic, sent.key, 64).records
             found = [message for record in records for message in decode_records(record)]
             if not any(is_same(message, sent) for message in found):
-                raise Broken("a key is not found", f"{sent.key} of {sent[:3]} at {sent.start}")
+                raise Broken(UNFOUND, f"{sent.key} of {sent[:3]} at {sent.start}")
 
     def _new_messages(self, store: MessageStore) -> None:
         """What is sent from now on comes to those who have read all that was kept.

@@ -64,6 +64,9 @@ class KeyIndex:
                 self.lost = True
                 continue
             file = IndexFile(path, self._slots, self._entries)
+            if not (self.files or file.end_offset) and file.count == 1:
+                file.remove()  # made, and never written: it does not cover even the record at log offset 0
+                continue
             if file.count > self._entries or not 0 <= file.begin_offset <= file.end_offset:
                 log.warning("damaged index file is built again", file=str(path), entries=file.count)
                 file.remove()

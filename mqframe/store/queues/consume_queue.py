@@ -234,8 +234,8 @@ class ConsumeQueue:
         """Queue offset and log offset of the first record that is listed at `offset` or behind."""
         while raw := self.read(offset, _ENTRIES_AT_ONCE):
             for physical, size, _ in ENTRY.iter_unpack(raw):
-                if size != FILLER_SIZE:
-                    return (offset, physical) if size > 0 else None
+                if 0 < size != FILLER_SIZE:  # an empty one is damaged
+                    return offset, physical
                 offset += 1
         return None
 

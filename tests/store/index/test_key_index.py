@@ -137,3 +137,13 @@ def test_a_header_that_reaches_further_than_its_entries_is_not_believed(opening,
     index.rewind(100)
     assert (index.files, index.lost, index.repeat_from) == ([], True, 0)
     assert not file.path.exists()
+
+
+def test_a_file_that_was_made_and_never_written_covers_nothing(opening, tmp_path, clock):
+    index = opening()
+    index._writable()
+    assert len(list((tmp_path / "index").iterdir())) == 1
+    index = opening()
+    assert (index.files, index.repeat_from, index.lost) == ([], 0, False)
+    filled(index, clock, 1)
+    assert offsets(index, "k0") == [0]

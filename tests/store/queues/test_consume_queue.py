@@ -176,3 +176,15 @@ def test_a_queue_of_fillers_has_nothing_from_anywhere(tmp_path):
     queue.blot(0, 1)
     assert queue.listed_from(0) is None
     assert queue.first_from(0, 0) == 1
+
+
+@pytest.mark.parametrize("lost", [range(5), range(3, 4), range(10, 20), range(29, 30)])
+def test_entries_that_were_lost_hide_none_behind_them(tmp_path, lost):
+    queue = ConsumeQueue(tmp_path, "t", 0, FILE, Descriptors(10))
+    for offset in range(30):
+        queue.write(offset, ENTRY.pack(1000 + offset * 100, 100, 0), 1100 + offset * 100)
+    for offset in lost:
+        queue.write(offset, bytes(20), 0)
+    for offset in range(30):
+        first = queue.first_from(1000 + offset * 100, 0)
+        assert first == next((n for n in range(offset, 30) if n not in lost), 30)
