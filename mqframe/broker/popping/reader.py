@@ -16,10 +16,10 @@ from mqframe.broker.popping.ordered import OrderedPops
 from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.topic_bodies import TopicConfig
-from mqframe.core.errors import MqframeError
+from mqframe.core.errors import MessageError, MqframeError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import RETRY_PREFIX
-from mqframe.core.messages.properties import POP_CHECK_POINT, encode_properties
+from mqframe.core.messages.properties import POP_CHECK_POINT, PROPERTIES_BYTES_MAX, encode_properties
 from mqframe.core.popping.check_point import CheckPoint, GroupQueue, Key
 from mqframe.core.popping.receipt_handle import (
     ORDER_REVIVE_QUEUE,
@@ -295,7 +295,7 @@ class PopReader:
                 )  # fmt: skip
                 try:
                     parts.append(_as_popped(message, fields.topic, handle))
-                except (MqframeError, struct.error) as problem:
+                except MqframeError as problem:
                     # It comes again until it is a dead letter; the others of this pop come now.
                     self._left_out.note(TASK, place_of(message), problem)
                 else:
@@ -304,13 +304,11 @@ class PopReader:
 
 
 def _as_popped(message: ReceivedMessage, topic: str, handle: ReceiptHandle) -> bytes:
-    properties = {**message.properties, POP_CHECK_POINT: handle.text}
-    return copy_record(
-        message,
-        (topic, message.queue_id, message.queue_offset),
-        message.commit_log_offset,
-        encode_properties(properties).encode(),
-    )
+    properties = encode_properties({**message.properties, POP_CHECK_POINT: handle.text}).encode()
+    if len(properties) > PROPERTIES_BYTES_MAX:
+        raise MessageError(f"its properties leave no room for a handle of {len(handle.text)} characters")
+    place = (topic, message.queue_id, message.queue_offset)
+    return copy_record(message, place, message.commit_log_offset, properties)
 
 
 def _offsets(found: Found, start: int) -> Sequence[int]:
