@@ -6,16 +6,17 @@ Sources: DefaultRequestProcessor.java, ClientRequestProcessor.java.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Final
 
 from mqframe.core.cluster.broker_registry import UNIT_FLAG, UNIT_SUB_FLAG, BrokerRegistry
 from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE
-from mqframe.core.cluster.registration import BROKER_TIMEOUT_MS, MASTER_ID, Registration
+from mqframe.core.cluster.registration import BROKER_TIMEOUT_MS, MASTER_ID, Registered, Registration
 from mqframe.core.cluster.registration_body import open_register_body
 from mqframe.core.cluster.route_bodies import MemberGroupBody, TopicList, TopicRouteData
-from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig
 from mqframe.core.codes import STRICT_ROUTE_VERSION, ResponseCode
 from mqframe.core.config.live import as_lines, changed
 from mqframe.core.errors import BodyError, Refusal
@@ -78,16 +79,49 @@ class Handlers:
     # Brokers
 
     @serves(ns.RegisterBroker)
-    async def register(self, fields: ns.RegisterBroker, call: Call) -> Reply:
+    def register(self, fields: ns.RegisterBroker, call: Call) -> Reply | Awaitable[Reply]:
         frame = call.frame
         if fields.body_crc32 and fields.body_crc32 != body_crc(bytes(frame.body)):
             raise Refusal(ResponseCode.SYSTEM_ERROR, "crc32 not match")
-        # Tens of thousands of topics are read, entered and looked through in slices.
         body, named = open_register_body(bytes(frame.body), frame.version, fields.compressed)
-        topics = body.topic_config_serialize_wrapper
-        table: dict[str, TopicConfig] = {}
+        first = dict(islice(named, TURN_TOPICS))
+        if len(first) == TURN_TOPICS:
+            return self._enter_in_turns(fields, call, body, first, named)
+        # At once: whoever hears of a new topic may ask for its route next.
+        registered, steps, is_news = self._begin(fields, call, body, first)
+        for _ in steps:
+            pass
+        if is_news and self._ordered.note(fields.broker_name, first):
+            self._ordered.save()
+        return self._registered(registered)
+
+    async def _enter_in_turns(
+        self,
+        fields: ns.RegisterBroker,
+        call: Call,
+        body: RegisterBrokerBody,
+        table: dict[str, TopicConfig],
+        named: Iterator[tuple[str, TopicConfig]],
+    ) -> Reply:
+        """Tens of thousands of topics are read, entered and looked through in slices."""
         async for some in in_turns(named, TURN_TOPICS):
             table.update(some)
+        registered, steps, is_news = self._begin(fields, call, body, table)
+        async for _ in in_turns(steps, TURN_TOPICS):
+            pass
+        changed = False
+        if is_news:
+            async for some in in_turns(table.items(), TURN_TOPICS):
+                changed = self._ordered.note(fields.broker_name, dict(some)) or changed
+        if changed:
+            self._ordered.save()
+        return self._registered(registered)
+
+    def _begin(
+        self, fields: ns.RegisterBroker, call: Call, body: RegisterBrokerBody, table: dict[str, TopicConfig]
+    ) -> tuple[Registered, Iterator[None], bool]:
+        """Enter the broker; its topics follow with the steps. Last: whether a master says anything new."""
+        topics = body.topic_config_serialize_wrapper
         topics.topic_config_table = table
         news = self._registry.changed(fields.cluster_name, fields.broker_addr, topics.data_version)
         timeout_ms = fields.heartbeat_timeout_millis
@@ -101,28 +135,20 @@ class Handlers:
                 topics=topics,
                 connection=call.peer,
                 filter_servers=body.filter_server_list,
-                zone=(frame.ext or {}).get(ZONE_FIELD),
+                zone=(call.frame.ext or {}).get(ZONE_FIELD),
                 timeout_ms=BROKER_TIMEOUT_MS if timeout_ms is None else timeout_ms,
                 acting_master=fields.enable_acting_master,
             ),
             self._clock.monotonic(),
         )
-        async for _ in in_turns(steps, TURN_TOPICS):
-            pass
-        if news and fields.broker_id == MASTER_ID:
-            await self._learn_order(fields.broker_name, table)
+        return registered, steps, news and fields.broker_id == MASTER_ID
+
+    def _registered(self, registered: Registered) -> Reply:
         answer = ns.RegisterBrokerAnswer(registered.ha_address, registered.master_address)
         order = self._kv.namespace(ORDER_TOPIC_NAMESPACE)
         if order is None or not self._settings.return_order_topic_config_to_broker:
             return Reply(header=answer)
         return Reply(header=answer, body=loose_json.dumps(KVTable(order)))
-
-    async def _learn_order(self, broker_name: str, table: dict[str, TopicConfig]) -> None:
-        changed = False
-        async for some in in_turns(table.items(), TURN_TOPICS):
-            changed = self._ordered.note(broker_name, dict(some)) or changed
-        if changed:
-            self._ordered.save()
 
     @serves(ns.UnregisterBroker)
     def unregister(self, fields: ns.UnregisterBroker, call: Call) -> Reply:

@@ -54,16 +54,19 @@ async def next_turn() -> None:
 async def in_turns(items: Iterable[T], size: int) -> AsyncIterator[Sequence[T]]:
     """`items` in slices of at most `size`, each in a turn of its own; there may be none.
 
-    What may change between turns is to be copied before.
+    Fewer than `size` come at once: that is no long work. What may change between turns is to be copied
+    before.
     """
     rest = iter(items)
-    while True:
+    some = list(islice(rest, size))
+    if len(some) == size:
         await next_turn()
-        some = list(islice(rest, size))
-        if some:
-            yield some
+    while some:
+        yield some
         if len(some) < size:
             return
+        await next_turn()
+        some = list(islice(rest, size))
 
 
 class Pace:
