@@ -9,8 +9,7 @@ from typing import Final, TypeVar
 
 from mqframe.core.errors import StoreError
 from mqframe.log import get_logger
-from mqframe.store.files.modes import file_mode
-from mqframe.store.files.syncing import make_directories, sync_directory
+from mqframe.store.files.syncing import make_directories, sync_directory, write_fresh
 
 T = TypeVar("T")
 log: Final = get_logger("store")
@@ -58,16 +57,7 @@ class ConfigFile:
         May run in a thread. Raises OSError; the former file is in place then.
         """
         make_directories(self.path.parent)
-        fresh = self.path.with_name(self.path.name + ".tmp")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError:
-            fresh.unlink(missing_ok=True)
-            raise
+        fresh = write_fresh(self.path, content)
         if self.path.exists() and self.path.stat().st_size:
             # The backup is a second name of the old file, so that neither name is ever without content.
             spare = self.path.with_name(self.path.name + ".bak.tmp")

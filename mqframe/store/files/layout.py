@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mqframe.core.errors import StoreError
-
 
 class Layout:
     """The paths below `root`."""
@@ -44,21 +42,3 @@ def sized_files(directory: Path) -> list[tuple[int, Path, int]]:
         for path in directory.iterdir()
         if path.name.isdecimal() and len(path.name) == 20
     )
-
-
-def numbered_files(directory: Path, file_bytes: int) -> list[tuple[int, Path]]:
-    """The (start offset, path) of each file, in order; an empty last one is removed.
-
-    Raises `StoreError` for a file of another size than `file_bytes`: then the store was written with another
-    setting, or is damaged.
-    """
-    files = sized_files(directory)
-    if files and files[-1][2] == 0:
-        files.pop()[1].unlink()
-    for _, path, size in files:
-        if size != file_bytes:
-            raise StoreError(
-                f"{path} has {size} bytes, the setting says {file_bytes}: set the file size that the store"
-                " was written with, or move the damaged file away"
-            )
-    return [(base, path) for base, path, _ in files]

@@ -5,7 +5,6 @@ Files get `file_mode()` and folders `folder_mode()`, which are the process's, as
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
@@ -44,13 +43,6 @@ def make_folder(path: Path | str) -> None:
         return
     make_folder(path.parent)
     path.mkdir(mode=folder_mode(), exist_ok=True)
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a whole file at once. Raises OSError."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
 
 
 def warn_if_open(folder: Path) -> None:

@@ -47,6 +47,15 @@ def write_durably(path: Path, content: bytes) -> None:
 
     Raises OSError; the former file is in place then.
     """
+    os.replace(write_fresh(path, content), path)
+    sync_directory(path.parent)
+
+
+def write_fresh(path: Path, content: bytes) -> Path:
+    """Write `content` to a file beside `path`, to take its place, and bring it to disk; where it is.
+
+    Raises OSError, and leaves nothing then.
+    """
     fresh = path.with_name(path.name + ".tmp")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
     try:
@@ -57,8 +66,7 @@ def write_durably(path: Path, content: bytes) -> None:
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
-    os.replace(fresh, path)
-    sync_directory(path.parent)
+    return fresh
 
 
 def sync_file_system(directory: str | os.PathLike[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from mqframe.core.delay.levels import parse_levels
@@ -20,7 +20,7 @@ from mqframe.store.upkeep.agreement import Agreement, ends_of
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.last_commits import LastCommits
 from mqframe.store.upkeep.log_check import KnownEnds, LogCheck
-from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, Report
+from mqframe.store.upkeep.quarantine import LostEntries, Report
 from mqframe.store.upkeep.redispatch import Redispatch
 from mqframe.store.upkeep.setting_aside import SettingAside
 
@@ -44,8 +44,8 @@ class Recovered(NamedTuple):
 class Recovery:
     """Brings the parts of one store into agreement.
 
-    `now_ms`: for reports. Damaged records are set aside. Raises `UndecidedDamage`, with no message touched,
-    where it cannot be told whether something was lost, unless `care` accepts that.
+    Damaged records go to `setting_aside`. Raises `UndecidedDamage`, with no message touched, where it cannot
+    be told whether something was lost, unless `care` accepts that.
     """
 
     def __init__(
@@ -53,15 +53,14 @@ class Recovery:
         layout: Layout,
         settings: StoreSettings,
         files: MessageFiles,
-        now_ms: Callable[[], int],
+        setting_aside: SettingAside,
         care: Care,
     ) -> None:
         self._layout = layout
         self._care = care
         self._crc = settings.check_crc_on_recovery
         self._log, self._queues, self._index, self._checkpoint = files
-        quarantine = Quarantine(layout.quarantine)
-        self._setting_aside = SettingAside(self._log, self._queues, quarantine, now_ms)
+        self._setting_aside = setting_aside
         self._lost: list[tuple[Stretch, list[LostEntries], int]] = []
         self._mark = DispatchMark(layout)
         # Before the owner's mark is made anew: it counts for the former one only.
