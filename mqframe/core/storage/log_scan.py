@@ -16,6 +16,7 @@ _SIZE_MAGIC: Final = struct.Struct(">ii")
 _SHORT: Final = struct.Struct(">h")
 _CHECKED: Final = struct.Struct(">iii16xqi44xi")
 """Of the fixed part with IPv4 hosts: size, magic, CRC, physical offset, sys flag, body length."""
+_READ_AT_ONCE: Final = 1 << 18
 SECTOR_BYTES: Final = 512
 """What a disk writes whole or not at all."""
 _V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
@@ -122,6 +123,54 @@ def read_record(
     return LogRecord(physical_offset, size, topic, queue_id, queue_offset, sys_flag, stored, properties)
 
 
+def read_records(
+    buffer: bytes | memoryview, at: int, base: int, stop: int | None = None, *, crc: bool = True
+) -> list[LogRecord]:
+    """Good records one behind the other, from byte `at` of `buffer` on, of some 256 KiB or up to byte `stop`.
+
+    `base`: the log offset of the first byte of `buffer`. Empty where no good record begins at `at`. Checked
+    as in `read_record`, whose work is done here at once for the kind that most records are of.
+    """
+    records: list[LogRecord] = []
+    note, new, unpack, crc32 = records.append, tuple.__new__, HEAD.unpack_from, zlib.crc32
+    start, size_of_head = at, HEAD.size
+    stop = len(buffer) if stop is None else stop
+    # Slices of bytes take half the time of those of a view.
+    some = bytes(buffer[at : min(at + _READ_AT_ONCE, stop)])
+    first, end, here = base + start, len(some), 0
+    while here < end:
+        try:
+            size, magic, body_crc, queue_id, _, offset, physical, flag, _, _, stored, _, _, _, length = (
+                unpack(some, here)
+            )
+            body, behind = here + size_of_head, here + size
+            topic_at = body + length
+            if (
+                magic == MAGIC_V1
+                and not flag & _V6
+                and physical == first + here
+                and length >= 0
+                and topic_at < behind <= end
+                and (properties_at := topic_at + 3 + some[topic_at]) <= behind
+                and some[properties_at - 2] << 8 | some[properties_at - 1] == behind - properties_at < 0x8000
+                and (not crc or crc32(some[body:topic_at]) & 0x7FFFFFFF == body_crc)
+                and some[behind - 12] != 1  # no CRC over the whole record
+                and "\0" not in (properties := str(some[properties_at:behind], "utf-8"))
+            ):
+                topic = topic_text(some[topic_at + 1 : properties_at - 2])
+                note(new(LogRecord, (physical, size, topic, queue_id, offset, flag, stored, properties)))
+                here = behind
+                continue
+        except (struct.error, IndexError, UnicodeDecodeError):
+            pass  # it is looked at once more
+        record = read_record(buffer, start + here, first + here, crc=crc)
+        if record is None:
+            break
+        note(record)
+        here += record.size
+    return records
+
+
 def scan(
     buffer: bytes | memoryview, base: int, start: int = 0, end: int | None = None, *, crc: bool = True
 ) -> Iterator[LogRecord]:
@@ -130,13 +179,9 @@ def scan(
     `base`: the log offset of the file's first byte.
     """
     at = start
-    stop = len(buffer) if end is None else end
-    while at < stop:
-        record = read_record(buffer, at, base + at, crc=crc)
-        if record is None:
-            return
-        yield record
-        at += record.size
+    while records := read_records(buffer, at, base, end, crc=crc):
+        yield from records
+        at = records[-1].end - base
 
 
 def first_unsound(buffer: bytes | bytearray | memoryview, physical_offset: int) -> int | None:

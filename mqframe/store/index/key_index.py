@@ -125,8 +125,8 @@ class KeyIndex:
     def add(self, topic: str, indexed: Sequence[tuple[int, Sequence[str]]], timestamp: int) -> None:
         """Note records of `topic`, all stored at `timestamp` (ms), as (log offset, keys). Raises OSError."""
         repeat_from = self._repeat_from
-        heads = self._heads.get(topic) or self._new_heads(topic)
-        last_key, value = None, 0
+        last_key = last_head = None
+        start = value = 0
         pairs = []
         for offset, keys in indexed:
             if offset < repeat_from:
@@ -136,15 +136,13 @@ class KeyIndex:
                 if key != last_key:
                     last_key = key
                     if (len(key) == 32 or len(key) == 56) and key.isascii():
-                        head = key[:-8]
-                        start = heads.get(head)
-                        if start is None:
-                            if len(heads) >= _HEADS_MAX:
-                                heads = self._new_heads(topic)
-                            start = heads[head] = unsigned_hash(head, heads[""])
-                        value = (start * _SHIFT_8 + _part(key[-8:-4]) * _SHIFT_4 + _part(key[-4:])) & _MASK
+                        # Unique ids of one millisecond differ in four characters.
+                        if key[:-4] != last_head:
+                            last_head = key[:-4]
+                            start = self._head(topic, key[:-8]) * _SHIFT_8 + _part(key[-8:-4]) * _SHIFT_4
+                        value = (start + _part(key[-4:])) & _MASK
                     else:
-                        value = unsigned_hash(key, heads[""])
+                        value = unsigned_hash(key, self._head(topic, ""))
                     if value >= 0x80000000:
                         value = (0x100000000 - value) & 0x7FFFFFFF
                 pairs.append((value, offset))
@@ -156,12 +154,18 @@ class KeyIndex:
             del pairs[:taken]
             self._writable()
 
-    def _new_heads(self, topic: str) -> dict[str, int]:
+    def _head(self, topic: str, head: str) -> int:
+        """The hash of what keys of `topic` that begin with `head` begin with in the index."""
         # Unique ids of one process begin alike for a minute: all but 8 of their characters are hashed once.
-        if len(self._heads) >= _HEADS_MAX:
-            self._heads.clear()
-        heads = self._heads[topic] = {"": unsigned_hash(f"{topic}#")}
-        return heads
+        heads = self._heads.get(topic)
+        if heads is None or len(heads) >= _HEADS_MAX:
+            if len(self._heads) >= _HEADS_MAX:
+                self._heads.clear()
+            heads = self._heads[topic] = {"": unsigned_hash(f"{topic}#")}
+        value = heads.get(head)
+        if value is None:
+            value = heads[head] = unsigned_hash(head, heads[""])
+        return value
 
     def _writable(self) -> IndexFile:
         last = self.files[-1] if self.files else None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.storage.log_scan import LogRecord, read_record, scan
+from mqframe.core.storage.log_scan import LogRecord, read_record, read_records
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.queue_table import QueueTable
 
@@ -23,13 +24,15 @@ class LastCommits:
         self._run: deque[int] = deque(maxlen=COMMITS_MAX)
         self._began = False
 
-    def take(self, record: LogRecord) -> None:
-        """The next record."""
-        if _is_commit(record):
-            self._run.append(record.physical_offset)
-        else:
+    def take(self, records: Sequence[LogRecord]) -> None:
+        """The next records, in order."""
+        first = len(records)
+        while first and _is_commit(records[first - 1]):
+            first -= 1
+        if first:
             self._began = True
             self._run.clear()
+        self._run.extend(record.physical_offset for record in records[first:])
 
     def offsets(self, log: CommitLog, queues: QueueTable, start: int) -> tuple[int, ...]:
         """The log offsets. `start`: where the first record was taken; the run may begin before it."""
@@ -39,8 +42,10 @@ class LastCommits:
         if file is None or file.base + file.size < start or not (self._run or _is_before(log, queues, start)):
             return tuple(self._run)
         earlier = LastCommits()
-        for record in scan(file.view, file.base, 0, start - file.base, crc=False):
-            earlier.take(record)
+        at = 0
+        while records := read_records(file.view, at, file.base, start - file.base, crc=False):
+            earlier.take(records)
+            at = records[-1].end - file.base
         return tuple(deque([*earlier._run, *self._run], COMMITS_MAX))
 
 

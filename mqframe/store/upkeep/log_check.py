@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from mqframe.core.errors import StoreError
 from mqframe.core.storage.damage import Stretch, damaged_end, has_empty_page, next_good
-from mqframe.core.storage.log_scan import LogRecord, has_empty_sector, is_blank, scan
+from mqframe.core.storage.log_scan import LogRecord, has_empty_sector, is_blank, read_record, read_records
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.recovery import CHECKPOINT_MARGIN_MS
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.log_file import LogFile
 from mqframe.store.log.commit_log import CommitLog
 
+_STORED: Final = attrgetter("store_timestamp")
 _ADVICE: Final = (
     " No message was touched. Put the right file back, from a copy or a replica, or go on without what is"
     " lost: mqframe store recover {root} --accept-loss"
@@ -60,15 +62,16 @@ class LogCheck:
         self.end = self.newest = self.records = 0
         self.stretches: list[Stretch] = []
 
-    def walk(self, start: int) -> Iterator[LogRecord]:
-        """The good records from log offset `start` on, in order."""
+    def walk(self, start: int) -> Iterator[list[LogRecord]]:
+        """The good records from log offset `start` on, in order, some neighbours at once."""
         self.end = start
         while (file := self._log.file_at(self.end)) is not None:
-            for record in scan(file.view, file.base, self.end - file.base, crc=self._check_crc):
-                self.newest = max(self.newest, record.store_timestamp)
-                self.records += 1
-                self.end = record.end
-                yield record
+            view, base = file.view, file.base
+            while records := read_records(view, self.end - base, base, crc=self._check_crc):
+                self.newest = max(self.newest, *map(_STORED, records))
+                self.records += len(records)
+                self.end = records[-1].end
+                yield records
             at = self.end - file.base
             if at < file.size and not is_blank(file.view, at):
                 if not self._pass_over(file, at):
@@ -106,7 +109,7 @@ class LogCheck:
         files = self._log.files
         for candidate in files[files.index(file) :]:
             first = at if candidate is file else 0
-            if candidate is not file and next(scan(candidate.view, candidate.base), None) is not None:
+            if candidate is not file and read_record(candidate.view, 0, candidate.base) is not None:
                 return candidate.base
             found = next_good(candidate, candidate.base, first, self.newest)
             if found is not None:

@@ -217,18 +217,19 @@ class Recovery:
             accept_loss=self._care is Care.ACCEPT_LOSS,
         )
         last: LogRecord | None = None
-        for record in check.walk(start):
+        for records in check.walk(start):
             self._note_stretches(check)
-            self._redispatch.take(record)
+            self._redispatch.take(records)
             if last is not None:
-                commits.take(last)
-            last = record
+                commits.take([last])
+            last = records.pop()
+            commits.take(records)
         self._note_stretches(check)
         if last is not None and last.end == check.end and last.properties.endswith("\0"):
             # No text ends so: the write of the last record was cut off in its properties, which have no CRC.
             check.end = last.physical_offset
         elif last is not None:
-            commits.take(last)
+            commits.take([last])
         check.end = self._before_empty_files(check.end)
         return check
 

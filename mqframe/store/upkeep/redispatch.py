@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from mqframe.core.codes import SysFlag
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.log import get_logger
@@ -13,6 +15,8 @@ from mqframe.store.queues.queue_table import QueueTable
 from mqframe.store.upkeep.quarantine import LostEntries
 
 log: Final = get_logger("store")
+_KIND: Final = SysFlag.TRANSACTION_MASK
+_LISTED: Final = (SysFlag.TRANSACTION_NONE, SysFlag.TRANSACTION_COMMIT)
 _GATHERED_MAX: Final = 1 << 15
 _RECORD_BYTES_MIN: Final = 91
 _FILLERS_AT_ONCE: Final = 1 << 16
@@ -56,30 +60,46 @@ class Redispatch:
         self.mended = 0
         """Queue entries that were missing or wrong, as whole runs of neighbours count."""
 
-    def take(self, record: LogRecord) -> None:
-        """Enter `record`, sooner or later; `finish` is when. Raises OSError."""
-        physical, size, topic, queue_id, offset, _, stored, properties = record
-        if record.has_queue_entry and not (self._deleted and self._deleted.owns(record)):
-            entry = ENTRY.pack(physical, size, queue_code(topic, properties, stored, self._levels))
-            run = self._runs.get((topic, queue_id))
+    def take(self, records: Sequence[LogRecord]) -> None:
+        """Enter `records`, neighbours in the log, sooner or later; `finish` is when. Raises OSError."""
+        runs, levels, pack = self._runs, self._levels, ENTRY.pack
+        deleted = self._deleted if self._deleted else None
+        for record in records:
+            physical, size, topic, queue_id, offset, flag, stored, properties = record
+            if deleted is not None and deleted.owns(record):
+                continue
+            # What `has_queue_entry` asks; a queue that is known has a name that can be kept.
+            run = runs.get((topic, queue_id)) if offset >= 0 and flag & _KIND in _LISTED else None
             if run is None:
-                run = self._runs[topic, queue_id] = _Run(offset)
-            if offset != run.following or run.odd is not None:
-                self._take_odd(self._queues.queue(topic, queue_id), run, (offset, entry, physical + size))
-            else:
+                if not record.has_queue_entry:
+                    continue
+                run = runs[topic, queue_id] = _Run(offset)
+            entry = pack(physical, size, queue_code(topic, properties, stored, levels))
+            if offset == run.following and run.odd is None:
                 run.entries.append(entry)
                 run.following = offset + 1
                 run.covered = physical + size
-        if self._index is not None and physical >= self._index.repeat_from and record.is_indexed:
+            else:
+                self._take_odd(self._queues.queue(topic, queue_id), run, (offset, entry, physical + size))
+        if self._index is not None:
+            self._take_keys(records, self._index.repeat_from)
+        self._gathered += len(records)
+        if self._gathered >= _GATHERED_MAX:
+            self._write_gathered()
+
+    def _take_keys(self, records: Sequence[LogRecord], repeat_from: int) -> None:
+        note = self._keys.append
+        for record in records:
+            physical, _, topic, _, _, flag, stored, properties = record
+            if physical < repeat_from or flag & _KIND == SysFlag.TRANSACTION_ROLLBACK:
+                continue
             keys = index_keys(properties)
             if keys:
                 if stored != self._keys_time or topic != self._keys_topic:
                     self._write_keys()
                     self._keys_topic, self._keys_time = topic, stored
-                self._keys.append((physical, keys))
-        self._gathered += 1
-        if self._gathered >= _GATHERED_MAX:
-            self._write_gathered()
+                    note = self._keys.append
+                note((physical, keys))
 
     def _take_odd(self, queue: ConsumeQueue, run: _Run, taken: tuple[int, bytes, int]) -> None:
         """Take a record that does not follow, or that comes after such a one.

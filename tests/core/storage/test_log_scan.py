@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqframe.core.messages.addresses import encode_host
-from mqframe.core.storage.log_scan import first_unsound, is_blank, read_record, record_end, scan
+from mqframe.core.storage.log_scan import (
+    LogRecord,
+    first_unsound,
+    is_blank,
+    read_record,
+    read_records,
+    record_end,
+    scan,
+)
+from mqframe.core.storage.property_crc import ROOM, fill_in
 from mqframe.core.storage.record import MAGIC_BLANK, encode_record
 
 V4, V6 = encode_host("127.0.0.1:10911"), encode_host("[::1]:7")
@@ -73,6 +82,48 @@ def test_damage_never_raises(at, byte):
     raw[at % len(raw)] = byte
     found = read_record(bytes(raw), 0, 0)
     assert found is None or found.size == len(raw)
+
+
+KINDS = st.sampled_from(
+    [
+        {},
+        {"body": b""},
+        {"body": b"x" * 5000},
+        {"properties": b""},
+        {"properties": b"TAGS\x01\xc3\xa4"},
+        {"properties": b"TAGS\x01\xff"},
+        {"properties": b"TAGS\x01a\0\x02"},
+        {"properties": b"\0" * 1200},
+        {"properties": ROOM},
+        {"topic": "g" * 150},
+        {"born": V6},
+        {"store": V6},
+        {"sys_flag": 12},
+    ]
+)
+
+
+@given(
+    st.lists(KINDS, max_size=8),
+    st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=2),
+    st.booleans(),
+    st.integers(0, 300),
+)
+def test_many_records_at_once_are_those_read_one_by_one(kinds, damages, crc, cut):
+    raw = bytearray(b"head")
+    for kind in kinds:
+        encoded = record(1000 + len(raw), **kind)
+        raw += fill_in(encoded, [0, len(encoded)]) if kind.get("properties") == ROOM else encoded
+    for at, byte in damages:
+        raw[at % len(raw)] = byte
+    stop = max(4, len(raw) - cut)
+    one_by_one, at = [], 4
+    while at < stop and (found := read_record(raw, at, 1000 + at, crc=crc)) is not None:
+        one_by_one.append(found)
+        at += found.size
+    together = read_records(bytes(raw), 4, 1000, stop, crc=crc)
+    assert together == one_by_one
+    assert all(type(each) is LogRecord for each in together)
 
 
 @given(st.binary(max_size=200))

@@ -22,7 +22,7 @@ def entered(table, *offsets: int, whole: bool = True, sys_flag: int = 0) -> Redi
     """After records with these queue offsets, one behind the other, were taken."""
     redispatch = Redispatch(table, None, ())
     for number, offset in enumerate(offsets):
-        redispatch.take(LogRecord(100 * number, 100, "t", 0, offset, sys_flag, 1, ""))
+        redispatch.take([LogRecord(100 * number, 100, "t", 0, offset, sys_flag, 1, "")])
     redispatch.finish(0, whole)
     return redispatch
 
@@ -60,7 +60,7 @@ def test_a_gap_that_the_log_lost_is_filled(table) -> None:
     entered(table, *range(12))
     redispatch = Redispatch(table, None, ())
     for offset in (*range(4), *range(7, 12)):
-        redispatch.take(LogRecord(100 * offset, 100, "t", 0, offset, 0, 1, ""))
+        redispatch.take([LogRecord(100 * offset, 100, "t", 0, offset, 0, 1, "")])
     redispatch.finish(0, whole=True)
     assert listed(table) == [0, 1, 2, 3, None, None, None, 7, 8, 9, 10, 11]
 
@@ -89,7 +89,7 @@ def test_nothing_before_the_first_record_points_into_the_log(table) -> None:
     entered(table, *range(12))
     redispatch = Redispatch(table, None, ())
     for offset in range(8, 12):
-        redispatch.take(LogRecord(100 * offset, 100, "t", 0, offset, 0, 1, ""))
+        redispatch.take([LogRecord(100 * offset, 100, "t", 0, offset, 0, 1, "")])
     redispatch.finish(300, whole=True)
     assert listed(table) == [0, 1, 2, None, None, None, None, None, 8, 9, 10, 11]
 
