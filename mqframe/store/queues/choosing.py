@@ -16,6 +16,7 @@ Fetch = Callable[[int, int], "Body | None"]
 GAP_BYTES_MAX: Final = 4096
 """Stretches so close to each other are read with one call: to copy what lies between costs less."""
 WINDOW_BYTES_MAX: Final = 1 << 20
+_ALL_CODES: Final = range(-(1 << 63), 1 << 63)
 
 Stretch = tuple[int, int]
 """Log offsets [start, end) of whole records."""
@@ -55,27 +56,29 @@ def choose(
     """
     if codes is None and records is None:
         return _choose_all(entries, offset, max_messages, bytes_max, log_start, file_bytes)
+    wanted = _ALL_CODES if codes is None else codes
     picked: list[tuple[int, int, int]] = []
     status = GetStatus.NO_MATCHED_MESSAGE
     size_all = 0
     at = offset
     for physical, size, code in ENTRY.iter_unpack(entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES]):
-        if codes is not None and code not in codes and size > 0:
+        if code not in wanted and size > 0:
             at += 1
             continue
         gone = size == FILLER_SIZE and not physical
-        if not gone and (physical < log_start or size <= 0):
-            if picked:
+        if not gone:
+            if physical < log_start or size <= 0:
+                if picked:
+                    break
+                return Chosen(status, at, [], 0, 0, [], odd=True)
+            if picked and (len(picked) >= max_messages or size_all + size > bytes_max):
                 break
-            return Chosen(status, at, [], 0, 0, [], odd=True)
-        if not gone and picked and (len(picked) >= max_messages or size_all + size > bytes_max):
-            break
-        if not gone and records is not None and fetch is not None:
-            record = fetch(physical, size)
-            gone = record is None
-            if record is not None and not records(record):
-                at += 1
-                continue
+            if records is not None and fetch is not None:
+                record = fetch(physical, size)
+                gone = record is None
+                if record is not None and not records(record):
+                    at += 1
+                    continue
         if gone:
             at += 1
             if not picked:
