@@ -76,6 +76,8 @@ class ConsumeQueue:
 
     def path(self, base: int) -> str:
         """The path of the file that starts at byte `base`."""
+        if base == self._open_base and self._open_path:
+            return self._open_path  # of the newest file, for most reads
         return f"{self.directory}/{file_name(base)}"
 
     def write(self, offset: int, entries: bytes, covered: int) -> None:
