@@ -311,6 +311,12 @@ class MessageStore(StoreReads):
         """
         self._flusher.when_confirmed(end_offset, callback)
 
+    async def until_confirmed(self, end_offset: int) -> bool:
+        """Wait as `when_confirmed` does; whether it is confirmed. May be cancelled."""
+        told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.when_confirmed(end_offset, lambda done: None if told.done() else told.set_result(done))
+        return await told
+
     async def flush_log(self) -> bool:
         """Bring everything appended so far to disk; False when that fails. It takes as long as the disk."""
         if self._closed:

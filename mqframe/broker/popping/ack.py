@@ -100,9 +100,7 @@ class AckProcessor(BrokerService):
         async for some in in_turns(acks, TURN_ACKS):
             done += sum([self._acknowledge_one(ack) for ack in some])
         _need_some(done)
-        durable: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._receipts.when_confirmed(self._receipts.log_end(), durable.set_result)
-        return _answer(await durable)
+        return _answer(await self._receipts.until_confirmed(self._receipts.log_end()))
 
     def _acknowledge_one(self, ack: BatchAck) -> int:
         """Acknowledge the messages of one pop; returns how many were in flight."""

@@ -15,7 +15,6 @@ Sources: PopMessageProcessor.buildCkMsg, PopBufferMergeService.putAckToStore, Po
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -235,9 +234,7 @@ class ReviveLog:
 
     async def flushed(self) -> None:
         """Return once all that was written is durable, or the store's patience is over."""
-        over: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._store.when_confirmed(self._store.max_offset, over.set_result)
-        await over
+        await self._store.until_confirmed(self._store.max_offset)
 
     def when_read(self, then: Callable[[bool], object]) -> None:
         """Call `then`, now or later, once all that is stored by now is durable and, of the revive log, read.

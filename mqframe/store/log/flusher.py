@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
+from mqframe.log import get_logger
 from mqframe.store.files.threads import Threads
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.settings import StoreSettings
 
+log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
 
 
@@ -100,10 +102,10 @@ class LogFlusher:
         """Call back those who wait for an offset that is confirmed, or flushed, now."""
         confirmed, waiters = self._confirmation.confirmed(), self._waiters
         while waiters and waiters[0].end <= confirmed:
-            waiters.popleft().callback(True)
+            _tell(waiters.popleft().callback, True)
         flushed, flush_waiters = self._log.flushed, self._flush_waiters
         while flush_waiters and flush_waiters[0][0] <= flushed:
-            flush_waiters.popleft()[1](True)
+            _tell(flush_waiters.popleft()[1], True)
 
     def when_flushed(self, callback: Callable[[bool], object]) -> None:
         """Have everything appended so far flushed, then call `callback` with True; with False if that fails.
@@ -143,11 +145,18 @@ class LogFlusher:
             self.give_up()
         now, waiters = self._clock.monotonic(), self._waiters
         while waiters and waiters[0].deadline <= now:
-            waiters.popleft().callback(False)
+            _tell(waiters.popleft().callback, False)
 
     def give_up(self) -> None:
         """Call all who wait back with False: the store stops, or the disk has failed."""
         while self._waiters:
-            self._waiters.popleft().callback(False)
+            _tell(self._waiters.popleft().callback, False)
         while self._flush_waiters:
-            self._flush_waiters.popleft()[1](False)
+            _tell(self._flush_waiters.popleft()[1], False)
+
+
+def _tell(callback: Callable[[bool], object], done: bool) -> None:
+    try:
+        callback(done)
+    except Exception:
+        log.exception("one who waited for a flush could not be told")  # the others wait for it, too

@@ -160,6 +160,31 @@ def test_a_disk_that_fails_confirms_nothing(opened, message, clock, disk, tmp_pa
     asyncio.run(scenario())
 
 
+def test_one_who_cannot_be_told_keeps_nobody_waiting(opened, message, disk):
+    async def scenario():
+        store = opened(flush="SYNC_FLUSH")
+        store.start()
+        told = []
+
+        def gone(done):
+            raise ConnectionError("its caller is gone")
+
+        disk.gate.clear()
+        end = store.put(message()).end_offset
+        store.when_confirmed(end, gone)
+        store.when_confirmed(end, told.append)
+        cancelled = asyncio.ensure_future(store.until_confirmed(end))
+        waiting = asyncio.ensure_future(store.until_confirmed(end))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        disk.gate.set()
+        assert await waiting
+        assert told == [True]
+        await store.stop()
+
+    asyncio.run(scenario())
+
+
 def test_stop_flushes_and_tells_all(opened, message):
     async def scenario():
         store = opened(flush="SYNC_FLUSH")
