@@ -19,7 +19,8 @@ from typing import Final
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.errors import StoreError
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.storage.log_scan import is_blank
+from mqframe.core.storage.agreement import LIGHT_PREFIX, place_of
+from mqframe.core.storage.log_scan import first_unsound, is_blank
 from mqframe.core.storage.record import RecordError, decode_record
 from mqframe.core.wire.loose_json import decode
 from mqframe.store.files.config_file import ConfigFile
@@ -122,17 +123,34 @@ class StoreReader:
     def records(self, topic: str, queue_id: int, start: int, end: int) -> Iterator[ReceivedMessage]:
         """The messages of a queue from offset `start` to before `end`, in order.
 
-        Offsets outside what `queue_range` says are passed over. Raises `RecordError` for a damaged record.
+        Offsets outside what `queue_range` says are passed over. Raises `RecordError` for a damaged record,
+        and for an entry of the queue that does not name its record.
         """
         low, high = self.queue_range(topic, queue_id)
         files = _files(self._layout.queues / topic / str(queue_id))
         log_files = self.log_files() or [(0, self._layout.commit_log, 1)]
+        first, light = max(start, low), topic.startswith(LIGHT_PREFIX)
         with LogFiles(self._layout.commit_log, log_files[0][0], log_files[0][2]) as log:
-            for physical, size, _ in self._entries(files, max(start, low), min(end, high)):
-                if 0 < size < FILLER_SIZE:
-                    raw = log.fetch(physical, size)
-                    if raw is not None:
-                        yield decode_record(raw, 0, self._broker_name)
+            for offset, (physical, size, _) in enumerate(self._entries(files, first, min(end, high)), first):
+                if size == FILLER_SIZE and not physical:
+                    continue
+                raw = log.fetch(physical, size) if 0 < size <= log_files[0][2] else None
+                if raw is None and 0 <= physical < self.log_files()[0][0]:
+                    continue  # it was cleaned up meanwhile
+                if raw is None or not (light or place_of(raw, 0) == (size, queue_id, offset, physical)):
+                    raise RecordError(
+                        f"offset {offset} of queue {queue_id} of {topic}: the entry does not name its record;"
+                        " a broker that starts on this store puts it right"
+                    )
+                yield self._decoded(raw, physical)
+
+    def _decoded(self, raw: bytes, physical: int) -> ReceivedMessage:
+        if first_unsound(raw, physical) is not None:
+            raise RecordError(
+                f"the record at commit-log offset {physical} is damaged;"
+                f" mqframe store recover {self._layout.root} sets such records aside"
+            )
+        return decode_record(raw, 0, self._broker_name)
 
     def log_range(self) -> tuple[int, int]:
         """Start of the commit log, and its end as far as it was dispatched; bytes."""
@@ -181,9 +199,8 @@ class StoreReader:
                         chunk = os.pread(file.fileno(), needed, at)
                 if is_blank(chunk, at - chunk_at):
                     return
-                message = decode_record(chunk, at - chunk_at, self._broker_name)
-                if message.commit_log_offset != base + at:
-                    raise RecordError(f"{path}: the record at byte {at} says {message.commit_log_offset}")
+                begin = at - chunk_at
+                message = self._decoded(chunk[begin : begin + max(needed, 0)], base + at)
                 yield message
                 at += message.store_size
 

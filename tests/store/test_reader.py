@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from stores import as_listed
 
+from mqframe.core.storage.record import RecordError
 from mqframe.core.wire.loose_json import loads
 from mqframe.store.files.config_file import ConfigFile
 from mqframe.store.reader import StoreReader
@@ -35,3 +37,37 @@ def test_reader_sees_the_same_as_the_store(recorded):
     for row in manifest["stored"]:
         assert by_log[row["commitLogOffset"]] == row
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
+
+
+def flip(path, at):
+    raw = bytearray(path.read_bytes())
+    raw[at] ^= 0x10
+    path.write_bytes(raw)
+
+
+@pytest.mark.parametrize("byte", [6, 11, 8], ids=["place", "size", "sign of the size"])
+def test_an_entry_that_does_not_name_its_record_is_told(opened, message, byte):
+    store = opened()
+    for number in range(5):
+        store.put(message(body=b"%d" % number))
+    store.dispatch()
+    reader = StoreReader(store.settings.directory)
+    assert [m.body for m in reader.records("t", 0, 0, 5)] == [b"0", b"1", b"2", b"3", b"4"]
+    flip(reader.queue_files("t", 0)[0][1], 2 * 20 + byte)
+    read = reader.records("t", 0, 0, 5)
+    assert [next(read).body, next(read).body] == [b"0", b"1"]
+    with pytest.raises(RecordError, match="offset 2 of queue 0 of t"):
+        next(read)
+
+
+def test_a_damaged_record_is_told_by_queue_and_by_log(opened, message):
+    store = opened()
+    places = [store.put(message(body=b"body %d" % number)) for number in range(3)]
+    store.dispatch()
+    reader = StoreReader(store.settings.directory)
+    damaged = places[1].commit_log_offset
+    flip(reader.log_files()[0][1], reader.log_files()[0][1].read_bytes().index(b"body 1") + 3)
+    for read in (reader.records("t", 0, 0, 3), reader.log_records(*reader.log_range())):
+        assert next(read).body == b"body 0"
+        with pytest.raises(RecordError, match=f"offset {damaged} is damaged"):
+            next(read)

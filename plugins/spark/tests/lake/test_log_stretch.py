@@ -105,3 +105,13 @@ def test_groups_by_topic_and_day_ascend(store) -> None:
         for index, topic in enumerate("ab")
         for day in (0, 1)
     }
+
+
+def test_what_no_queue_lists_is_in_no_group(store) -> None:
+    log = Log(store)
+    for sys_flag in (0, 4, 8, 12, 12 | 0x10):
+        log.add("t", sys_flag=sys_flag)
+    log.add("SET_ASIDE", sys_flag=12)
+    part = next(slices(store.folder / "commitlog", store.LOG_BYTES, 0, store.end))
+    assert len(part.starts) == 6
+    assert [(topic, rows.tolist()) for topic, _, rows in groups(part)] == [("t", [0, 2])]

@@ -4,6 +4,7 @@ import hashlib
 import json
 import lzma
 import shutil
+import struct
 import tarfile
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from mqframe_spark.source.positions import DataLoss, Span
 
 from mqframe.core.errors import FixError, SettingError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.storage.record import RecordError
 
 RECORDED = Path(__file__).parents[4] / "tests" / "data" / "store"
 
@@ -132,6 +134,34 @@ def test_removed_queue_files_are_noticed_or_skipped(store) -> None:
         read(options(store.folder), 0, 3, 25)
     lax = options(store.folder, fail_on_data_loss=False)
     assert [row["queue_offset"] for row in read(lax, 0, 3, 25)] == list(range(10, 25))
+
+
+def entry(store, offset: int, content: bytes) -> None:
+    path = store.folder / "consumequeue" / "t" / "0" / f"{0:020d}"
+    raw = bytearray(path.read_bytes())
+    raw[offset * 20 : offset * 20 + 20] = content
+    path.write_bytes(raw)
+
+
+def test_what_a_broker_has_set_aside_is_noticed_or_skipped(store) -> None:
+    for _ in range(9):
+        store.add()
+    for offset in (3, 4, 8):
+        entry(store, offset, struct.pack(">qiq", 0, 0x7FFFFFFF, 0))
+    with pytest.raises(DataLoss, match="offset 3 is needed, but the oldest that is kept is 5"):
+        read(options(store.folder), 0, 0, 9)
+    lax = options(store.folder, fail_on_data_loss=False)
+    assert [row["queue_offset"] for row in read(lax, 0, 0, 9)] == [0, 1, 2, 5, 6, 7]
+    assert [row["queue_offset"] for row in read(lax, 0, 4, 6)] == [5]
+
+
+def test_an_entry_that_names_another_record_of_the_queue_is_told(store) -> None:
+    for _ in range(6):
+        store.add()
+    path = store.folder / "consumequeue" / "t" / "0" / f"{0:020d}"
+    entry(store, 2, path.read_bytes()[80:100])
+    with pytest.raises(RecordError, match="is another one than its queue says"):
+        read(options(store.folder), 0, 0, 6)
 
 
 def test_a_folder_that_offsets_name_must_be_there(store) -> None:

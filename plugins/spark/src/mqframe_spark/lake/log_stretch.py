@@ -116,7 +116,10 @@ def _search(raw: Bytes, at: int, limit: int, stop: int) -> tuple[Offsets, Offset
 
 
 def groups(part: Slice) -> list[Group]:
-    """The records of `part` by topic and day; rows ascend."""
+    """The records of `part` that queues can list, by topic and day; rows ascend.
+
+    So neither prepared and rolled-back ones nor stretches that a broker has set aside, which look like these.
+    """
     heads = head_of(part.data, part.starts)
     flags = heads["sys_flag"]
     longer = 12 * (
@@ -147,7 +150,9 @@ def groups(part: Slice) -> list[Group]:
     days = stored // DAY_MS
     first_day = int(days.min())
     keys = numbers_of(coded.indices).astype(np.int64) + (days - first_day) * len(names)
+    kind = flags & SysFlag.TRANSACTION_MASK
+    listed = (kind == SysFlag.TRANSACTION_NONE) | (kind == SysFlag.TRANSACTION_COMMIT)
     return [
-        Group(names[key % len(names)], first_day + key // len(names), np.flatnonzero(keys == key))
-        for key in np.unique(keys).tolist()
+        Group(names[key % len(names)], first_day + key // len(names), np.flatnonzero((keys == key) & listed))
+        for key in np.unique(keys[listed]).tolist()
     ]

@@ -65,18 +65,21 @@ def record_batch(
     broker: str,
     columns: Sequence[str],
     *,
+    offsets: Offsets | None = None,
     lenient: bool = False,
 ) -> pa.RecordBatch:
     """The `columns` of records of `topic` that lie in `data` at `starts`, `sizes` bytes long.
 
-    `starts` ascend; `physical`: the commit-log offset that each record must repeat. Raises `RecordError` that
-    names the first damaged one, and `GiveUpError` for a body that cannot be decompressed; `lenient`: such a
-    body is null, with a warning.
+    `starts` ascend; `physical`: the commit-log offset that each record must repeat, `offsets`: its queue
+    offset, where that is known. Raises `RecordError` that names the first damaged one, and `GiveUpError` for
+    a body that cannot be decompressed; `lenient`: such a body is null, with a warning.
     """
     schema = pa.schema([ARROW_SCHEMA.field(name) for name in columns])
     _check(sizes >= V4_HEAD.itemsize, physical, "is too short")
     _check((starts >= 0) & (starts + sizes <= data.size), physical, "ends behind the end of its file")
     heads = head_of(data, starts)
+    if offsets is not None:
+        _check(heads["queue_offset"] == offsets, physical, "is another one than its queue says")
     flags = heads["sys_flag"] & _V6
     if not flags.any():
         return _Records(data, starts, sizes, physical, heads, topic, broker, lenient).batch(schema)

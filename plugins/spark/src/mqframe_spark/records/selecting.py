@@ -20,16 +20,19 @@ def selected_batch(
     queue: MessageQueue,
     tags: TagFilter,
     columns: tuple[str, ...],
+    offsets: Offsets | None = None,
 ) -> pa.RecordBatch:
     """The records of `queue` at `starts` in `data`, with commit-log offsets `physical`, as `columns`.
 
-    Queue entries and brokers compare hashes of tags only, so the tags themselves are looked at, too.
-    Raises `RecordError`.
+    `offsets`: the queue offsets that they must have. Queue entries and brokers compare hashes of tags only,
+    so the tags themselves are looked at, too. Raises `RecordError`.
     """
     if not tags.tags:
-        return record_batch(data, starts, sizes, physical, queue.topic, queue.broker_name, columns)
+        return record_batch(
+            data, starts, sizes, physical, queue.topic, queue.broker_name, columns, offsets=offsets
+        )
     more = columns if "tags" in columns else (*columns, "tags")
-    batch = record_batch(data, starts, sizes, physical, queue.topic, queue.broker_name, more)
+    batch = record_batch(data, starts, sizes, physical, queue.topic, queue.broker_name, more, offsets=offsets)
     return batch.filter(pc.is_in(batch.column("tags"), texts_of(tags.tags, pa.string()))).select(
         list(columns)
     )

@@ -62,14 +62,24 @@ class FileSpanReader:
                 while at < stop:
                     file.seek((at - base) * ENTRY.itemsize)
                     found = np.fromfile(file, ENTRY, min(stop - at, BATCH_ROWS_MAX))
-                    good = (found["size"] > 0) & (found["size"] != FILLER_SIZE)
+                    good = found["size"] > 0
                     if not len(found) or not good.all():
                         missing = at + (int(np.argmin(good)) if len(found) else 0)
                         raise DataLoss(lost(queue, missing, "the queue holds nothing there"))
-                    yield at, found
+                    yield from self._listed(at, found)
                     at += len(found)
         if at < end:
             skipped(self._options, queue, at, end)
+
+    def _listed(self, first: int, entries: Entries) -> Iterator[tuple[int, Entries]]:
+        """Neighbours among `entries` that name records; between them stand fillers of what is lost."""
+        fillers = (entries["size"] == FILLER_SIZE) & (entries["log"] == 0)
+        for some in np.split(np.arange(len(entries)), np.flatnonzero(np.diff(fillers)) + 1):
+            at, end = int(some[0]), int(some[-1]) + 1
+            if fillers[at]:
+                skipped(self._options, self._span.queue, first + at, first + end)
+            else:
+                yield first + at, entries[at:end]
 
     def _decode(self, first: int, entries: Entries) -> Iterator[pa.RecordBatch]:
         log, size = entries["log"].astype(np.int64), entries["size"].astype(np.int64)
@@ -91,7 +101,9 @@ class FileSpanReader:
         if data is None:
             skipped(self._options, queue, first + int(rows[0]), first + int(rows[-1]) + 1)
             return
-        yield selected_batch(data, log - base, size, log, queue, self._tags, self._options.columns)
+        yield selected_batch(
+            data, log - base, size, log, queue, self._tags, self._options.columns, offsets=first + rows
+        )
 
 
 def _bounded(rows: Offsets, size: Offsets) -> list[Offsets]:
