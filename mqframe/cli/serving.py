@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import resource
 import signal
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
@@ -13,6 +15,8 @@ from mqframe.core.os_errors import lacks_descriptors, told
 from mqframe.log import get_logger
 
 log: Final = get_logger("cli")
+FILES_MAX: Final = 1 << 17
+"""Files that servers want to be allowed to have open."""
 YOUNG_OBJECTS_MAX: Final = 50_000
 """Allocations between two looks at young objects. A broker makes many that live for one request."""
 
@@ -38,6 +42,7 @@ def serve(services: Mapping[str, Callable[[], Service]]) -> None:
     second one does not wait. A start that fails stops what was started and raises its error: always one of
     mqframe's.
     """
+    _raise_files_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(services))
 
@@ -74,6 +79,15 @@ async def _started(name: str, make: Callable[[], Service]) -> Service:
         log.debug("start failed", service=name, exc_info=True)
         raise GiveUpError(f"{name} cannot start: {type(problem).__name__}: {problem}") from problem
     return service
+
+
+def _raise_files_limit() -> None:
+    """Let this process have as many files open as it may: by default it is often 1,024."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_MAX if most == resource.RLIM_INFINITY else min(most, FILES_MAX)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with contextlib.suppress(ValueError, OSError):  # some systems take less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -43,12 +43,14 @@ class OpenPeer(Peer, Protocol):
 class ConnectionBudgets:
     """Counts what the connections of a server take, and says which have to go.
 
+    `connections_max`: as many as there may be, at most `net.connections_max`.
     `half_frames`: bytes of frames under way; `answers`: bytes that wait to leave; `arriving`: connections
     that are not among the peers yet; `refused`: connections for which there was no room.
     """
 
     def __init__(self, settings: NetSettings, clock: Clock) -> None:
         self._settings = settings
+        self.connections_max = settings.connections_max
         self._clock = clock
         self._idle: list[OpenPeer] = []
         self._looked = float("-inf")
@@ -61,7 +63,7 @@ class ConnectionBudgets:
 
     def is_full(self, peers: set[OpenPeer]) -> bool:
         """Whether `peers` are as many as may be, and none of them may go for another one."""
-        if len(peers) + len(self.arriving) < self._settings.connections_max or self._make_room(peers):
+        if len(peers) + len(self.arriving) < self.connections_max or self._make_room(peers):
             return False
         self.refused += 1
         return True
@@ -71,7 +73,7 @@ class ConnectionBudgets:
         settings, half, answers = self._settings, self.half_frames, self.answers
         used = len(peers) + len(self.arriving)
         return {
-            **counters("connections", used, settings.connections_max, self.refused),
+            **counters("connections", used, self.connections_max, self.refused),
             "budget.connections.closedIdle": str(self.made_room),
             **counters("half frames", half.used, half.limit, half.shed),
             **counters("answers", answers.used, answers.limit, answers.shed),
@@ -83,7 +85,9 @@ class ConnectionBudgets:
         refused = self.refused - self._told
         if refused:
             self._told = self.refused
-            log.warning("connections refused", count=refused, setting="net.connections_max")
+            by_files = self.connections_max < self._settings.connections_max
+            setting = "ulimit -n, LimitNOFILE=" if by_files else "net.connections_max"
+            log.warning("connections refused", count=refused, most=self.connections_max, setting=setting)
 
     def _make_room(self, peers: set[OpenPeer]) -> bool:
         """Close the connection that was idle the longest; whether there was one."""

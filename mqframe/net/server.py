@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from collections.abc import Callable, Iterable, Mapping
 
+from mqframe.core.measuring.open_files import connections_that_fit
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.log import get_logger
 from mqframe.net.async_peer import AsyncPeer
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import LoopClock
@@ -16,6 +19,8 @@ from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
 from mqframe.net.tls.gate import TlsGate
+
+log = get_logger("net")
 
 
 class Server:
@@ -39,6 +44,7 @@ class Server:
         self._busy_poll_seconds = settings.busy_poll_microseconds / 1e6
         self._endpoint = Endpoint(settings, handlers, rpc_hooks, settings.header_bytes_max)
         self._group = PeerGroup(clock, self._endpoint, events or PeerEvents(), throttle=True)
+        self._keep_files_free(settings.connections_max)
         self._listeners: list[asyncio.Server] = []
         self._arrive: Callable[[], asyncio.Protocol] = lambda: AsyncPeer(self._group)
         self._gate: TlsGate | None = None
@@ -49,6 +55,16 @@ class Server:
             self._gate.full = lambda: self._group.is_full
             self._group.budgets.arriving = self._gate.waiting
             self._arrive = self._gate.arrive
+
+    def _keep_files_free(self, connections_max: int) -> None:
+        # The system would refuse those beyond its limit in silence, and files of the store with them.
+        files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if files_max == resource.RLIM_INFINITY:
+            return
+        fit = connections_that_fit(connections_max, files_max)
+        self._group.budgets.connections_max = fit
+        if fit < connections_max:
+            log.info("open files limit connections", connections_max=fit, files_max=files_max)
 
     @property
     def peers(self) -> frozenset[Peer]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mqframe.core.measuring.open_files import queue_files_that_fit
 from mqframe.core.storage.recovery import Care
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.disk import Disk
@@ -58,7 +60,11 @@ def open_files(
         durability,
     )
     deleted = DeletedTopics(layout.deleted_topics)
-    queues = QueueTable(layout.queues, settings.queue_file_bytes, settings.queue_descriptors_max, deleted)
+    descriptors_max = settings.queue_descriptors_max
+    files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files_max != resource.RLIM_INFINITY:
+        descriptors_max = queue_files_that_fit(descriptors_max, files_max)
+    queues = QueueTable(layout.queues, settings.queue_file_bytes, descriptors_max, deleted)
     index = None
     if settings.index_enabled:
         index = KeyIndex(layout.index, settings.index_slots, settings.index_entries, disk.allocate, now_ms)

@@ -30,12 +30,16 @@ class RunningServer:
 
 @pytest.fixture(scope="session")
 def start() -> Iterator[Callable[..., RunningServer]]:
-    """Starts `mqframe` with the given words and waits for its first line; ends what still runs at the end."""
+    """Starts `mqframe` with the given words and waits for its first line; ends what still runs at the end.
+
+    `files_max`: how many files the process may have open.
+    """
     processes: list[subprocess.Popen[str]] = []
 
-    def run(*words: str) -> RunningServer:
+    def run(*words: str, files_max: int | None = None) -> RunningServer:
+        limited = [] if files_max is None else ["bash", "-c", f'ulimit -n {files_max}; exec "$@"', "-"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "mqframe", *words],
+            [*limited, sys.executable, "-m", "mqframe", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -43,6 +43,29 @@ def test_a_signal_stops_in_good_order_and_everything_is_kept(start: Start, data:
     assert [(m.body, m.keys) for m in messages] == [(b"body", ["k-1"])]
 
 
+def test_connections_leave_the_store_some_files(start: Start, data: Path) -> None:
+    settings = ("store.disk_limits=false", "net.busy_poll_microseconds=0")
+    running = start(
+        *SERVER, "--data", str(data), *(word for each in settings for word in ("--set", each)), files_max=160
+    )
+    host, port = running.address("broker").split(":")
+    with Producer(group="files", nameserver=running.address("nameserver")) as producer:
+        assert producer.send(Message("first", b"body")).queue.topic == "first"
+        strangers = [socket.create_connection((host, int(port)), timeout=60) for _ in range(150)]
+        closed = sum(stranger.recv(1) == b"" for stranger in strangers[-80:])
+        assert closed == 80, "those for which there is no room are told so at once"
+        for number in range(30):
+            sent = producer.send(Message(f"topic-{number}", b"body"))
+            assert sent.queue_offset == 0
+        for stranger in strangers:
+            stranger.close()
+    running.process.send_signal(signal.SIGTERM)
+    assert running.process.wait(120) == 0
+    reader = StoreReader(data / "store")
+    held = [reader.queue_range(f"topic-{n}", queue)[1] for n in range(30) for queue in range(8)]
+    assert sum(held) == 30
+
+
 def test_a_directory_in_use_is_refused(start: Start, data: Path) -> None:
     first = start(*SERVER, "--data", str(data))
     assert first.ready.startswith("ready ")
