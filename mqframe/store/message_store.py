@@ -343,13 +343,18 @@ class MessageStore(StoreReads):
             self._set_aside.append(report)
 
     def counters(self) -> dict[str, str]:
-        """What was ever taken out of the log because it was damaged, for operators."""
+        """What was ever taken out of the log because it was damaged, for operators.
+
+        Of queue entries: how many reads found damaged since the start, and those of them that are lost.
+        """
         lost = [each for report in self._set_aside for each in report.queues]
         queues = {f"{each.topic}:{each.queue_id}" for each in lost}
         return {
             "setAsideStretches": str(len(self._set_aside)),
             "setAsideMessages": str(sum(report.records for report in self._set_aside)),
             "setAsideQueues": " ".join(sorted(queues)),
+            "damagedEntries": str(self.damaged_entries),
+            "lostEntries": str(self.lost_entries),
         }
 
     def delete_topic(self, topic: str) -> None:

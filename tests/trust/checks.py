@@ -15,6 +15,7 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.errors import StoreError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import encode_properties
+from mqframe.core.storage.property_crc import without_crc
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.storage.recovery import Care
 from mqframe.store.incoming import GetStatus, Incoming
@@ -25,9 +26,11 @@ from mqframe.testing.manual_clock import ManualClock
 Place = tuple[str, int]
 READS_MAX: Final = 100_000
 UNGUARDED: Final = "a message has another head or other properties than it was sent with"
-"""The kind of failure where no CRC tells: only bodies have one."""
+"""The kind of failure where no CRC tells: by default only bodies have one."""
 UNCHECKED: Final = "a damaged record is delivered as it is"
 """The kind of failure where no CRC tells either: damage to the head or the properties of a record."""
+GUARDED: Final = ", in spite of its CRC"
+"""Behind these kinds where records have a CRC over all of them (`store.property_crc`): it has to tell."""
 UNFOUND: Final = "a key is not found"
 """The kind of failure where a start sees no damage to the index: it looks at samples."""
 
@@ -67,7 +70,7 @@ def is_same(message: ReceivedMessage, sent: Sent) -> bool:
         and message.queue_offset == sent.queue_offset
         and message.stored_body == sent.body
         and not message.sys_flag & SysFlag.COMPRESSED
-        and encode_properties(message.properties) == sent.properties
+        and without_crc(encode_properties(message.properties)) == sent.properties
     )
 
 
@@ -118,6 +121,9 @@ class StoreCheck:
         self._new: dict[tuple[str, int, int], Sent] = {}
         self._places = sorted({place[:2] for place in stored})
         self._clock = ManualClock(IN_2100 + 10**9)
+
+    def _guarded(self, kind: str) -> str:
+        return kind + GUARDED if self._settings.property_crc else kind
 
     def run(self, chance: Random) -> None:
         """Raises `Broken`."""
@@ -192,9 +198,13 @@ class StoreCheck:
         if any(is_same(message, sent) for sent in candidates):
             return
         if message.commit_log_offset in self._damaged:
-            raise Broken(UNCHECKED, f"{place} {message.queue_offset}: {message.stored_body[:20]!r}")
+            raise Broken(
+                self._guarded(UNCHECKED), f"{place} {message.queue_offset}: {message.stored_body[:20]!r}"
+            )
         if message.stored_body in self._bodies:
-            raise Broken(UNGUARDED, f"{place} {message.queue_offset}: {message.stored_body[:20]!r}")
+            raise Broken(
+                self._guarded(UNGUARDED), f"{place} {message.queue_offset}: {message.stored_body[:20]!r}"
+            )
         raise Broken(
             "a message was never sent so", f"{place} {message.queue_offset}: {message.stored_body[:20]!r}"
         )

@@ -85,6 +85,7 @@ def small_settings(directory: Path, seed: int) -> StoreSettings:
         keep_hours=1,
         delete_when=";".join(map(str, range(24))),
         disk_limits=False,
+        property_crc=chance.random() < 0.5,
     )
 
 

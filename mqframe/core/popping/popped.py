@@ -98,7 +98,7 @@ def read_pop(frame: Frame, broker_name: str, topic: str, address: str, deadline:
         raise BadAnswer(f"pop answer of {address} for {topic}: {problem}") from problem
     messages = []
     for record, handle in zip(records, handles, strict=True):
-        mark, queue_id = _key(record)
+        mark, queue_id = _key(answer, record)
         offset = record.queue_offset
         count = counts[1].get((mark, queue_id, offset), counts[0].get((mark, queue_id), 0))
         if count > 0:
@@ -116,19 +116,19 @@ def _handles(answer: PopAnswer, records: Sequence[ReceivedMessage], broker_name:
     ranks: dict[tuple[str, int], list[int]] = {}
     first: dict[tuple[str, int], int] = {}
     for record in records:
-        key = _key(record)
+        key = _key(answer, record)
         ranks.setdefault(key, []).append(record.queue_offset)
         first.setdefault(key, record.queue_offset)
     for known in ranks.values():
         known.sort()
     handles = []
     for record in records:
-        given = _given(record)
+        given = _given(answer, record)
         if given is not None and starts:
             # The broker made this handle for the retry topic, which the record does not name any more.
             handles.append(given.text)
             continue
-        key = _key(record)
+        key = _key(answer, record)
         start, offset = first[key], record.queue_offset
         if starts:
             # A record may say another offset than the queue that it was popped from (a queue of a multi
@@ -153,13 +153,16 @@ def _handles(answer: PopAnswer, records: Sequence[ReceivedMessage], broker_name:
     return handles
 
 
-def _key(record: ReceivedMessage) -> tuple[str, int]:
-    given = _given(record)
+def _key(answer: PopAnswer, record: ReceivedMessage) -> tuple[str, int]:
+    given = _given(answer, record)
     return retry_mark(record.topic) if given is None else given.mark, record.queue_id
 
 
-def _given(record: ReceivedMessage) -> ReceiptHandle | None:
-    """The handle that the broker put into a message that comes again, whose topic it restored."""
+def _given(answer: PopAnswer, record: ReceivedMessage) -> ReceiptHandle | None:
+    """The handle that the broker put into a message that comes again, whose topic it restored.
+
+    A message may bring one along from another pop, or from a stranger: that is none of this `answer`.
+    """
     text = record.properties.get(POP_CHECK_POINT)
     if text is None:
         return None
@@ -167,4 +170,6 @@ def _given(record: ReceivedMessage) -> ReceiptHandle | None:
         handle = ReceiptHandle.parse(text)
     except HandleError:
         return None  # an application's own, which must not keep the message from being received
-    return handle if handle.mark != NORMAL else None
+    own = (answer.pop_time, answer.invisible_time, answer.revive_qid, record.queue_id, record.queue_offset)
+    said = (handle.pop_time, handle.invisible_time, handle.revive_queue, handle.queue_id, handle.offset)
+    return handle if handle.mark != NORMAL and said == own else None

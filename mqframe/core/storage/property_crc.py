@@ -24,9 +24,15 @@ def property_crc(record: bytes | bytearray | memoryview) -> bytes:
 
 
 def agrees(record: bytes | bytearray | memoryview) -> bool:
-    """Whether `record` agrees with the CRC that it ends with; True when it has none."""
+    """Whether `record` agrees with the CRC that it ends with; True when it has none.
+
+    It has one, too, where all is right but the name of that property.
+    """
     last = bytes(record[-PROPERTY_CRC_BYTES:])
-    return not last.startswith(_START) or last == property_crc(record[:-PROPERTY_CRC_BYTES])
+    if last.startswith(_START):
+        return last == property_crc(record[:-PROPERTY_CRC_BYTES])
+    digits = last[len(_START) :]
+    return not digits[:-1].isdigit() or digits != property_crc(record[:-PROPERTY_CRC_BYTES])[len(_START) :]
 
 
 def without_crc(properties: str) -> str:

@@ -11,13 +11,19 @@ from zlib import crc32
 from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.errors import MessageError
-from mqframe.core.messages.batch import decode_batch, encode_element
 from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.property_crc import ROOM, fill_in, with_room, without_crc
 from mqframe.core.storage.record import HEAD, topic_part
 from mqframe.core.storage.stored import Stored, StoredBatch
-from mqframe.store.appending.batch_layout import HOSTS_V6, BatchLayout, BatchLimits, fixed_part, too_large
+from mqframe.store.appending.batch_layout import (
+    HOSTS_V6,
+    BatchLayout,
+    BatchLimits,
+    fixed_part,
+    too_large,
+    without_own,
+)
 from mqframe.store.incoming import Incoming
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
@@ -167,9 +173,7 @@ class Appender:
         log, topic = self._log, head.topic
         now = max(self._now_ms(), self.store_time)
         queue = self._queues.queue(head.topic, head.queue_id)
-        first, raw = queue.next_offset, bytes(batch)
-        if b"__CRC32#" in raw:
-            raw = _without_crcs(raw)
+        first, raw, extra = queue.next_offset, bytes(batch), without_own(extra)
         if self._crc:
             extra += ROOM
         layout = BatchLayout(head, extra, now, self._levels, self._limits)
@@ -190,10 +194,3 @@ class Appender:
             Appended(laid.end, queue, first, laid.entries, laid.codes, head.topic, laid.indexed, now)
         )
         return StoredBatch(laid.offsets, first, laid.end, now)
-
-
-def _without_crcs(batch: bytes) -> bytes:
-    return b"".join(
-        encode_element(bytes(body), without_crc(str(properties, "utf-8", "replace")).encode(), flag)
-        for flag, body, properties in decode_batch(batch)
-    )

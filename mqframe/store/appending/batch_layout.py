@@ -8,9 +8,16 @@ from zlib import crc32
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import BodyError, MessageError
+from mqframe.core.messages.batch import decode_batch, encode_element
 from mqframe.core.messages.checks import check_key_count
-from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX, UNIQUE_KEY, find_property
+from mqframe.core.messages.properties import (
+    POP_CHECK_POINT,
+    PROPERTIES_BYTES_MAX,
+    UNIQUE_KEY,
+    find_property,
+)
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
+from mqframe.core.storage.property_crc import PROPERTY_CRC
 from mqframe.core.storage.record import HEADS, topic_part
 from mqframe.store.incoming import Incoming
 from mqframe.store.queues.consume_queue import ENTRY
@@ -22,6 +29,14 @@ _ELEMENT_BYTES_MIN: Final = 22
 _ELEMENT: Final = struct.Struct(">iiiii")
 _KEY: Final = b"UNIQ_KEY\x01"
 _PAIR_END: Final = 2
+
+
+_NOT_FROM_SENDERS: Final = tuple(f"{name}\x01".encode() for name in (PROPERTY_CRC, POP_CHECK_POINT))
+"""What a message may bring as the copy of another one, and would be believed of this one."""
+
+
+class _NotItsOwn(Exception):
+    """A message of the batch has a property that the store or its broker sets."""
 
 
 class BatchLimits(NamedTuple):
@@ -77,13 +92,21 @@ class BatchLayout:
         self._levels = levels
         self._limits = limits
         self._keys_max = 0
+        self._cleaned = False
 
     def lay(self, raw: bytes, physical: int, queue_offset: int) -> LaidBatch:
         """The batch `raw` from log offset `physical` and queue offset `queue_offset` on.
 
-        Raises `BodyError` where `raw` is malformed, `MessageError` where a message is too large, or there are
-        too many.
+        Properties that only the store or its broker sets are left out. Raises `BodyError` where `raw` is
+        malformed, `MessageError` where a message is too large, or there are too many.
         """
+        try:
+            return self._lay(raw, physical, queue_offset)
+        except _NotItsOwn:
+            self._cleaned = True
+            return self._lay(_cleaned(raw), physical, queue_offset)
+
+    def _lay(self, raw: bytes, physical: int, queue_offset: int) -> LaidBatch:
         self._check_count(raw)
         head, extra, extra_size = self._head, self._extra, len(self._extra)
         fixed, same_for_all = self._fixed_part()
@@ -170,7 +193,12 @@ class BatchLayout:
         return struct.Struct(f">iiiiiqq{len(shared)}si"), shared
 
     def _shape(self, properties: bytes, number: int) -> _Shape:
-        """What follows from `properties`, and which other properties it follows from just as well."""
+        """What follows from `properties`, and which other properties it follows from just as well.
+
+        None of these has names that this one has not, so that it is enough to look for those of others here.
+        """
+        if not self._cleaned and any(start in properties for start in _NOT_FROM_SENDERS):
+            raise _NotItsOwn
         text = _decode(properties + self._extra, number)
         code, keys = queue_code(self._head.topic, text, self._now, self._levels), index_keys(text)
         if len(keys) > 2:
@@ -208,6 +236,20 @@ class BatchLayout:
                 f"the messages of the batch have {words} keys, at most {limit} are indexed at once "
                 "(store.batch_messages_max); send fewer together"
             )
+
+
+def without_own(properties: bytes) -> bytes:
+    """`properties`, in text form, as a sender may set them."""
+    if not any(start in properties for start in _NOT_FROM_SENDERS):
+        return properties
+    return b"\x02".join(pair for pair in properties.split(b"\x02") if not pair.startswith(_NOT_FROM_SENDERS))
+
+
+def _cleaned(batch: bytes) -> bytes:
+    return b"".join(
+        encode_element(bytes(body), without_own(bytes(properties)), flag)
+        for flag, body, properties in decode_batch(batch)
+    )
 
 
 def fixed_part(born_host: bytes, store_host: bytes, sys_flag: int) -> tuple[struct.Struct, int]:

@@ -36,13 +36,17 @@ def umask() -> int:
     return 0o777 & ~folder_mode()
 
 
-def make_folder(path: Path | str) -> None:
-    """Make the folder at `path` and those that it lies in, where they are missing. Raises OSError."""
+def make_folder(path: Path | str) -> list[Path]:
+    """Make the folder at `path` and those that it lies in, where they are missing; these, outer ones first.
+
+    Their names are not on the disk yet. Raises OSError.
+    """
     path = Path(path)
     if path.is_dir():
-        return
-    make_folder(path.parent)
+        return []
+    made = make_folder(path.parent)
     path.mkdir(mode=folder_mode(), exist_ok=True)
+    return [*made, path]
 
 
 def warn_if_open(folder: Path) -> None:

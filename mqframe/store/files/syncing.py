@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from mqframe.store.files.modes import file_mode, folder_mode
+from mqframe.store.files.modes import file_mode, make_folder
 
 Sync = Callable[[int], None]
 """Waits until the disk holds the contents of the file behind a descriptor. Raises OSError."""
@@ -33,13 +33,8 @@ def sync_directory(directory: str | os.PathLike[str]) -> None:
 
 def make_directories(directory: Path) -> None:
     """Make `directory` and those above it that are missing, durably. Raises OSError."""
-    missing = []
-    while not directory.is_dir():
-        missing.append(directory)
-        directory = directory.parent
-    for each in reversed(missing):
-        each.mkdir(folder_mode(), exist_ok=True)
-        sync_directory(each.parent)
+    for made in make_folder(directory):
+        sync_directory(made.parent)
 
 
 def write_durably(path: Path, content: bytes) -> None:

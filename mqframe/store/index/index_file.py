@@ -5,6 +5,8 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+import sys
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -101,6 +103,7 @@ class IndexFile:
         if self._map is None:
             raise ValueError(f"{self.path} is open for reading only")
         number, begin, slots = self.count, self.begin_timestamp, self.slots
+        written = number - len(self._new_entries)
         seconds = min((timestamp - begin) // 1000, _SECONDS_MAX) if 0 < begin < timestamp else 0
         if number <= 1:
             self.begin_offset = fit[0][1]
@@ -112,8 +115,8 @@ class IndexFile:
             previous = new_slots.get(slot)
             if previous is None:
                 (previous,) = unpack(target, 40 + slot * 4)
-                if previous >= number:
-                    previous = self._before_stale(previous, number)
+                if previous >= written:
+                    previous = self._before_cut(slot, previous, written) or 0
                 if previous <= 0:
                     previous = 0
                     self.used_slots += 1
@@ -128,14 +131,21 @@ class IndexFile:
         self.end_timestamp = timestamp
         return len(fit)
 
-    def _before_stale(self, previous: int, number: int) -> int:
-        """What a slot named before a write that was cut off, with entries from `number` on."""
-        while previous >= number:
-            following = self._entry(previous)[3] if previous < self.entries else 0
-            if following >= previous:
-                return 0
-            previous = following
-        return previous
+    def _before_cut(self, slot: int, number: int, count: int) -> int | None:
+        """What the slot named before a write that was cut off, with entries from `count` on.
+
+        `None` when those entries are not on the disk. `number`: what the slot names.
+        """
+        while number >= count:
+            if number >= self.entries:
+                return None
+            key_hash, offset, _, previous = self._entry(number)
+            if key_hash < 0 or key_hash % self.slots != slot or not 0 <= previous < number:
+                return None
+            if not (key_hash or offset):
+                return None  # never written
+            number = previous
+        return number
 
     def write(self) -> None:
         """Put noted entries into the file: entries, slots, header. Raises OSError; may be repeated."""
@@ -158,28 +168,48 @@ class IndexFile:
 
         False when the file contradicts itself: then it has to be built again. The file is open for reading.
         """
-        low, high = 1, self.count
-        while low < high:
-            middle = (low + high) // 2
-            if self._entry(middle)[1] < log_offset:
-                low = middle + 1
-            else:
-                high = middle
         write, descriptor = os.pwrite, self._descriptor
-        for number in range(self.count - 1, low - 1, -1):
-            key_hash, offset, _, previous = self._entry(number)
-            if key_hash < 0 or offset < log_offset or not 0 <= previous < number:
+        number, before = self.count - 1, self.end_offset
+        while number > 0:
+            key_hash, offset, seconds, previous = self._entry(number)
+            if offset < log_offset:
+                break
+            if key_hash < 0 or offset > before or not 0 <= previous < number:
                 return False
             slot = key_hash % self.slots
-            if self._before_stale(self._slot(slot), self.count) != number:
+            if self._before_cut(slot, self._slot(slot), self.count) != number:
                 return False
             write(descriptor, _SLOT.pack(previous), HEADER.size + slot * 4)
             self.used_slots -= not previous
-        self.count = low
-        if low > 1:
-            _, self.end_offset, seconds, _ = self._entry(low - 1)
+            number, before = number - 1, offset
+        if number:
+            if offset < self.begin_offset or not (key_hash or offset) or not self.sample(number)[2]:
+                return False  # what lies there was never written
+            self.end_offset = offset
             self.end_timestamp = self.begin_timestamp + seconds * 1000
+        elif self.begin_offset < log_offset:
+            return False
+        self.count = number + 1
         write(descriptor, self._header(), 0)
+        return True
+
+    def mend_slots(self) -> bool:
+        """Have slots name the last entries there are, where a loss of power left those of later ones.
+
+        False where it cannot be told which these are: then the file has to be built again. It is open for
+        reading.
+        """
+        slots = array("i", os.pread(self._descriptor, self.slots * 4, HEADER.size))
+        if sys.byteorder == "little":
+            slots.byteswap()
+        if max(slots) < self.count:
+            return True
+        for slot, number in enumerate(slots):
+            if number >= self.count:
+                kept = self._before_cut(slot, number, self.count)
+                if kept is None:
+                    return False
+                os.pwrite(self._descriptor, _SLOT.pack(kept), HEADER.size + slot * 4)
         return True
 
     def _slot(self, slot: int) -> int:
@@ -187,12 +217,15 @@ class IndexFile:
         return number
 
     @property
+    def is_unwritten(self) -> bool:
+        """Whether the file was made, and no entry ever written."""
+        return self.count == 1 and not any(self._entry(1))
+
+    @property
     def is_plausible(self) -> bool:
         """Whether the numbers of the header can be true together."""
-        if self.count == 1:
-            return not any(self._entry(1))
         return bool(
-            self.count <= self.entries
+            1 < self.count <= self.entries
             and 0 <= self.begin_offset <= self.end_offset
             and 0 <= self.begin_timestamp <= self.end_timestamp
             and 0 < self.used_slots <= min(self.slots, self.count)
@@ -207,7 +240,7 @@ class IndexFile:
         if key_hash < 0:
             return key_hash, offset, False
         slot = key_hash % self.slots
-        at = self._before_stale(self._slot(slot), self.count)
+        at = self._before_cut(slot, self._slot(slot), self.count) or 0
         before = self.count
         for _ in range(_CHAIN_MAX):
             if not number <= at < before:
@@ -247,9 +280,12 @@ class IndexFile:
         """
         looks = looks or Looks(self.entries)
         read, descriptor = os.pread, self._descriptor
-        raw = read(descriptor, 4, HEADER.size + key_hash % self.slots * 4)
+        slot = key_hash % self.slots
+        raw = read(descriptor, 4, HEADER.size + slot * 4)
         number = _SLOT.unpack(raw)[0] if len(raw) == 4 else 0
         before = self.count
+        if number >= before:
+            number = self._before_cut(slot, number, before) or 0
         while 0 < number < before and looks.left > 0:
             looks.left -= 1
             raw = read(descriptor, 20, self._entries_at + number * 20)

@@ -54,6 +54,7 @@ class KeyIndex:
 
     def load(self) -> None:
         """Open the files. Damaged ones, and all after them, are deleted, to be built again."""
+        unwritten = False
         for path in sorted(self._directory.iterdir()):
             if len(path.name) != 17 or not path.name.isdecimal():
                 continue
@@ -64,10 +65,11 @@ class KeyIndex:
                 self.lost = True
                 continue
             file = IndexFile(path, self._slots, self._entries)
-            if not (self.files or file.end_offset) and file.count == 1:
-                file.remove()  # made, and never written: it does not cover even the record at log offset 0
+            if file.is_unwritten:
+                file.remove()  # whatever its header took over: it covers nothing, not even log offset 0
+                unwritten = True
                 continue
-            if file.count > self._entries or not 0 <= file.begin_offset <= file.end_offset:
+            if unwritten or file.count > self._entries or not 0 <= file.begin_offset <= file.end_offset:
                 log.warning("damaged index file is built again", file=str(path), entries=file.count)
                 file.remove()
                 self.lost = True
@@ -80,19 +82,15 @@ class KeyIndex:
     def drop_from(self, number: int) -> None:
         """Delete the files from `number` on; they have to be built of the log again, see `lost`."""
         self.lost = True
-        for file in self.files[number:]:
+        for file in reversed(self.files[number:]):
             file.remove()
         del self.files[number:]
         # The keys of one record may lie in two files: the record that the rest ends with is entered again.
-        kept = -1
-        while self.files and kept != len(self.files):
-            kept = len(self.files)
-            self.rewind(self.covered)
-        self._repeat_from = self.covered + 1 if self.files else 0
+        self.rewind(self.covered)
 
     def rows(self) -> list[tuple[str, int, int]]:
         """What a note says of the files: name, number of the next entry, log offset of the last record."""
-        return [(file.path.name, file.count, file.end_offset) for file in self.files]
+        return [(file.path.name, file.count, file.end_offset) for file in self.files if file.count > 1]
 
     def expect(self, rows: Sequence[tuple[str, int, int]], log_start: int) -> None:
         """Drop files that hold less than `rows`, noted before, says; what lies before the log counts not."""
@@ -103,18 +101,21 @@ class KeyIndex:
                 self.drop_from(sum(file.path.name < name for file in self.files))
                 return
 
-    def rewind(self, log_offset: int) -> None:
-        """Take back the entries of records at or past `log_offset`."""
+    def rewind(self, log_offset: int, *, torn: bool = False) -> None:
+        """Take back the entries of records at or past `log_offset`; a file where that fails is `lost`.
+
+        `torn`: of what was written last, the disk may hold any part.
+        """
         self._writing = None
         self.noted = 0
-        while self.files and self.files[-1].end_offset >= log_offset:
-            file = self.files[-1]
-            if file.begin_offset < log_offset:
-                if file.rewind(log_offset) and file.end_offset < log_offset:
-                    break
-                log.warning("index file contradicts itself and is built again", file=str(file.path))
-                self.lost = True
+        while self.files and self.files[-1].begin_offset >= log_offset:
             self.files.pop().remove()
+        if self.files:
+            file = self.files[-1]
+            agrees = file.end_offset < log_offset or file.rewind(log_offset)
+            if not (agrees and (not torn or file.mend_slots())):
+                log.warning("index file contradicts itself and is built again", file=str(file.path))
+                self.drop_from(len(self.files) - 1)
         self._repeat_from = self.covered + 1 if self.files else 0
 
     @property

@@ -23,11 +23,12 @@ def sound_files(directory: Path, file_bytes: int, allocate: Allocate) -> list[Pa
     """The log files in `directory`, oldest first, each of `file_bytes`, one following the other.
 
     An empty last one is removed: it was being made. A shorter one, whose size a power loss kept from the
-    disk, gets its zeros back. Raises `StoreError` where one is missing between others, and where the files
-    are of another size than the setting says; `OSError`.
+    disk, gets its zeros back; so does an empty one that alone says where the log goes on.
+    Raises `StoreError` where one is missing between others, and where the files are of another size than the
+    setting says; `OSError`.
     """
     files = sized_files(directory)
-    if files and files[-1][2] == 0:
+    if files and files[-1][2] == 0 and (len(files) > 1 or files[-1][0] == 0):
         files.pop()[1].unlink()
     if not files:
         return []

@@ -285,7 +285,7 @@ class ConsumeQueue:
     def cut(self, end: int, covered: int) -> None:
         """Make `end` the first queue offset without an entry; what follows becomes zeros."""
         at = end * ENTRY_BYTES
-        while self.bases and self.bases[-1] >= at and (len(self.bases) > 1 or at == 0):
+        while self.bases and self.bases[-1] >= at and (len(self.bases) > 1 or self.bases[-1] > at or at == 0):
             self._remove_file(self.bases.pop())
         if self.bases:
             path = self.path(self.bases[-1])

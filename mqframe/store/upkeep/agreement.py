@@ -63,6 +63,8 @@ class Agreement:
             if queue.topic.startswith(LIGHT_PREFIX):
                 continue
             low, end = queue.min_offset(self._log.start), queue.end
+            if low == end and queue.covered > self._log.start:
+                yield queue.key  # the log holds its last record, and no entry says so
             if queue.covered > self._start:
                 end = queue.first_from(self._start, low)
             for offset in samples(low, end, each):

@@ -79,7 +79,10 @@ class Recovery:
         self._queues.remove_deleted()
         if self._index is not None:
             self._index.load()
+        on_disk = None if believed is None else believed.log_end
         if not self._log.files:
+            list(self._log_check(KnownEnds(None, on_disk)).walk(0))  # refuses, if there was a log
+            self._layout.queue_ends.unlink(missing_ok=True)
             self._queues.clear()
             if self._index is not None:
                 self._index.rewind(0)
@@ -88,13 +91,12 @@ class Recovery:
         exact = killed and marked is not None and self._is_boundary(marked)
         if marked is not None and exact:
             start = max(start, marked)
-        start, again = self._before_disagreement(start, noted, taken_back=killed and not exact)
+        trusted, start = start, self._before_disagreement(start, noted, torn=killed and not exact)
         commits = LastCommits()
-        if again:
+        if start < trusted:
             # Killed before its end, the work is to be done once more.
             self._checkpoint.queues = 0
             self._checkpoint.save()
-        on_disk = None if believed is None else believed.log_end
         check = self._check(start, KnownEnds(None if ends is None else ends.log_end, on_disk), commits)
         end = check.end
         self._redispatch.finish(self._log.start, start <= self._log.start)
@@ -189,33 +191,25 @@ class Recovery:
                 start = files[0].base
         return start
 
-    def _before_disagreement(
-        self, start: int, noted: QueueEnds | None, *, taken_back: bool
-    ) -> tuple[int, bool]:
-        """Where to start so that queues and index get back what they have lost; whether queues have.
+    def _before_disagreement(self, start: int, noted: QueueEnds | None, *, torn: bool) -> int:
+        """Where to start so that queues and index get back what they have lost.
 
-        `taken_back`: what the index holds of records from `start` on may not have reached the disk.
+        `torn`: what queues and index hold of records from `start` on may not have reached the disk.
         """
         agreement = Agreement(MessageFiles(self._log, self._queues, self._index, self._checkpoint), start)
         queues_start = agreement.start()
         if self._index is None:
-            return queues_start, queues_start < start
-        if taken_back:
-            # What lies before is on disk, see `QueueFlusher.flush`; what follows is indexed once more.
-            self._index.rewind(start)
+            return queues_start
+        # What lies before `start` is on disk, see `QueueFlusher.flush`; what follows is indexed once more.
+        # After a mere kill that is the last record: its keys may have been on their way into two files.
+        self._index.rewind(start if torn else max(start, self._index.covered), torn=torn)
         if noted is not None:
             self._index.expect(noted.index, self._log.start)
         keys_start = agreement.index_start()
-        return min(queues_start, start if keys_start is None else keys_start), queues_start < start
+        return queues_start if keys_start is None else min(queues_start, keys_start)
 
     def _check(self, start: int, known: KnownEnds, commits: LastCommits) -> LogCheck:
-        check = LogCheck(
-            self._log,
-            self._checkpoint,
-            check_crc=self._crc,
-            known=known,
-            accept_loss=self._care is Care.ACCEPT_LOSS,
-        )
+        check = self._log_check(known)
         last: LogRecord | None = None
         for records in check.walk(start):
             self._note_stretches(check)
@@ -232,6 +226,12 @@ class Recovery:
             commits.take([last])
         check.end = self._before_empty_files(check.end)
         return check
+
+    def _log_check(self, known: KnownEnds) -> LogCheck:
+        accept_loss = self._care is Care.ACCEPT_LOSS
+        return LogCheck(
+            self._log, self._checkpoint, check_crc=self._crc, known=known, accept_loss=accept_loss
+        )
 
     def _note_stretches(self, check: LogCheck) -> None:
         """Look what queues list of each new stretch, before they are written anew."""

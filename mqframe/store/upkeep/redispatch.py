@@ -19,6 +19,8 @@ _KIND: Final = SysFlag.TRANSACTION_MASK
 _LISTED: Final = (SysFlag.TRANSACTION_NONE, SysFlag.TRANSACTION_COMMIT)
 _GATHERED_MAX: Final = 1 << 15
 _RECORD_BYTES_MIN: Final = 91
+_PLACE_BYTES: Final = 12
+"""Of a queue entry: log offset and size."""
 _FILLERS_AT_ONCE: Final = 1 << 16
 _ENTRIES_AT_ONCE: Final = 4000
 
@@ -27,14 +29,14 @@ class _Run:
     """What was taken of one queue.
 
     `begin`: the first offset; `first`: that of `entries`, which are not written yet; `following`: the offset
-    behind them; `covered`: the log offset behind the last record; `odd`: the last record, when it did not
-    follow the one before it: offset, entry, and the log offset behind it.
+    behind them, -1 before any; `covered`: the log offset behind the last record; `odd`: the last record, when
+    it did not follow one before it: offset, entry, and the log offset behind it.
     """
 
     __slots__ = ("begin", "covered", "entries", "first", "following", "odd")
 
-    def __init__(self, first: int) -> None:
-        self.begin = self.first = self.following = first
+    def __init__(self) -> None:
+        self.begin = self.first = self.following = -1
         self.entries: list[bytes] = []
         self.covered = 0
         self.odd: tuple[int, bytes, int] | None = None
@@ -57,8 +59,6 @@ class Redispatch:
         self._keys_topic, self._keys_time = "", 0
         self.gaps: list[tuple[int, LostEntries]] = []
         """Queue offsets of which the log held no record, each with the log offset of the record behind it."""
-        self.mended = 0
-        """Queue entries that were missing or wrong, as whole runs of neighbours count."""
 
     def take(self, records: Sequence[LogRecord]) -> None:
         """Enter `records`, neighbours in the log, sooner or later; `finish` is when. Raises OSError."""
@@ -73,7 +73,7 @@ class Redispatch:
             if run is None:
                 if not record.has_queue_entry:
                     continue
-                run = runs[topic, queue_id] = _Run(offset)
+                run = runs[topic, queue_id] = _Run()
             entry = pack(physical, size, queue_code(topic, properties, stored, levels))
             if offset == run.following and run.odd is None:
                 run.entries.append(entry)
@@ -102,14 +102,23 @@ class Redispatch:
                 note((physical, keys))
 
     def _take_odd(self, queue: ConsumeQueue, run: _Run, taken: tuple[int, bytes, int]) -> None:
-        """Take a record that does not follow, or that comes after such a one.
+        """Take a record that does not follow, as the first of a queue, or that comes after such a one.
 
         One record alone may say a wrong offset, since no CRC guards it. Where the next one follows it, the
         queue really goes on there: behind a gap, or from its beginning when its topic was made anew. Where
         the next one lies behind another gap, too: had the first one said too much, the next would say less.
         """
         odd, run.odd = run.odd, None
-        if odd is not None and (taken[0] == odd[0] + 1 or taken[0] > odd[0] > run.following):
+        if odd is None and run.following < 0 and _is_listed(queue, taken):
+            self._go_on_at(queue, run, taken)
+            return
+        if odd is not None and (
+            taken[0] == odd[0] + 1
+            or (
+                taken[0] > odd[0] > run.following
+                and (run.following >= 0 or _may_follow(*taken, odd[0], odd[2]))
+            )
+        ):
             self._go_on_at(queue, run, odd)
         elif odd is not None:
             log.error("a record names a wrong queue offset; left out", queue=queue.key, offset=odd[0])
@@ -122,9 +131,14 @@ class Redispatch:
 
     def _go_on_at(self, queue: ConsumeQueue, run: _Run, odd: tuple[int, bytes, int]) -> None:
         offset, entry, covered = odd
-        if offset < 0 or offset - run.following > (covered - run.covered) // _RECORD_BYTES_MIN:
+        # Before the first one counts what the queue holds, if it does. A log may be younger than its queues.
+        after = (run.following, run.covered) if run.following >= 0 else (queue.end, 0)
+        known = run.following >= 0 or bool(queue.bases)
+        if offset < 0 or (known and not _may_follow(*odd, *after)):
             log.error("a record names an impossible queue offset", queue=queue.key, offset=offset)
             return
+        if run.following < 0:
+            run.begin = run.following = offset
         self._write(queue, run)
         if 0 < run.following < offset:
             physical: int = ENTRY.unpack(entry)[0]
@@ -139,7 +153,6 @@ class Redispatch:
 
     def _write(self, queue: ConsumeQueue, run: _Run) -> None:
         if run.entries and queue.enter(run.first, b"".join(run.entries), run.covered):
-            self.mended += len(run.entries)
             self._queues.dirty.add(queue)
         run.first = run.following
         run.entries = []
@@ -165,6 +178,8 @@ class Redispatch:
             queue = self._queues.queue(*key)
             if run.odd is not None and (run.odd[0] > run.following or run.odd[0] == 0):
                 self._go_on_at(queue, run, run.odd)
+            if run.following < 0:
+                continue
             self._write(queue, run)
             if queue.end > run.following:
                 queue.cut(run.following, run.covered)
@@ -197,3 +212,16 @@ class Redispatch:
                 end = queue.first_from(log_start, 0)
                 queue.cut(end, behind(queue.entry(end - 1) if end else None))
                 self._queues.dirty.add(queue)
+
+
+def _is_listed(queue: ConsumeQueue, taken: tuple[int, bytes, int]) -> bool:
+    """Whether `queue` has this record in its place already, whatever it says of its tag."""
+    return queue.read(taken[0], 1)[:_PLACE_BYTES] == taken[1][:_PLACE_BYTES]
+
+
+def _may_follow(offset: int, _: bytes, covered: int, after: int, after_covered: int) -> bool:
+    """Whether so many records fit between that one has this queue offset.
+
+    `covered`, `after_covered`: the log offsets behind it, and behind the one that ends before offset `after`.
+    """
+    return offset - after <= (covered - after_covered) // _RECORD_BYTES_MIN

@@ -30,6 +30,7 @@ def test_counters_tell_what_went_in_and_out(run):
         assert table["putTps"] == "2.00 2.00 2.00"
         assert table["getTransferedTps"] == table["getTransferredTps"] == "2.00 2.00 2.00"
         assert table["commitLogMaxOffset"] == str(world.store.max_offset)
+        assert (table["setAsideMessages"], table["damagedEntries"], table["lostEntries"]) == ("0", "0", "0")
         assert table["runtime"] == "[ 0 days, 0 hours, 0 minutes, 10 seconds ]"
 
     run(scenario)

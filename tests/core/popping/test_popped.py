@@ -86,7 +86,18 @@ def test_a_handle_that_the_broker_put_in_is_kept() -> None:
     assert handles(frame) == [given, "8 1000 30000 3 0 broker-a 0 8"]
 
 
-@pytest.mark.parametrize("own", ["no handle", "7 1 1 3 0 broker-z 0 7"])
+@pytest.mark.parametrize(
+    "own",
+    [
+        "no handle",
+        "7 1 1 3 0 broker-z 0 7",
+        "7 999 30000 3 1 broker-a 0 7",
+        "7 1000 30001 3 1 broker-a 0 7",
+        "7 1000 30000 4 2 broker-a 0 7",
+        "7 1000 30000 3 1 broker-a 1 7",
+        "7 1000 30000 3 1 broker-a 0 8",
+    ],
+)
 def test_a_handle_that_an_application_sent_along_is_no_handle(own) -> None:
     frame = answer(record(7, POP_CK=own), startOffsetInfo="0 0 7", msgOffsetInfo="0 0 7")
     assert handles(frame) == ["7 1000 30000 3 0 broker-a 0 7"]

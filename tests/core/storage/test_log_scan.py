@@ -189,3 +189,25 @@ def test_a_record_that_lacks_a_sector_of_its_properties_is_none(place):
 def test_a_zero_within_properties_is_a_character_of_theirs():
     raw = record(0, properties=b"K\x01" + b"v" * 600 + b"\0\0" + b"v" * 600 + b"\x02")
     assert read_record(raw, 0, 0) is not None
+
+
+@pytest.mark.parametrize("lost", [1, 5, 28])
+def test_properties_that_lost_their_end_to_an_empty_page_are_found(lost):
+    properties = b"KEYS\x01some long key of its own\x02"
+    size = len(record(0, properties=properties))
+    place = 8192 + lost - size  # the last bytes of the record are the first ones of a page
+    damaged = record(place, properties=properties)[:-lost] + bytes(lost)
+    assert first_unsound(damaged, place) == place
+
+
+def test_with_a_crc_over_all_of_it_no_bit_of_a_record_goes_wrong_unseen():
+    place = 1000
+    plain = record(place, properties=b"KEYS\x01k\x02" + ROOM)
+    guarded = fill_in(plain, (place, place + len(plain)))
+    assert first_unsound(guarded, place) is None
+    for byte in range(len(guarded)):
+        for bit in range(8):
+            damaged = bytearray(guarded)
+            damaged[byte] ^= 1 << bit
+            assert first_unsound(damaged, place) == place, (byte, bit)
+            assert read_record(damaged, 0, place) is None, (byte, bit)

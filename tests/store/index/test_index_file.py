@@ -97,7 +97,10 @@ def test_a_damaged_chain_does_not_go_round_in_circles(tmp_path) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=ENTRIES - 1), st.integers(0, 40))
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=ENTRIES - 1),
+    st.integers(0, 40),
+)
 def test_rewound_it_is_as_if_later_entries_had_never_been_made(tmp_path_factory, added, end) -> None:
     folder = tmp_path_factory.mktemp("index")
     offsets = []
@@ -127,3 +130,20 @@ def test_rewound_it_is_as_if_later_entries_had_never_been_made(tmp_path_factory,
         assert rewound.end_offset == never.end_offset
     for file in (rewound, never):
         file.close()
+
+
+def test_entries_follow_those_there_are_where_slots_name_later_ones(tmp_path) -> None:
+    file = created(tmp_path / "file")
+    for number in range(4):
+        file.add([((1, 1, 2, 1)[number], 100 * number)], 10_000)
+    file.write()
+    file.close()
+    raw = bytearray(file.path.read_bytes())
+    struct.pack_into(">ii", raw, 32, 1, 2)  # the header is as if only the first entry had been written
+    file.path.write_bytes(raw)
+    cut = IndexFile(file.path, SLOTS, ENTRIES)
+    cut.open_to_write(allocate_really)
+    cut.add([(2, 500), (3, 600), (2, 700), (1, 800)], 10_000)
+    cut.write()
+    assert [list(cut.offsets(key, 0, 1 << 60)) for key in (1, 2, 3)] == [[800, 0], [700, 500], [600]]
+    cut.close()

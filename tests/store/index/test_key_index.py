@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from stores import put
 
 from mqframe.core.storage.record import decode_records
 from mqframe.store.files.log_file import allocate_really
-from mqframe.store.index.index_file import HEADER
+from mqframe.store.index.index_file import ENTRY, HEADER
 from mqframe.store.index.key_index import KeyIndex
 
 
@@ -24,6 +26,7 @@ def test_index_goes_on_in_a_next_file(opened, message, tmp_path, clock):
 
 
 EVER = (0, 1 << 60)
+SLOTS = 8
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def opening(tmp_path, clock):
     def open_index() -> KeyIndex:
         for earlier in made:
             earlier.close()
-        made.append(KeyIndex(tmp_path / "index", 8, 5, allocate_really, clock.now_ms))
+        made.append(KeyIndex(tmp_path / "index", SLOTS, 5, allocate_really, clock.now_ms))
         made[-1].load()
         return made[-1]
 
@@ -147,3 +150,74 @@ def test_a_file_that_was_made_and_never_written_covers_nothing(opening, tmp_path
     assert (index.files, index.repeat_from, index.lost) == ([], 0, False)
     filled(index, clock, 1)
     assert offsets(index, "k0") == [0]
+
+
+def test_a_record_with_keys_in_two_files_is_added_again_when_the_second_one_cannot_be_rewound(
+    opening, clock
+) -> None:
+    index = opening()
+    index.add("t", [(0, ("a",)), (100, ("b", "c", "d", "e")), (200, ("f",)), (300, ("g",))], clock.now_ms())
+    index.write()
+    first, second = index.files
+    assert (first.end_offset, second.begin_offset) == (100, 100)
+    # As after a loss of power while it was rewound: one slot is back, the header is not.
+    raw = bytearray(second.path.read_bytes())
+    key_hash = ENTRY.unpack_from(raw, HEADER.size + 4 * SLOTS + 20 * 3)[0]
+    struct.pack_into(">i", raw, HEADER.size + 4 * (key_hash % SLOTS), 0)
+    second.path.write_bytes(raw)
+    again = opening()
+    again.rewind(250)
+    assert (again.lost, len(again.files), again.repeat_from) == (True, 1, 1)
+    again.add("t", [(0, ("a",)), (100, ("b", "c", "d", "e")), (200, ("f",))], clock.now_ms())
+    again.write()
+    assert [offsets(again, key) for key in "abcdef"] == [[0], [100], [100], [100], [100], [200]]
+
+
+def test_a_file_that_was_never_written_hides_none_before_it(opening, clock) -> None:
+    index = filled(opening(), clock, 2)
+    index._writable()
+    unwritten = index.files[1].path
+    unwritten.write_bytes(bytes(unwritten.stat().st_size))  # as its header did not get to the disk
+    again = opening()
+    again.rewind(100)
+    assert (len(again.files), again.lost, offsets(again, "all")) == (1, False, [0])
+
+
+def test_files_behind_one_that_was_never_written_are_built_again(opening, clock) -> None:
+    index = filled(opening(), clock, 6)
+    lost = index.files[1].path
+    lost.write_bytes(bytes(lost.stat().st_size))
+    again = opening()
+    assert (len(again.files), again.lost, offsets(again, "all")) == (1, True, [0])
+
+
+def test_rewound_after_a_loss_of_power_slots_lead_to_what_was_there_before(opening, clock) -> None:
+    index = opening()
+    for number in range(4):
+        index.add("t", [(100 * number, ("k",))], clock.now_ms())
+        index.write()
+    (file,) = index.files
+    raw = bytearray(file.path.read_bytes())
+    HEADER.pack_into(raw, 0, file.begin_timestamp, file.end_timestamp, 0, 100, 1, 3)
+    file.path.write_bytes(raw)
+    again = opening()
+    assert offsets(again, "k") == [100, 0]
+    again.rewind(200, torn=True)
+    assert not again.lost
+    assert max(struct.unpack_from(f">{SLOTS}i", file.path.read_bytes(), HEADER.size)) == 2
+
+
+def test_slots_that_lead_to_what_was_never_written_have_their_file_built_again(opening, clock) -> None:
+    index = opening()
+    for number in range(4):
+        index.add("t", [(100 * number, ("k",))], clock.now_ms())
+        index.write()
+    (file,) = index.files
+    raw = bytearray(file.path.read_bytes())
+    HEADER.pack_into(raw, 0, file.begin_timestamp, file.end_timestamp, 0, 100, 1, 3)
+    raw[-40:] = bytes(40)
+    file.path.write_bytes(raw)
+    again = opening()
+    assert offsets(again, "k") == []
+    again.rewind(200, torn=True)
+    assert (again.files, again.lost) == ([], True)

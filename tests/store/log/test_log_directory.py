@@ -34,6 +34,11 @@ def test_an_empty_last_file_goes(tmp_path):
     assert not (tmp_path / f"{FILE:020d}").exists()
 
 
+def test_an_empty_file_that_alone_says_where_the_log_goes_on_gets_its_zeros_back(tmp_path):
+    files_in(tmp_path, {3 * FILE: 0})
+    assert found(tmp_path) == {3 * FILE: bytes(FILE)}
+
+
 @pytest.mark.parametrize("short", [0, FILE])
 @pytest.mark.parametrize("size", [1, 416, FILE - 1])
 def test_a_file_that_lost_its_size_gets_its_zeros_back(tmp_path, short, size):

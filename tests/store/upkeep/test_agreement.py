@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from stores import bodies
 
 from mqframe.core.storage.record import decode_records
 from mqframe.store.queues.consume_queue import ENTRY
@@ -220,6 +221,23 @@ def test_offsets_go_on_where_the_log_has_nothing_left_of_a_queue(opened, message
     assert store.queue_min("a", 0) == 25
     (got,) = decode_records(store.get("a", 0, 25, 9).parts[0])
     assert got.body == b"next"
+
+
+def test_a_queue_that_lists_nothing_of_what_the_log_has_is_built_again(opened, message, clock, tmp_path):
+    store = opened(commit_log_file_bytes=16384)
+    for n in range(5):
+        store.put(message("last", 0, b"%d" % n))
+        if n == 1:
+            fill(store, message, 200)  # more than a start reads of a file
+    store.dispatch()
+    clock.advance(100 * 365 * 86400)
+    assert len(store.clean(any_hour=True)) == 1
+    end(store, killed=False)
+    path = queue_file(tmp_path / "store", 0, "last/0")
+    path.write_bytes(bytes(path.stat().st_size))
+    store = opened(commit_log_file_bytes=16384)
+    assert (store.queue_min("last", 0), store.queue_max("last", 0)) == (2, 5)
+    assert bodies(store.get("last", 0, 2, 9)) == [b"2", b"3", b"4"]
 
 
 def record_offsets(store, *place):

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from stores import put
 from thread_pools import at_rest
 
 from mqframe.core.errors import MessageError, StoreUnavailable
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.storage.record import decode_records, encode_record
+from mqframe.core.storage.recovery import Care
+from mqframe.store.index.index_file import HEADER
+from mqframe.store.upkeep.log_check import UndecidedDamage
 
 
 def bodies(store, topic="t", queue_id=0):
@@ -158,6 +162,38 @@ def test_log_gone_means_queues_gone(opened, message, tmp_path):
     assert list(store.queues()) == []
     fill(store, message, 1)
     assert bodies(store) == expected(1)
+
+
+def test_a_log_that_is_gone_stops_the_start_where_it_is_known_that_there_was_one(opened, message, tmp_path):
+    store = opened()
+    fill(store, message, 3)
+    asyncio.run(store.stop())
+    shutil.rmtree(tmp_path / "store/commitlog")
+    with pytest.raises(UndecidedDamage, match="ends at offset 0, but had been on the disk up to"):
+        opened()
+    store = opened(options={"care": Care.ACCEPT_LOSS})
+    fill(store, message, 1)
+    store.abandon()
+    assert bodies(opened()) == expected(1)
+
+
+def test_a_record_whose_keys_were_on_their_way_into_two_files_is_found_after_a_kill(
+    opened, message, clock, tmp_path
+):
+    async def scenario():
+        store = opened(index_entries=5)
+        store.start()
+        put(store, message(KEYS="k0"), message(KEYS="k1 k2 k3 k4 k5"))
+        await clock.aadvance(2)
+        store.abandon()
+
+    asyncio.run(scenario())
+    first, second = sorted((tmp_path / "store/index").iterdir())
+    _, last_time, _, last_offset, _, _ = HEADER.unpack_from(first.read_bytes())
+    made = HEADER.pack(last_time, last_time, last_offset, last_offset, 0, 1)
+    second.write_bytes(made.ljust(second.stat().st_size, b"\0"))
+    store = opened(index_entries=5)
+    assert [len(store.query("t", f"k{n}", 9).records) for n in range(6)] == [1] * 6
 
 
 def test_empty_last_file_is_removed(opened, message, tmp_path):

@@ -18,13 +18,12 @@ def table(tmp_path):
     made.close()
 
 
-def entered(table, *offsets: int, whole: bool = True, sys_flag: int = 0) -> Redispatch:
+def entered(table, *offsets: int, whole: bool = True, sys_flag: int = 0) -> None:
     """After records with these queue offsets, one behind the other, were taken."""
     redispatch = Redispatch(table, None, ())
     for number, offset in enumerate(offsets):
         redispatch.take([LogRecord(100 * number, 100, "t", 0, offset, sys_flag, 1, "")])
     redispatch.finish(0, whole)
-    return redispatch
 
 
 def listed(table) -> list[int | None]:
@@ -36,17 +35,18 @@ def listed(table) -> list[int | None]:
 
 
 def test_what_is_there_is_not_written_again(table) -> None:
-    assert entered(table, *range(12)).mended == 12
+    entered(table, *range(12))
     assert listed(table) == list(range(12))
+    assert len(table.dirty) == 1
     table.dirty.clear()
-    assert entered(table, *range(12)).mended == 0
+    entered(table, *range(12))
     assert table.dirty == set()
 
 
 def test_what_is_wrong_is_written(table) -> None:
     entered(table, *range(12))
     table.queue("t", 0).write(3, ENTRY.pack(7, 7, 7) * 4, 0)
-    assert entered(table, *range(12)).mended > 0
+    entered(table, *range(12))
     assert listed(table) == list(range(12))
 
 
@@ -78,6 +78,36 @@ def test_one_record_with_a_wrong_offset_is_left_out(table, wrong) -> None:
     found = listed(table)
     assert found[:4] == [0, 1, 2, 3]
     assert found[5:] == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("wrong", [1 << 40, 300, 6, 1, 0])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_first_record_with_a_wrong_offset_leads_no_other_astray(table, known, wrong) -> None:
+    if known:
+        entered(table, *range(12))
+    redispatch = Redispatch(table, None, ())
+    for number, offset in enumerate((wrong, *range(8, 12)), 7):
+        redispatch.take([LogRecord(100 * number, 100, "t", 0, offset, 0, 1, "")])
+    redispatch.finish(700, whole=True)
+    assert (listed(table)[-4:], table.queue("t", 0).end) == ([8, 9, 10, 11], 12)
+
+
+@pytest.mark.parametrize("wrong", [1 << 40, 300, 6])
+def test_a_first_record_that_is_listed_stays_whatever_the_next_one_says(table, wrong) -> None:
+    entered(table, *range(12))
+    redispatch = Redispatch(table, None, ())
+    for number, offset in enumerate((8, wrong, 10, 11), 8):
+        redispatch.take([LogRecord(100 * number, 100, "t", 0, offset, 0, 1, "")])
+    redispatch.finish(800, whole=True)
+    assert listed(table)[8:] == [8, None, 10, 11]
+
+
+def test_one_record_alone_does_not_lead_a_queue_to_an_impossible_place(table) -> None:
+    entered(table, *range(12))
+    redispatch = Redispatch(table, None, ())
+    redispatch.take([LogRecord(1200, 100, "t", 0, 1 << 40, 0, 1, "")])
+    redispatch.finish(0, whole=False)
+    assert listed(table) == list(range(12))
 
 
 def test_prepared_records_are_in_no_queue(table) -> None:
