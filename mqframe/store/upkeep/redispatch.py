@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.log import get_logger
@@ -17,6 +18,8 @@ _GATHERED_MAX: Final = 1 << 15
 _RECORD_BYTES_MIN: Final = 91
 _FILLERS_AT_ONCE: Final = 1 << 16
 _ENTRIES_AT_ONCE: Final = 4000
+_UNKNOWN: Final = (1 << 63) - 1
+"""The store time of the record before the first one that is taken."""
 
 
 class _Run:
@@ -51,6 +54,7 @@ class Redispatch:
         self._gathered = 0
         self._keys: list[tuple[int, tuple[str, ...]]] = []
         self._keys_topic, self._keys_time = "", 0
+        self._stored_before = _UNKNOWN
         self.gaps: list[tuple[int, LostEntries]] = []
         """Queue offsets of which the log held no record, each with the log offset of the record behind it."""
         self.mended = 0
@@ -60,7 +64,10 @@ class Redispatch:
         """Enter `record`, sooner or later; `finish` is when. Raises OSError."""
         physical, size, topic, queue_id, offset, _, stored, properties = record
         if record.has_queue_entry and not (self._deleted and self._deleted.owns(record)):
-            entry = ENTRY.pack(physical, size, queue_code(topic, properties, stored, self._levels))
+            code = queue_code(topic, properties, stored, self._levels)
+            if topic == SCHEDULE_TOPIC and stored <= self._stored_before:
+                code = self._earlier_noted(record, code)
+            entry = ENTRY.pack(physical, size, code)
             run = self._runs.get((topic, queue_id))
             if run is None:
                 run = self._runs[topic, queue_id] = _Run(offset)
@@ -77,9 +84,21 @@ class Redispatch:
                     self._write_keys()
                     self._keys_topic, self._keys_time = topic, stored
                 self._keys.append((physical, keys))
+        self._stored_before = stored
         self._gathered += 1
         if self._gathered >= _GATHERED_MAX:
             self._write_gathered()
+
+    def _earlier_noted(self, record: LogRecord, code: int) -> int:
+        """The delivery time, ms, of a delayed message whose store time did not grow: `code`, or an earlier one.
+
+        Store times never go back. After the clock was set back they stand still, at a time to come, and only
+        the entry knows by what the clock showed when the message is due, see `Appender.describe`.
+        """
+        noted = self._queues.queue(record.topic, record.queue_id).entry(record.queue_offset)
+        if noted is None or noted[:2] != (record.physical_offset, record.size):
+            return code
+        return noted[2] if 0 < noted[2] < code else code
 
     def _take_odd(self, queue: ConsumeQueue, run: _Run, taken: tuple[int, bytes, int]) -> None:
         """Take a record that does not follow, or that comes after such a one.
