@@ -7,7 +7,10 @@ import base64
 import pytest
 from timed_messages import DAY, bodies, delivered, send
 
+from mqframe.broker.delay.timer import TimerService
+from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.core.delay.timer_layout import CHECKPOINT
+from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.delay.timer_rules import NEVER_ENQUEUED
 from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTimerCheckPoint, GetTimerMetrics
@@ -347,3 +350,23 @@ def test_a_timer_whose_files_could_not_be_synced_moves_its_checkpoint_no_more(ru
         assert bodies(world) == ["one", "two", "one", "two"], "twice, rather than never"
 
     run(scenario)
+
+
+@pytest.mark.parametrize("jump", [0, 3 * 3600])
+def test_what_is_not_taken_in_yet_may_be_due(with_store, jump):
+    async def scenario(local):
+        metrics, redelivery = TimerMetrics(local.clock), Redelivery(local.writer, local.left_out)
+        timer = TimerService(local.store, redelivery, metrics, local.clock)
+        await timer.start()
+        await local.clock.aadvance(1)
+        assert timer.delivered_to() == local.clock.now_ms()
+        local.clock.jump(jump)
+        local.put("t")
+        local.clock.jump(-jump)  # store times do not go back with it
+        before = local.clock.now_ms()
+        local.put("rmq_sys_wheel_timer", TIMER_OUT_MS=before, REAL_TOPIC="t", REAL_QID=1)
+        local.clock.advance(2)
+        assert timer.delivered_to() < before
+        await timer.stop()
+
+    with_store(scenario)
