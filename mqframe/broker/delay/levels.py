@@ -184,6 +184,7 @@ class LevelDelivery(BrokerPart):
                     self._redelivery.put(message)
                 level.move(level.position + 1)
         finally:
+            self._set[queue_id].passed(level.position)
             self._offsets.delivered(queue_id + 1, level.position, self._store.max_offset)
         return True
 

@@ -244,6 +244,8 @@ class TimerService(BrokerPart):
             self._saved = encoded
 
     def _clean(self) -> None:
+        if self._times is not None:
+            self._times.gone(self._store.queue_min(TIMER_TOPIC, 0))
         if self._timer is not None:
             for path in self._timer.clean(self._store.min_offset):
                 log.info("timer-log file removed", file=str(path))

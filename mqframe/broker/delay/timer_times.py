@@ -31,6 +31,10 @@ class TimerTimes:
         """Messages from queue `offset` on were stored just now."""
         self._set.stored(offset)
 
+    def gone(self, offset: int) -> None:
+        """The log holds no messages of the topic before queue `offset` any more."""
+        self._set.passed(offset)
+
     def was_set_back(self) -> bool:
         """Whether the clock was set back since the last call."""
         before, ahead = self._ahead, self._steady.ahead_ms()
