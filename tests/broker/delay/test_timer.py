@@ -16,6 +16,7 @@ from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTimerCheckPoint, GetTimerMetrics
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.storage.record import decode_records
+from mqframe.store.incoming import Incoming
 from mqframe.store.timer.wheel import TimerWheel
 
 NOW = 1_700_000_000_000
@@ -237,6 +238,27 @@ def test_small_wheels_roll_as_often_as_necessary(run):
         (message,) = delivered(world)
         assert message.body == b"stays"
         assert int(message.properties["TIMER_ROLL_TIMES"]) >= 4
+
+    run(scenario, store={"timer_window_slots": 20})
+
+
+@pytest.mark.parametrize("out_ms", [10**15, (1 << 63) - 1])
+@pytest.mark.parametrize("delay", [{}, {"TIMER_DELAY_SEC": 10**12}, {"TIMER_DELIVER_MS": 10**15}])
+def test_what_is_stored_for_a_time_beyond_any_limit_comes_once_and_soon(run, out_ms, delay):
+    async def scenario(world):
+        properties = {"TIMER_OUT_MS": out_ms, "REAL_TOPIC": "t", "REAL_QID": 0, **delay}
+        text = "".join(f"{name}\x01{value}\x02" for name, value in properties.items())
+        world.store.put(Incoming("rmq_sys_wheel_timer", 0, b"strange", text, 0, bytes(8), bytes(8)))
+        world.store.dispatch()
+        await advance_and_settle(world, 9)
+        assert bodies(world) == []
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        await advance_and_settle(world, 2)
+        assert bodies(world) == ["strange"]
+        await advance_and_settle(world, 100)
+        assert bodies(world) == ["strange"]
+        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 1
 
     run(scenario, store={"timer_window_slots": 20})
 
