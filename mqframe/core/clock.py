@@ -9,7 +9,7 @@ from typing import Final, Protocol
 JUMP_MS: Final = 1000
 """By how much wall-clock time may leave monotonic time before it counts as set."""
 _NOTED_MS: Final = 50
-"""By how much it may before that is noted. Two small jumps make a large one: then each message needs its own."""
+"""By how much it may before that is noted: two small jumps make a large one, with messages between them."""
 
 
 class Clock(Protocol):

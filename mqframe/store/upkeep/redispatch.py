@@ -90,7 +90,7 @@ class Redispatch:
             self._write_gathered()
 
     def _earlier_noted(self, record: LogRecord, code: int) -> int:
-        """The delivery time, ms, of a delayed message whose store time did not grow: `code`, or an earlier one.
+        """The delivery time, ms, of a delayed message whose store time did not grow: `code`, or one before.
 
         Store times never go back. After the clock was set back they stand still, at a time to come, and only
         the entry knows by what the clock showed when the message is due, see `Appender.describe`.
