@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import itemgetter
 from typing import Final, Protocol
 
 JUMP_MS: Final = 1000
 """By how much wall-clock time may leave monotonic time before it counts as set."""
+_NOTED_MS: Final = 50
+"""By how much it may before that is noted: two small jumps make a large one, with messages between them."""
 
 
 class Clock(Protocol):
@@ -59,19 +63,28 @@ class SetTimes:
         self.since = since
         self._marks: list[tuple[int, int]] = [(since, steady.ahead_ms())]
 
-    def stored(self, offset: int) -> bool:
-        """Messages from queue `offset` on were stored just now; returns whether the clock was set before."""
+    def stored(self, offset: int) -> None:
+        """Messages from queue `offset` on were stored just now."""
         ahead = self._steady.ahead_ms()
-        if abs(ahead - self._marks[-1][1]) < JUMP_MS:
-            return False
-        self._marks.append((offset, ahead))
-        return True
+        if abs(ahead - self._marks[-1][1]) >= _NOTED_MS:
+            self._marks.append((offset, ahead))
+
+    def passed(self, offset: int) -> None:
+        """Nobody asks for messages before queue `offset` any more."""
+        del self._marks[: self._mark(offset)]
+
+    @property
+    def marks(self) -> int:
+        """How many settings of the clock are remembered."""
+        return len(self._marks)
 
     def correction(self, offset: int) -> int | None:
         """What to add to a time (ms) that the message at queue `offset` names, to have the same moment by the
         wall clock of now; `None` for one that was stored before this process began."""
         if offset < self.since:
             return None
-        ahead = next(ahead for start, ahead in reversed(self._marks) if start <= offset)
-        change = self._steady.ahead_ms() - ahead
+        change = self._steady.ahead_ms() - self._marks[self._mark(offset)][1]
         return change if abs(change) >= JUMP_MS else 0
+
+    def _mark(self, offset: int) -> int:
+        return max(0, bisect_right(self._marks, offset, key=itemgetter(0)) - 1)

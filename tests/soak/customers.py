@@ -173,7 +173,8 @@ class Customers:
     async def _later(self) -> None:
         seconds = self._chance.choice((1.0, 5.0, 60.0, self._chance.uniform(1, DELAY_SECONDS_MAX)))
         due = self._clock.now_ms() + round(seconds * 1000)
-        await self._send("later", "timer", due=(due, seconds), deliver_at=due)
+        when = self._chance.choice(({"deliver_at": due}, {"delay": seconds}))
+        await self._send("later", "timer", due=(due, seconds), **when)
 
     async def _level(self) -> None:
         level = self._chance.choice(LEVELS)

@@ -29,13 +29,15 @@ class Open(NamedTuple):
     """A message that is promised and has not come.
 
     `due_ms`: wall time before which it may not come, unless `wait_seconds` have passed since `sent_at`
-    (monotonic): a delay is over when it is over, whatever the clock shows.
+    (monotonic): a delay is over when it is over, whatever the clock shows. `stored_by`: when the broker said
+    that it has it.
     """
 
     kind: str
     due_ms: int
     sent_at: float
     wait_seconds: float
+    stored_by: float = float("inf")
 
 
 class Ledger:
@@ -68,7 +70,7 @@ class Ledger:
         told = self.waiting.pop(number)
         if self._states[number] == State.UNSURE:
             self._states[number] = State.PROMISED
-            self.open[number] = told
+            self.open[number] = told._replace(stored_by=self._clock.monotonic())
 
     def unsure(self, number: int) -> None:
         """Nobody knows whether the broker has it."""
@@ -105,7 +107,7 @@ class Ledger:
     def _check_time(self, number: int, told: Open) -> None:
         now = self._clock.monotonic()
         over = now - told.sent_at >= told.wait_seconds - EARLY_SECONDS_MAX
-        excused = over or self._timeline.excuses_early(told.sent_at, now)
+        excused = over or self._timeline.excuses_early(told.sent_at, told.stored_by, now)
         if told.due_ms and not excused and not self._timeline.came(told.due_ms, told.sent_at, now):
             self.find(f"message {number} ({told.kind}) came {told.due_ms - self._clock.now_ms()} ms early")
         since = told.sent_at

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Final
 
 FIRST: Final = -1.0
 """Before the simulation began, monotonic seconds."""
+AHEAD_MS: Final = 1000
+"""By how much a clock has to be ahead to count as such."""
 
 
 class Timeline:
@@ -13,7 +16,7 @@ class Timeline:
 
     def __init__(self, start_ms: int) -> None:
         self._pieces: list[tuple[float, int]] = [(0.0, start_ms)]
-        self._last_restart = FIRST
+        self._restarts: list[float] = []
 
     def jumped(self, at: float, ahead_ms: int) -> None:
         """From `at` on wall time is `ahead_ms` more than monotonic time."""
@@ -21,19 +24,27 @@ class Timeline:
 
     def restarted(self, at: float) -> None:
         """The broker started again."""
-        self._last_restart = at
+        self._restarts.append(at)
 
-    def excuses_early(self, sent_at: float, now: float) -> bool:
-        """Whether a delay may be cut short: a broker that started again does not know how long it had passed
-        of what was stored while the newest stamp was ahead of the clock (docs/howto/delay.md)."""
-        if self._last_restart < sent_at:
-            return False
-        peak = max(
-            round(min(end, sent_at) * 1000) + ahead
-            for start, end, ahead in self._intervals(now)
-            if start <= sent_at
+    def excuses_early(self, sent_at: float, stored_by: float, now: float) -> bool:
+        """Whether the delay of what was stored between `sent_at` and `stored_by` may be cut short.
+
+        A broker that starts again does not know how much of a delay has passed, when the clock that stored it
+        was ahead of the one of the start (docs/howto/delay.md).
+        """
+        return any(
+            self._latest(sent_at, min(stored_by, start)) >= self._latest(start, start) + AHEAD_MS
+            for start in self._restarts[bisect_right(self._restarts, sent_at) :]
+            if start <= now
         )
-        return peak > round(sent_at * 1000) + self._pieces[-1][1]
+
+    def _latest(self, begin: float, end: float) -> int:
+        """The latest time, ms, that the clock showed from `begin` to `end`."""
+        return max(
+            round(min(until, end) * 1000) + ahead
+            for since, until, ahead in self._intervals(end)
+            if until >= begin and since <= end
+        )
 
     @property
     def last_jump(self) -> float:

@@ -125,14 +125,17 @@ class LevelDelivery(BrokerPart):
                 level.forget_head()
         return self._clock.now_ms()
 
-    def _due(self, queue_id: int, offset: int, time: int) -> int:
-        """When, by the wall clock of now, what lies at `offset` is due; `time`: what its entry says, ms."""
+    def _due(self, queue_id: int, offset: int, time: int, now: int) -> int:
+        """When, by the wall clock of now, what lies at `offset` is due; `time`: what its entry says, ms.
+
+        Not later than its delay from now: a clock that was set back a little is no clock that was ahead.
+        """
+        delay = self._delays[queue_id]
         correction = self._set[queue_id].correction(offset)
-        if correction is not None:
-            return time + correction
-        if time - self._delays[queue_id] > self._started:
+        if correction is None and time - delay >= self._started + JUMP_MS:
             return self._started  # stored by a clock that was ahead: who knows how long it waits already
-        return min(time, time + self._ahead)
+        change = min(0, self._ahead) if correction is None else correction
+        return min(time + change, now + delay)
 
     def _next_wait(self) -> int | None:
         now = self._now()
@@ -169,7 +172,7 @@ class LevelDelivery(BrokerPart):
             level.correct(*self._bounds(queue_id))
             return level.position != start
         now = self._now()
-        times = [self._due(queue_id, start + at, time) for at, (_, _, time) in enumerate(entries)]
+        times = [self._due(queue_id, start + at, time, now) for at, (_, _, time) in enumerate(entries)]
         count = level.take(times, now)
         if count == 0:
             return False
@@ -184,6 +187,7 @@ class LevelDelivery(BrokerPart):
                     self._redelivery.put(message)
                 level.move(level.position + 1)
         finally:
+            self._set[queue_id].passed(level.position)
             self._offsets.delivered(queue_id + 1, level.position, self._store.max_offset)
         return True
 

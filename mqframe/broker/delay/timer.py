@@ -138,13 +138,17 @@ class TimerService(BrokerPart):
     def delivered_to(self) -> int:
         """Everything that was stored for delivery up to this time (ms), and is due by it, is in the log.
 
-        0 until what fell due while the broker was down is delivered. What is not confirmed is not counted.
+        0 until what fell due while the broker was down is delivered, and while something waits to be taken in
+        of which nobody knows when it was stored, since the clock was set back. What is not confirmed is not
+        counted.
         """
         timer, now = self._timer, self._clock.now_ms()
         if timer is None or not self._caught_up:
             return 0
         slot = timer.next_slot(now)
         stored = self._store.store_time_at(TIMER_TOPIC, 0, timer.queue_offset)
+        if stored is not None and stored > now:
+            return 0
         return min(now if slot is None else slot.time, now if stored is None else stored - 1)
 
     async def _round(self) -> int | None:
@@ -240,6 +244,8 @@ class TimerService(BrokerPart):
             self._saved = encoded
 
     def _clean(self) -> None:
+        if self._times is not None:
+            self._times.gone(self._store.queue_min(TIMER_TOPIC, 0))
         if self._timer is not None:
             for path in self._timer.clean(self._store.min_offset):
                 log.info("timer-log file removed", file=str(path))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from mqframe.core.clock import JUMP_MS, Clock, SetTimes, SteadyClock
-from mqframe.core.delay.timer_rules import asked_delay, slot_time, whole_number
+from mqframe.core.delay.timer_layout import SLOTS
+from mqframe.core.delay.timer_rules import asked_delay, believed_slot, slot_time, whole_number
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.log import get_logger
 from mqframe.store.reading.reads import StoreReads
+
+log = get_logger("broker")
 
 
 class TimerTimes:
@@ -18,6 +22,7 @@ class TimerTimes:
     | a time | any time | when the wall clock says so |
     | a delay | by this process | when so much has passed by the monotonic clock |
     | a delay | before | at the wall-clock time noted then, and not later than the whole delay from now |
+    | what no broker takes | any time | see `believed_slot` |
     """
 
     def __init__(self, store: StoreReads, precision_ms: int, clock: Clock) -> None:
@@ -26,10 +31,17 @@ class TimerTimes:
         self._steady = SteadyClock(clock)
         self._set = SetTimes(self._steady, store.queue_max(TIMER_TOPIC, 0))
         self._ahead = 0
+        settings = store.settings
+        self._limit = settings.timer_delay_seconds_max * 1000
+        self._round = min(settings.timer_window_slots, SLOTS // 2) * precision_ms
 
     def arrived(self, offset: int) -> None:
         """Messages from queue `offset` on were stored just now."""
         self._set.stored(offset)
+
+    def gone(self, offset: int) -> None:
+        """The log holds no messages of the topic before queue `offset` any more."""
+        self._set.passed(offset)
 
     def was_set_back(self) -> bool:
         """Whether the clock was set back since the last call."""
@@ -43,7 +55,7 @@ class TimerTimes:
 
         `slot`: where it waits now, if it does.
         """
-        noted = whole_number(message.properties.get(p.TIMER_OUT_MS, ""))
+        noted = self._noted(message)
         delay = asked_delay(message.properties)
         if noted is None or delay is None:
             return noted
@@ -53,6 +65,19 @@ class TimerTimes:
             return min(noted if slot is None else slot, latest)
         precision = self._precision
         return noted if correction == 0 else -(-(noted + correction) // precision) * precision
+
+    def _noted(self, message: ReceivedMessage) -> int | None:
+        out = whole_number(message.properties.get(p.TIMER_OUT_MS, ""))
+        if out is None:
+            return None
+        believed = believed_slot(out, message.store_timestamp, self._limit, self._round)
+        if believed == out:
+            return out
+        log.warning(
+            "a message waits for a time beyond any limit; it comes earlier",
+            offset=message.queue_offset, log_offset=message.commit_log_offset, time=out, comes=believed,
+        )  # fmt: skip
+        return believed // self._precision * self._precision
 
     def too_early(self, message: ReceivedMessage) -> int | None:
         """The slot to come, ms, of a message whose slot has ended too early; `None` for one that is due."""

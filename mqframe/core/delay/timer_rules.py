@@ -22,6 +22,9 @@ NEVER_ENQUEUED: Final = (1 << 63) - 1
 RECALL_TAG: Final = "_RECALL_TAG_"
 RECALL_BODY: Final = b"0"
 
+OTHER_LIMITS_MS: Final = 366 * 86_400_000
+"""By how much the limit of delays may have been higher for whoever stored a message."""
+
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}\Z")
 _LONG_MAX: Final = (1 << 63) - 1
 
@@ -90,6 +93,21 @@ def placed(out_ms: int, write_ms: int, window_slots: int, precision_ms: int) -> 
     if ahead - window < window_slots // 3 * precision_ms:
         return write_ms + window_slots // 2 * precision_ms, True
     return write_ms + window, True
+
+
+def believed_slot(out_ms: int, stored_ms: int, limit_ms: int, round_ms: int) -> int:
+    """The slot, ms, in which a message that was stored at `stored_ms` and names slot `out_ms` waits.
+
+    No broker takes a message for a time beyond its limit of delays (`limit_ms`; timerMaxDelaySec). One for
+    the year 33658 was written by somebody else, or damaged. RocketMQ stores it anew with each round through
+    the wheel, for ever. Here it waits for half a round (`round_ms`, what the wheel reaches), or the limit
+    where that is shorter, and is delivered: left out, it would be lost when the log is cleaned up, and no
+    sender was ever told that it would come later. What lies up to `OTHER_LIMITS_MS` beyond the limit is
+    believed: the limit may have been a higher one when it was sent, and no message comes early.
+    """
+    if out_ms - stored_ms <= limit_ms + OTHER_LIMITS_MS:
+        return out_ms
+    return stored_ms + min(limit_ms, round_ms // 2)
 
 
 def delete_key(topic: str, unique_key: str) -> str:

@@ -192,12 +192,14 @@ class KeyIndex:
 
     def _new_path(self) -> Path:
         now = self._now_ms()
-        while True:
-            moment = datetime.fromtimestamp(now // 1000)
-            path = self._directory / f"{moment:%Y%m%d%H%M%S}{now % 1000:03d}"
-            if not path.exists() and (not self.files or path.name > self.files[-1].path.name):
-                return path
-            now += 1
+        moment = datetime.fromtimestamp(now // 1000)
+        number = int(f"{moment:%Y%m%d%H%M%S}{now % 1000:03d}")
+        if self.files:
+            # Names are read in their order: where the clock was set back, they go on behind the last one.
+            number = max(number, int(self.files[-1].path.name) + 1)
+        while (path := self._directory / f"{number:017d}").exists():
+            number += 1
+        return path
 
     def write(self) -> None:
         """Put noted entries into the file. Raises OSError; may be repeated."""

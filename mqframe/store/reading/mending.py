@@ -42,9 +42,12 @@ class Mending:
         low, high = self._good_before(queue, wrong[0]), self._good_behind(queue, wrong[-1])
         entries = [self._kept(queue, at) for at in range(low + 1, high)]
         for record in self._records(behind(self._entry(queue, low)), self._log_offset(queue, high)):
-            if (record.topic, record.queue_id) == queue.key and low < record.queue_offset < high:
+            if (record.topic, record.queue_id) != queue.key or not low < record.queue_offset < high:
+                continue
+            at = record.queue_offset - low - 1
+            if entries[at] == FILLER:  # what is right of a delay level says more than its record
                 code = queue_code(record.topic, record.properties, record.store_timestamp, self._levels)
-                entries[record.queue_offset - low - 1] = ENTRY.pack(record.physical_offset, record.size, code)
+                entries[at] = ENTRY.pack(record.physical_offset, record.size, code)
         self._write(queue, low + 1, entries)
         self.mended += len(wrong)
         lost = sum(entries[at - low - 1] == FILLER for at in wrong)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mqframe.core.codes import SysFlag
+from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.log import get_logger
@@ -23,6 +24,8 @@ _PLACE_BYTES: Final = 12
 """Of a queue entry: log offset and size."""
 _FILLERS_AT_ONCE: Final = 1 << 16
 _ENTRIES_AT_ONCE: Final = 4000
+_UNKNOWN: Final = (1 << 63) - 1
+"""The store time of the record before the first one that is taken."""
 
 
 class _Run:
@@ -57,6 +60,7 @@ class Redispatch:
         self._gathered = 0
         self._keys: list[tuple[int, tuple[str, ...]]] = []
         self._keys_topic, self._keys_time = "", 0
+        self._stored_before = _UNKNOWN
         self.gaps: list[tuple[int, LostEntries]] = []
         """Queue offsets of which the log held no record, each with the log offset of the record behind it."""
 
@@ -64,7 +68,9 @@ class Redispatch:
         """Enter `records`, neighbours in the log, sooner or later; `finish` is when. Raises OSError."""
         runs, levels, pack = self._runs, self._levels, ENTRY.pack
         deleted = self._deleted if self._deleted else None
+        stored = self._stored_before
         for record in records:
+            before = stored
             physical, size, topic, queue_id, offset, flag, stored, properties = record
             if deleted is not None and deleted.owns(record):
                 continue
@@ -74,13 +80,17 @@ class Redispatch:
                 if not record.has_queue_entry:
                     continue
                 run = runs[topic, queue_id] = _Run()
-            entry = pack(physical, size, queue_code(topic, properties, stored, levels))
+            code = queue_code(topic, properties, stored, levels)
+            if topic == SCHEDULE_TOPIC and stored <= before:
+                code = self._earlier_noted(record, code)
+            entry = pack(physical, size, code)
             if offset == run.following and run.odd is None:
                 run.entries.append(entry)
                 run.following = offset + 1
                 run.covered = physical + size
             else:
                 self._take_odd(self._queues.queue(topic, queue_id), run, (offset, entry, physical + size))
+        self._stored_before = stored
         if self._index is not None:
             self._take_keys(records, self._index.repeat_from)
         self._gathered += len(records)
@@ -100,6 +110,17 @@ class Redispatch:
                     self._keys_topic, self._keys_time = topic, stored
                     note = self._keys.append
                 note((physical, keys))
+
+    def _earlier_noted(self, record: LogRecord, code: int) -> int:
+        """The delivery time, ms, of a delayed message whose store time did not grow: `code`, or one before.
+
+        Store times never go back. After the clock was set back they stand still, at a time to come, and only
+        the entry knows by what the clock showed when the message is due, see `Appender.describe`.
+        """
+        noted = self._queues.queue(record.topic, record.queue_id).entry(record.queue_offset)
+        if noted is None or noted[:2] != (record.physical_offset, record.size):
+            return code
+        return noted[2] if 0 < noted[2] < code else code
 
     def _take_odd(self, queue: ConsumeQueue, run: _Run, taken: tuple[int, bytes, int]) -> None:
         """Take a record that does not follow, as the first of a queue, or that comes after such a one.

@@ -80,6 +80,38 @@ def test_a_clock_that_stays_set_changes_no_delay(run, jump):
     run(scenario)
 
 
+def test_small_jumps_that_make_a_large_one_change_no_delay(run):
+    async def scenario(world):
+        world.clock.jump(-0.8)
+        await send_all(world, "while")
+        world.clock.jump(-1.1)
+        await pass_time(world, 4.5)
+        await send(world, "later", DELAY=2)  # the broker looks at its levels
+        await pass_time(world, 0.4)
+        assert bodies(world) == []
+        await pass_time(world, 0.2)
+        assert bodies(world) == ["level-while"]
+        await pass_time(world, 5)
+        assert Counter(bodies(world)) == Counter(["later", *(f"{kind}-while" for kind in KINDS)])
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("how", ["no", "stop", "kill"])
+def test_a_small_step_back_right_after_a_send_changes_no_delay(run, how):
+    async def scenario(world):
+        await send(world, "first", DELAY=5)
+        world.clock.jump(-0.9)
+        await restart(world, how)
+        await send(world, "second", DELAY=5)
+        await pass_time(world, 59)
+        assert bodies(world) == []
+        await pass_time(world, 2)
+        assert bodies(world) == ["first", "second"]
+
+    run(scenario)
+
+
 @pytest.mark.parametrize("jump", JUMPS)
 def test_a_time_of_day_follows_the_wall_clock(run, jump):
     async def scenario(world):

@@ -7,12 +7,16 @@ import base64
 import pytest
 from timed_messages import DAY, bodies, delivered, send
 
+from mqframe.broker.delay.timer import TimerService
+from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.core.delay.timer_layout import CHECKPOINT
+from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.delay.timer_rules import NEVER_ENQUEUED
 from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTimerCheckPoint, GetTimerMetrics
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.storage.record import decode_records
+from mqframe.store.incoming import Incoming
 from mqframe.store.timer.wheel import TimerWheel
 
 NOW = 1_700_000_000_000
@@ -238,6 +242,27 @@ def test_small_wheels_roll_as_often_as_necessary(run):
     run(scenario, store={"timer_window_slots": 20})
 
 
+@pytest.mark.parametrize("out_ms", [10**15, (1 << 63) - 1])
+@pytest.mark.parametrize("delay", [{}, {"TIMER_DELAY_SEC": 10**12}, {"TIMER_DELIVER_MS": 10**15}])
+def test_what_is_stored_for_a_time_beyond_any_limit_comes_once_and_soon(run, out_ms, delay):
+    async def scenario(world):
+        properties = {"TIMER_OUT_MS": out_ms, "REAL_TOPIC": "t", "REAL_QID": 0, **delay}
+        text = "".join(f"{name}\x01{value}\x02" for name, value in properties.items())
+        world.store.put(Incoming("rmq_sys_wheel_timer", 0, b"strange", text, 0, bytes(8), bytes(8)))
+        world.store.dispatch()
+        await advance_and_settle(world, 9)
+        assert bodies(world) == []
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        await advance_and_settle(world, 2)
+        assert bodies(world) == ["strange"]
+        await advance_and_settle(world, 100)
+        assert bodies(world) == ["strange"]
+        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 1
+
+    run(scenario, store={"timer_window_slots": 20})
+
+
 def test_a_finer_precision(run):
     async def scenario(world):
         await send(world, "fine", TIMER_DELAY_MS=1250)
@@ -347,3 +372,23 @@ def test_a_timer_whose_files_could_not_be_synced_moves_its_checkpoint_no_more(ru
         assert bodies(world) == ["one", "two", "one", "two"], "twice, rather than never"
 
     run(scenario)
+
+
+@pytest.mark.parametrize("jump", [0, 3 * 3600])
+def test_what_is_not_taken_in_yet_may_be_due(with_store, jump):
+    async def scenario(local):
+        metrics, redelivery = TimerMetrics(local.clock), Redelivery(local.writer, local.left_out)
+        timer = TimerService(local.store, redelivery, metrics, local.clock)
+        await timer.start()
+        await local.clock.aadvance(1)
+        assert timer.delivered_to() == local.clock.now_ms()
+        local.clock.jump(jump)
+        local.put("t")
+        local.clock.jump(-jump)  # store times do not go back with it
+        before = local.clock.now_ms()
+        local.put("rmq_sys_wheel_timer", TIMER_OUT_MS=before, REAL_TOPIC="t", REAL_QID=1)
+        local.clock.advance(2)
+        assert timer.delivered_to() < before
+        await timer.stop()
+
+    with_store(scenario)

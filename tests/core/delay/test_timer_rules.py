@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqframe.core.delay.timer_rules import (
+    OTHER_LIMITS_MS,
     RecallHandle,
+    believed_slot,
     decode_recall_handle,
     delete_key,
     delivered_properties,
@@ -118,3 +120,22 @@ def test_properties_tell_of_the_wait():
     assert delivered_properties(once, enqueue_ms=3, now=4, rolls=True)["TIMER_ROLL_TIMES"] == "2"
     assert delivered_properties(once, enqueue_ms=3, now=4, rolls=False)["TIMER_ROLL_TIMES"] == "1"
     assert sent == {"TAGS": "a", "TIMER_OUT_MS": "5"}
+
+
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("ahead", "limit", "wheel", "comes"),
+    [
+        (-5, 3 * DAY_MS, 2 * DAY_MS, -5),
+        (3 * DAY_MS, 3 * DAY_MS, 2 * DAY_MS, 3 * DAY_MS),
+        (3 * DAY_MS + OTHER_LIMITS_MS, 3 * DAY_MS, 2 * DAY_MS, 3 * DAY_MS + OTHER_LIMITS_MS),
+        (3 * DAY_MS + OTHER_LIMITS_MS + 1, 3 * DAY_MS, 2 * DAY_MS, DAY_MS),
+        (10**15, 3 * DAY_MS, 2 * DAY_MS, DAY_MS),
+        ((1 << 63) - 1, 60_000, 2 * DAY_MS, 60_000),
+    ],
+)
+def test_a_time_that_nobody_can_have_been_promised_is_not_waited_for(ahead, limit, wheel, comes):
+    stored = 1_700_000_000_000
+    assert believed_slot(stored + ahead, stored, limit, wheel) == stored + comes

@@ -69,6 +69,19 @@ def test_records_are_found_newest_first_over_all_files(opening, clock) -> None:
     assert offsets(again, "all") == [500, 400, 300, 200, 100, 0]
 
 
+@pytest.mark.parametrize("years", [-10, 10])
+def test_files_have_names_in_the_order_of_their_making_though_the_clock_is_set(opening, clock, years) -> None:
+    index = filled(opening(), clock, 4)
+    clock.jump(years * 365 * 86_400)
+    index.add("t", [(400 + number, ("new",)) for number in range(8)], clock.now_ms())
+    index.write()
+    names = [file.path.name for file in index.files]
+    assert len(names) == 4
+    assert names == sorted(set(names))
+    assert {len(name) for name in names} == {17}
+    assert offsets(opening(), "new") == list(range(407, 399, -1))
+
+
 def test_files_have_names_in_the_order_of_their_making_though_the_clock_stands(opening, clock) -> None:
     index = opening()
     index.add("t", [(100 * number, ("all",)) for number in range(10)], clock.now_ms())

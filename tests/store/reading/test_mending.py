@@ -131,3 +131,25 @@ def test_what_has_no_record_becomes_a_filler_and_is_told_once(served, caplog):
     assert (told["damagedEntries"], told["lostEntries"]) == ("1", "1")
     assert everything(store, ("a", 0), cold) == found
     assert caplog.text.count("damaged queue entries") == 1
+
+
+def test_right_entries_of_a_delay_level_keep_the_time_that_only_they_know(opened, message, clock, tmp_path):
+    topic, level = "SCHEDULE_TOPIC_XXXX", 4
+    store = opened()
+    clock.jump(3 * 3600)
+    store.put(message("t"))
+    clock.jump(-3 * 3600)  # store times stand still from now on
+    for _ in range(8):
+        store.put(message(topic, level, DELAY=str(level + 1)))
+    store.dispatch()
+    before = store.entries(topic, level, 0, 8)
+    asyncio.run(store.stop())
+    store = opened()
+    wrong = (2, 5)
+    for at in wrong:
+        damage(path_of(tmp_path / "store/consumequeue", (topic, level), 0), at * 20, b"\x7f" * 20)
+    found = store.entries(topic, level, 0, 8)
+    assert [entry[:2] for entry in found] == [entry[:2] for entry in before]
+    assert [entry for at, entry in enumerate(found) if at not in wrong] == [
+        entry for at, entry in enumerate(before) if at not in wrong
+    ]

@@ -318,3 +318,20 @@ def test_odd_records_that_others_stored_stop_no_start(opened, message, tmp_path,
     assert bodies(opened()) == expected(5)
     assert not (tmp_path / "up").exists()
     assert not (tmp_path / "store" / "up").exists()
+
+
+def test_a_delay_noted_while_the_clock_was_set_back_outlives_a_kill(opened, message, clock):
+    """Store times never go back, so that the record itself says a time of the clock that was ahead."""
+    store = opened()
+    clock.jump(3 * 3600)
+    store.put(message("t"))
+    clock.jump(-3 * 3600)
+    due = [clock.now_ms() + 5000] * 3
+    for _ in due:
+        store.put(message("SCHEDULE_TOPIC_XXXX", 1, DELAY="2"))
+    store.dispatch()
+    assert [code for _, _, code in store.entries("SCHEDULE_TOPIC_XXXX", 1, 0, 9)] == due
+    store.abandon()
+    store = opened()
+    assert store.recovered.records == 4
+    assert [code for _, _, code in store.entries("SCHEDULE_TOPIC_XXXX", 1, 0, 9)] == due

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.store.queues.consume_queue import ENTRY, FILLER
 from mqframe.store.queues.deleted_topics import DeletedTopics
@@ -130,3 +131,34 @@ def test_a_queue_of_which_the_log_has_nothing_keeps_its_end(table) -> None:
     assert table.queue("t", 0).end == 12
     Redispatch(table, None, ()).finish(500, whole=True)
     assert table.queue("t", 0).end == 5
+
+
+@pytest.mark.parametrize(
+    ("stored", "noted", "kept"),
+    [
+        (900, 1500, True),  # the clock was set back: store times stood still, delivery times did not
+        (900, 5899, True),
+        (900, 5901, False),
+        (900, 0, False),
+        (901, 1500, False),
+    ],
+)
+def test_an_entry_knows_when_a_delayed_message_is_due_whose_store_time_stood_still(
+    table, stored, noted, kept
+) -> None:
+    delayed = LogRecord(100, 100, SCHEDULE_TOPIC, 1, 0, 0, stored, "DELAY\x012\x02")
+    table.queue(SCHEDULE_TOPIC, 1).write(0, ENTRY.pack(100, 100, noted), 200)
+    redispatch = Redispatch(table, None, (1000, 5000))
+    redispatch.take([LogRecord(0, 100, "t", 0, 0, 0, 900, "")])
+    redispatch.take([delayed])
+    redispatch.finish(0, whole=True)
+    due = noted if kept else stored + 5000
+    assert table.queue(SCHEDULE_TOPIC, 1).entry(0) == (100, 100, due)
+
+
+def test_the_entry_of_another_record_knows_nothing(table) -> None:
+    table.queue(SCHEDULE_TOPIC, 1).write(0, ENTRY.pack(100, 99, 1500), 200)
+    redispatch = Redispatch(table, None, (1000, 5000))
+    redispatch.take([LogRecord(100, 100, SCHEDULE_TOPIC, 1, 0, 0, 900, "DELAY\x012\x02")])
+    redispatch.finish(0, whole=True)
+    assert table.queue(SCHEDULE_TOPIC, 1).entry(0) == (100, 100, 5900)
