@@ -18,11 +18,12 @@ from mqframe.net.endpoint import Endpoint
 class PeerEvents(NamedTuple):
     """Callbacks of the owner of connections.
 
-    `turn_end`: once after all frames of one read were handled, before their answers are written; `on_close`:
-    with every connection that ended.
+    `turn_end`: once after all frames of one read were handled, before their answers are written. Where it
+    returns a future, the connection is held until that is done: none of its answers leaves, and nothing more
+    is read from it; a future that is cancelled ends it. `on_close`: with every connection that ended.
     """
 
-    turn_end: Callable[[], None] | None = None
+    turn_end: Callable[[], asyncio.Future[Any] | None] | None = None
     on_close: Callable[[Peer], None] | None = None
 
 
