@@ -50,6 +50,7 @@ class AsyncPeer(asyncio.Protocol):
         "_unsent_bytes_max",
         "address",
         "closed",
+        "pending",
     )
 
     def __init__(self, group: PeerGroup, address: str = "") -> None:
@@ -64,6 +65,7 @@ class AsyncPeer(asyncio.Protocol):
         self._unsent_bytes_max = group.endpoint.settings.unsent_bytes_max
         self.address = address
         self.closed = False
+        self.pending = self._connection.pending
 
     def __repr__(self) -> str:
         return f"<AsyncPeer {self.address}{' closed' if self.closed else ''}>"
@@ -98,12 +100,27 @@ class AsyncPeer(asyncio.Protocol):
             connection.take(frame.opaque)
             raise
         deadline = group.clock.monotonic() + timeout
-        group.deadlines.add(deadline, frame.opaque, connection)
+        group.deadlines.add(deadline, frame.opaque, self)
         if deadline < group.armed_at:
             group.arm(deadline)
         # A lone call leaves at once; calls beside others leave together, with one write a turn.
         buffer.put(head, body, at_once=alone)
         return future
+
+    def expire(self, opaque: int, now: float) -> None:
+        """The time of a call is over. A server that says nothing at all loses its connection."""
+        connection = self._connection
+        call = connection.take(opaque)
+        if call is None:
+            return
+        if not call.waiter.done():
+            call.waiter.set_exception(connection.late(call.request, call.timeout))
+        if self._group.throttle or self.closed:
+            return  # a client may well take its time for what a server asks
+        if reason := connection.silence(call, now):
+            log.warning("connection closed", peer=self.address, reason=reason)
+            connection.blame(reason)
+            self.abort()
 
     def oneway(self, request: Request, body: Body = b"") -> None:
         """Send `request` without wanting an answer. Raises `ConnectionLost` and `TooMuchInFlight`."""
@@ -129,6 +146,7 @@ class AsyncPeer(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Serve what came (asyncio.Protocol)."""
         self._received = self._group.clock.monotonic()
+        self._connection.reads += 1
         self._connection.receive(data)
         if not self._buffer.held and (self._stalled_since is None or not self._group.throttle):
             self._read_frames(self._received)
