@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from mqframe.broker.admin.saved_changes import saved_before_answers
@@ -119,7 +120,7 @@ class Broker:
     async def _start(self) -> None:
         settings = self._settings
         self._keeper.load()
-        self._keeper.save_tables()
+        await self._keeper.save_tables()
         await self._correct_progress()
         self._store.start()
         for dispatcher in self._dispatchers:
@@ -132,6 +133,7 @@ class Broker:
         if settings.vip_port and settings.port > 2:
             await self._server.start(settings.host, settings.port - 2)
         self._start_timers()
+        self._keeper.on_saved = self._tables_saved
         await self._registration.start()
         log.info("broker started", name=settings.name, address=self.address)
 
@@ -168,9 +170,11 @@ class Broker:
         """Leave the name servers, answer what waits, save everything, close the store."""
         for timer in self._timers:
             timer.stop()
+        self._keeper.on_saved = lambda: None
         await self._registration.stop()
         for own in self._own_parts:
             own.answer_waiting()
+        await self._keeper.save_tables()  # answers wait for that, and are to leave
         await self._server.stop()
         for part in reversed(self._parts):
             try:
@@ -200,21 +204,24 @@ class Broker:
         await self._registration.announce()
 
     async def _save(self) -> None:
-        self._keeper.save_tables()
+        # Progress may speak of messages in topics that were made for them.
+        await self._keeper.save_tables()
         await self._keeper.save_rest(self._store.flush_log)
 
-    def _end_turn(self) -> None:
-        """Before the answers to one read of a connection leave, what they say of topics and groups is saved.
+    def _end_turn(self) -> asyncio.Future[bool] | None:
+        """The answers to one read of a connection leave when what they say of topics and groups is saved.
 
         Queues and index follow in the loop's next turn, while the answers are on their way. What the loop has
         read of other connections by now is served before that, and does not see these messages yet; pulls
         that are held are answered as the messages arrive.
         """
-        saved = not self._keeper.has_unsaved_tables or self._keeper.save_tables()
-        if saved and not self._registration.is_current:
-            self._registration.topics_changed()
         if self._store.undispatched:
             self._store.dispatch_soon()
+        return self._keeper.end_turn()
+
+    def _tables_saved(self) -> None:
+        if not self._registration.is_current:
+            self._registration.topics_changed()
 
     def _counters(self) -> dict[str, str]:
         """How often periodic work failed, and whoever is told of arriving messages."""

@@ -21,7 +21,7 @@ from mqframe.broker.tables.shared import Conditions, Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.cluster.group_table import GroupTable
-from mqframe.core.cluster.topic_bodies import TopicConfigTable
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.cluster.topic_table import TopicTable, system_topics
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
@@ -83,12 +83,12 @@ class BrokerState:
         self.left_out = LeftOut(clock, self.identity)
         # Before the tables that say how far tasks have come, so that none says so before this one is saved.
         self.keeper.keep("leftOut.json", LeftOutTable, self.left_out.messages, vital=False)
-        self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
+        self._kept_topics = self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
         self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
         self.registry = Registry(self.topics, self.groups, self.offsets, self.clients)
         self.conditions = Conditions(self.identity, self.live, clock, self.statistics)
-        self.targets = SendTargets(self.topics, self.live, self.statistics)
+        self.targets = SendTargets(self.topics, self.live, self.statistics, self._is_settled)
         self.admission = ReadAdmission(self.topics, self.groups, self.live)
         self.filters = Filters(self.live, plugins, clock)
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)
@@ -107,6 +107,13 @@ class BrokerState:
         self.directory = store_settings.directory
         self.services: list[BrokerService] = []
         """Those that are made by now; a service may ask those before it."""
+
+    def _is_settled(self, topic: TopicConfig) -> bool:
+        """Whether `topic` is on disk, or cannot be saved; otherwise this turn's answers wait for it."""
+        saved = self._kept_topics.on_disk
+        if saved is not None and saved.topic_config_table.get(topic.topic_name) is topic:
+            return True
+        return not self.keeper.wait_for(self._kept_topics)
 
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""

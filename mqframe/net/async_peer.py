@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from msgspec import Struct
 
@@ -50,6 +50,7 @@ class AsyncPeer(asyncio.Protocol):
         "_unsent_bytes_max",
         "address",
         "closed",
+        "pending",
     )
 
     def __init__(self, group: PeerGroup, address: str = "") -> None:
@@ -64,6 +65,7 @@ class AsyncPeer(asyncio.Protocol):
         self._unsent_bytes_max = group.endpoint.settings.unsent_bytes_max
         self.address = address
         self.closed = False
+        self.pending = self._connection.pending
 
     def __repr__(self) -> str:
         return f"<AsyncPeer {self.address}{' closed' if self.closed else ''}>"
@@ -98,12 +100,27 @@ class AsyncPeer(asyncio.Protocol):
             connection.take(frame.opaque)
             raise
         deadline = group.clock.monotonic() + timeout
-        group.deadlines.add(deadline, frame.opaque, connection)
+        group.deadlines.add(deadline, frame.opaque, self)
         if deadline < group.armed_at:
             group.arm(deadline)
         # A lone call leaves at once; calls beside others leave together, with one write a turn.
         buffer.put(head, body, at_once=alone)
         return future
+
+    def expire(self, opaque: int, now: float) -> None:
+        """The time of a call is over. A server that says nothing at all loses its connection."""
+        connection = self._connection
+        call = connection.take(opaque)
+        if call is None:
+            return
+        if not call.waiter.done():
+            call.waiter.set_exception(connection.late(call.request, call.timeout))
+        if self._group.throttle or self.closed:
+            return  # a client may well take its time for what a server asks
+        if reason := connection.silence(call, now):
+            log.warning("connection closed", peer=self.address, reason=reason)
+            connection.blame(reason)
+            self.abort()
 
     def oneway(self, request: Request, body: Body = b"") -> None:
         """Send `request` without wanting an answer. Raises `ConnectionLost` and `TooMuchInFlight`."""
@@ -129,8 +146,9 @@ class AsyncPeer(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Serve what came (asyncio.Protocol)."""
         self._received = self._group.clock.monotonic()
+        self._connection.reads += 1
         self._connection.receive(data)
-        if self._stalled_since is None or not self._group.throttle:
+        if not self._buffer.held and (self._stalled_since is None or not self._group.throttle):
             self._read_frames(self._received)
             left = self._decoder.left
         else:
@@ -174,9 +192,13 @@ class AsyncPeer(asyncio.Protocol):
                 problem = error
             if group.turn_end is not None:
                 try:
-                    group.turn_end()
+                    until = group.turn_end()
                 except Exception:  # one turn's error must not end the connections of others
                     log.exception("end of turn failed", peer=self.address)
+                else:
+                    if until is not None:
+                        self._hold(until)
+                        more = long = False
             buffer.gathering = False
             long = long or buffer.gathered_bytes > LONG_TURN_BYTES
             if buffer.gathered_bytes:
@@ -222,8 +244,23 @@ class AsyncPeer(asyncio.Protocol):
             call.reply(reply)
 
     def _continue(self) -> None:
-        if not self.closed and self._stalled_since is None:
+        if not self.closed and self._stalled_since is None and not self._buffer.held:
             self._read_frames(self._group.clock.monotonic())
+
+    def _hold(self, until: asyncio.Future[Any]) -> None:
+        """Let nothing leave and serve nothing more before `until` is done."""
+        self._buffer.hold()
+        if self._buffer.transport is not None and not self._buffer.transport.is_closing():
+            self._buffer.transport.pause_reading()
+        until.add_done_callback(self._let_go)
+
+    def _let_go(self, until: asyncio.Future[Any]) -> None:
+        if until.cancelled():
+            self._connection.blame("what its answers depend on was given up")
+            self.abort()
+            return
+        self._buffer.release()
+        self._resume_reading()
 
     # The transport
 
@@ -288,7 +325,12 @@ class AsyncPeer(asyncio.Protocol):
     def resume_writing(self) -> None:
         """The other side reads again (asyncio.Protocol)."""
         self._stalled_since = None
+        if self._group.throttle:
+            self._resume_reading()
+
+    def _resume_reading(self) -> None:
         transport = self._buffer.transport
-        if self._group.throttle and transport is not None and not transport.is_closing():
+        stopped = self._stalled_since is not None or self._buffer.held
+        if not stopped and transport is not None and not transport.is_closing():
             transport.resume_reading()
             self._loop.call_soon(self._continue)

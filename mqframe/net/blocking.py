@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 class BlockingClient:
     """Calls servers by address ("host:port") from any number of threads.
 
-    A calling thread waits at the socket itself. One idle reader, a thread, started with the first connection,
-    reads connections that nobody waits at, runs `handlers` (which must give a `Reply` or `None`, quickly, and
-    may not call the client) and closes idle connections. `on_close` is told the address of every connection
-    that ended, in whichever thread noticed. Raises `SettingError` for certificates that cannot be used.
+    A calling thread waits at the socket itself. A connection over which nothing came since a call was sent is
+    closed when that call's time is over, if that is a second at least. One idle reader, a thread, started
+    with the first connection, reads connections that nobody waits at, runs `handlers` (which must give a
+    `Reply` or `None`, quickly, and may not call the client) and closes idle connections. `on_close` is told
+    the address of every connection that ended, in whichever thread noticed. Raises `SettingError` for
+    certificates that cannot be used.
     """
 
     def __init__(

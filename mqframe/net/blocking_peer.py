@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from mqframe.core.clock import Clock
 from mqframe.core.codes import FLAG_RESPONSE
-from mqframe.core.errors import ConnectionLost, FrameError, TooMuchInFlight
+from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, TooMuchInFlight
 from mqframe.core.requests import Request
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply, as_reply
@@ -114,12 +114,12 @@ class BlockingPeer:
         try:
             self._send(connection.encode(frame, body), body, deadline)
             self._wait(slot, deadline)
+            answer = slot.answer
+            if answer is None:
+                raise slot.problem or self._late(frame, timeout)
         finally:
             if slot.answer is None:
                 self._leave(frame, slot)
-        answer = slot.answer
-        if answer is None:
-            raise slot.problem or connection.late(frame, timeout)
         if connection.hooks:
             connection.finished(frame, answer)
         return answer
@@ -142,7 +142,7 @@ class BlockingPeer:
             for frame, slot in calls:
                 self._wait(slot, deadline)
                 if slot.answer is None:
-                    raise slot.problem or connection.late(frame, timeout)
+                    raise slot.problem or self._late(frame, timeout)
                 connection.finished(frame, slot.answer)
                 answers.append(slot.answer)
             return answers
@@ -301,6 +301,16 @@ class BlockingPeer:
                 data = b""
             self._take(data)
 
+    def _late(self, frame: Frame, timeout: float) -> CallTimeout:
+        """The error of a call whose time is over. A server that says nothing at all loses its connection."""
+        with self._lock:
+            call = self._connection.pending.get(frame.opaque)
+            reason = "" if call is None else self._connection.silence(call, self._clock.monotonic())
+        if reason:
+            log.warning("connection closed", peer=self.address, reason=reason)
+            self.close(reason)
+        return self._connection.late(frame, timeout)
+
     def _leave(self, request: Frame, slot: _Slot) -> None:
         """Forget a call that got no answer; if it was just given the lead, pass that on."""
         with self._lock:
@@ -334,6 +344,7 @@ class BlockingPeer:
             return
         self._receive_bytes = _RECEIVE_BYTES_MORE if len(data) == _RECEIVE_BYTES else self._receive_bytes
         connection = self._connection
+        connection.reads += 1
         connection.receive(data)
         try:
             while (frame := connection.next_frame()) is not None:

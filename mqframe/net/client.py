@@ -25,9 +25,10 @@ class Client:
     """Calls servers by address ("host:port"), and serves what they ask over the same connections.
 
     Callers that open the same address at once share one attempt. A lost connection fails its calls with
-    `ConnectionLost`; the next call opens a new one. `on_close` is told the address of every connection that
-    ended. Belongs to the loop and the process that use it first. Raises `SettingError` for certificates that
-    cannot be used.
+    `ConnectionLost`; the next call opens a new one. One over which nothing came since a call was sent is
+    closed when that call's time is over, if that is a second at least. `on_open` is told the address of every
+    connection that was opened, `on_close` of every one that ended. Belongs to the loop and the process that
+    use it first. Raises `SettingError` for certificates that cannot be used.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Client:
         self._settings = settings or NetSettings()
         self._clock = clock
         self._on_close = on_close
+        self.on_open: Callable[[str], object] = lambda address: None
         self._peers: dict[str, AsyncPeer] = {}
         self._opening: dict[str, asyncio.Task[AsyncPeer]] = {}
         self._closed = False
@@ -150,6 +152,7 @@ class Client:
             raise ConnectError(f"no connection to {address}: {problem}; nothing was sent") from problem
         self._group.start()
         self._peers[address] = peer
+        self.on_open(address)
         return peer
 
     async def _connect_plain(self, address: str, host: str, port: int) -> AsyncPeer:

@@ -23,15 +23,21 @@ from mqframe.net.endpoint import Endpoint
 W = TypeVar("W")
 log = get_logger("net")
 
+SILENT_SECONDS: Final = 1.0
+"""After so long without a byte, a request that got no answer in time says that its connection is broken."""
 _OPAQUE_MASK: Final = 0x7FFFFFFF
 
 
 class PendingCall(Generic[W]):
-    """A request of this side that waits for its answer. `waiter`: what its caller is woken by."""
+    """A request of this side that waits for its answer.
 
-    __slots__ = ("body_bytes", "request", "timeout", "waiter")
+    `waiter`: what its caller is woken by; `reads`: what `Connection.reads` was when it began.
+    """
 
-    def __init__(self, waiter: W, body_bytes: int, request: Frame, timeout: float) -> None:
+    __slots__ = ("body_bytes", "reads", "request", "timeout", "waiter")
+
+    def __init__(self, waiter: W, body_bytes: int, request: Frame, timeout: float, reads: int) -> None:
+        self.reads = reads
         self.waiter = waiter
         self.body_bytes = body_bytes
         self.request = request
@@ -45,20 +51,22 @@ class Connection(Generic[W]):
     raises `FrameError` at the first bytes that are no frame. An answer belongs to the call that `take`
     returns; a request is handed to `serve`. What is to be sent is returned as the bytes before the body.
     `address`: "ip:port" of the other side. `closed`: nothing is sent any more. `pending`: calls that wait, by
-    the number of their request; `decoder`: what `receive` and `next_frame` are of. Not safe for
-    several threads, except `encode`, `oneway`, `serve`, `answer`.
+    the number of their request; `decoder`: what `receive` and `next_frame` are of; `reads`: how often bytes
+    came, counted by the owner. Not safe for several threads, except `encode`, `oneway`, `serve`, `answer`.
     """
 
     __slots__ = (
         "_endpoint",
         "_held_bytes",
         "_held_requests",
+        "_silence",
         "address",
         "closed",
         "decoder",
         "hooks",
         "next_frame",
         "pending",
+        "reads",
         "reason",
         "receive",
     )
@@ -69,6 +77,8 @@ class Connection(Generic[W]):
         self._endpoint = endpoint
         self._held_requests = 0
         self._held_bytes = 0
+        self._silence = (-1, 0.0)
+        self.reads = 0
         self.address = address
         self.closed = False
         self.reason = ""
@@ -90,7 +100,7 @@ class Connection(Generic[W]):
         opaque = next(endpoint.opaques) & _OPAQUE_MASK
         frame = Frame(request.CODE, opaque, 0, None, encode_fields(request))
         endpoint.acquire(body_bytes)
-        self.pending[opaque] = PendingCall(waiter, body_bytes, frame, timeout)
+        self.pending[opaque] = PendingCall(waiter, body_bytes, frame, timeout, self.reads)
         return frame
 
     def oneway(self, request: Request) -> Frame:
@@ -128,6 +138,19 @@ class Connection(Generic[W]):
     def late(self, request: Frame, timeout: float) -> CallTimeout:
         """The error of a call that got no answer within `timeout` seconds."""
         return CallTimeout(f"{self.address} did not answer {request_name(request.code)} within {timeout:g} s")
+
+    def silence(self, call: PendingCall[W], now: float) -> str:
+        """Why the connection is to be closed when `call` got no answer in time; empty when it stays.
+
+        Whoever sends nothing at all for `SILENT_SECONDS`, although it was asked, is not there any more, or
+        the way to it is cut: nobody will ever say so. `now`: monotonic seconds.
+        """
+        if call.reads != self.reads:
+            return ""
+        if self._silence[0] != self.reads:
+            self._silence = (self.reads, now - call.timeout)
+        seconds = now - self._silence[1]
+        return f"it said nothing for {seconds:.3g} s" if seconds >= SILENT_SECONDS else ""
 
     # Requests of the other side
 
@@ -212,9 +235,10 @@ class Connection(Generic[W]):
         """
         self.closed = True
         self.blame(str(problem or self._closed_reason()))
-        pending, self.pending = self.pending, {}
+        pending = tuple(self.pending.values())
+        self.pending.clear()
         lost = []
-        for call in pending.values():
+        for call in pending:
             self._endpoint.release(call.body_bytes)
             during = f"connection to {self.address} closed during {request_name(call.request.code)}"
             lost.append((call.waiter, ConnectionLost(f"{during}: {self.reason}")))

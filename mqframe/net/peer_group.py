@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from mqframe.core.requests.peer import Peer
 from mqframe.net.budgets import ConnectionBudgets, OpenPeer
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock, Timer
-from mqframe.net.connection import Connection
-from mqframe.net.deadlines import Deadlines
+from mqframe.net.deadlines import Deadlines, HasPending
 from mqframe.net.endpoint import Endpoint
 
 
 class PeerEvents(NamedTuple):
     """Callbacks of the owner of connections.
 
-    `turn_end`: once after all frames of one read were handled, before their answers are written; `on_close`:
-    with every connection that ended.
+    `turn_end`: once after all frames of one read were handled, before their answers are written. Where it
+    returns a future, the connection is held until that is done: none of its answers leaves, and nothing more
+    is read from it; a future that is cancelled ends it. `on_close`: with every connection that ended.
     """
 
-    turn_end: Callable[[], None] | None = None
+    turn_end: Callable[[], asyncio.Future[Any] | None] | None = None
     on_close: Callable[[Peer], None] | None = None
+
+
+class Waiting(HasPending, Protocol):
+    """A connection whose calls have deadlines."""
+
+    def expire(self, opaque: int, now: float) -> None:
+        """The time of the call of this number is over; `now`: monotonic seconds."""
 
 
 class PeerGroup:
@@ -47,7 +54,7 @@ class PeerGroup:
         self.throttle = throttle
         self.peers: set[OpenPeer] = set()
         self.budgets = ConnectionBudgets(endpoint.settings, clock)
-        self.deadlines: Deadlines[Connection[asyncio.Future[Any]]] = Deadlines()
+        self.deadlines: Deadlines[Waiting] = Deadlines()
         self.armed_at = float("inf")
         self.busy_poll: BusyPoll | None = None
         self._timer: Timer | None = None
@@ -128,10 +135,9 @@ class PeerGroup:
     def _expire(self) -> None:
         self._timer = None
         self.armed_at = float("inf")
-        for opaque, connection in self.deadlines.due(self.clock.monotonic()):
-            call = connection.take(opaque)
-            if call is not None and not call.waiter.done():
-                call.waiter.set_exception(connection.late(call.request, call.timeout))
+        now = self.clock.monotonic()
+        for opaque, peer in self.deadlines.due(now):
+            peer.expire(opaque, now)
         if self.deadlines.entries:
             self.arm(self.deadlines.next)
 

@@ -17,7 +17,8 @@ class SendBuffer:
     """Gathers frames and writes them together.
 
     `gathering`: a read is being handled, at whose end its owner calls `flush`; until then parts of bodies may
-    be views of mapped files. `transport`: where the bytes go; `None` until there is a connection.
+    be views of mapped files. `held`: what was gathered stays until `release`.
+    `transport`: where the bytes go; `None` until there is a connection.
     `last_write`: monotonic seconds. `unsent`: called now and then after a write with the bytes that have not
     left, unless there were and are none.
     """
@@ -32,6 +33,7 @@ class SendBuffer:
         "_unsent",
         "gathered_bytes",
         "gathering",
+        "held",
         "last_write",
         "transport",
     )
@@ -48,6 +50,7 @@ class SendBuffer:
         self._due = False
         self.gathered_bytes = 0
         self.gathering = False
+        self.held = False
         self.last_write = clock.monotonic()
         self.transport: asyncio.Transport | None = None
 
@@ -66,7 +69,7 @@ class SendBuffer:
             parts.append(part if gathering or part.__class__ is bytes else bytes(part))
             size += len(part)
         self.gathered_bytes += size
-        if gathering or self._due:
+        if gathering or self._due or self.held:
             return
         if at_once:
             self.flush()
@@ -74,11 +77,23 @@ class SendBuffer:
             self._due = True
             self._loop.call_soon(self.flush)
 
+    def hold(self) -> None:
+        """Let nothing leave until `release`: not what was gathered by now, and not what comes."""
+        self.held = True
+        if self._parts:
+            # Views of mapped files must not outlive this turn.
+            self._parts[:] = [b"".join(self._parts)]
+
+    def release(self) -> None:
+        """Write what was held."""
+        self.held = False
+        self.flush()
+
     def flush(self) -> None:
-        """Write all that was gathered."""
+        """Write all that was gathered, unless it is held."""
         self._due = False
         parts = self._parts
-        if not parts:
+        if not parts or self.held:
             return
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         parts.clear()

@@ -27,7 +27,8 @@ class Server:
     """Serves requests by their codes.
 
     A handler runs while the bytes that held its request are being read. When all frames of one read were
-    handled, `events.turn_end` is called once, then all answers leave with one write. Raises `SettingError`
+    handled, `events.turn_end` is called once, then all answers leave with one write, at once or when the
+    future that it returned is done. Raises `SettingError`
     for certificates that cannot be used.
     """
 

@@ -58,7 +58,8 @@ class ScriptedBroker:
 
     `topics`: queues of each topic. `members`: ids of a group's members, filled by heartbeats. `offsets`: what
     groups committed, `locks`: the client that has the lock, by (group, queue). `requests`: all requests, in
-    order. `held_back`: pulls that wait for messages.
+    order. `held_back`: pulls that wait for messages. `on_open`: call it with `address`, and the client takes
+    its connection for a new one.
     """
 
     nameserver: Final = "10.0.0.1:9876"
@@ -77,6 +78,7 @@ class ScriptedBroker:
         self._log: dict[MessageQueue, list[tuple[str, bytes]]] = defaultdict(list)
         self._scripts: dict[int, deque[Scripted]] = defaultdict(deque)
         self._waiting: list[tuple[PullFields, asyncio.Future[Frame]]] = []
+        self.on_open: Callable[[str], object] = lambda address: None
         self.handlers: dict[int, Handler] = {}
         """What the client serves, by request code."""
 

@@ -31,7 +31,7 @@ def test_its_tables_are_kept_below_the_store_s_directory(tmp_path: Path) -> None
         assert state.topics.need("TBW102").read_queue_nums == 3
         state.topics.put(TopicConfig(topic_name="t", read_queue_nums=5))
         state.offsets.commit("g", "t", 4, 9)
-        state.keeper.save_tables()
+        await state.keeper.save_tables()
         await state.keeper.save_rest(state.store.flush_log)
         state.keeper.close()
         await state.store.stop()

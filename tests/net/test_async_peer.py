@@ -209,6 +209,66 @@ def test_a_failing_end_of_turn_is_logged_and_the_answers_leave(caplog: pytest.Lo
     assert "end of turn failed" in caplog.text
 
 
+def test_answers_wait_for_what_the_end_of_their_turn_asks_for_and_no_other_connection_does() -> None:
+    async def scenario() -> None:
+        saved: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        served: list[int] = []
+        parted: list[Call] = []
+
+        def change(call: Call) -> Reply:
+            served.append(call.frame.opaque)
+            return Reply(body=[memoryview(b"of a map")])
+
+        def end() -> asyncio.Future[bool] | None:
+            return saved if served[-1:] == [1] else None
+
+        handlers = {1: change, 2: echo, 3: parted.append}
+        async with serving(handlers, turn_end=end) as (_, raw, port):
+            raw.send(Frame(3, 7), Frame(1, 1), Frame(2, 2))
+            other = await Raw.open(port)
+            while served != [1]:
+                await asyncio.sleep(0)
+            served.append(0)
+            raw.send(Frame(1, 3))
+            other.send(Frame(2, 9))
+            assert (await other.frame()).opaque == 9
+            parted[0].reply(Reply(body=b"woken"))
+            other.send(Frame(2, 10))
+            assert (await other.frame()).opaque == 10
+            assert served == [1, 0], "what came behind waits, too"
+            saved.set_result(True)
+            answers = [await raw.frame() for _ in range(4)]
+            assert [answer.opaque for answer in answers] == [1, 2, 7, 3]
+            assert answers[0].body == b"of a map"
+            await other.close()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_answers_whose_reason_is_given_up_never_leave(stops: bool) -> None:
+    async def scenario() -> None:
+        saved: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        served: list[Call] = []
+
+        def change(call: Call) -> Reply:
+            served.append(call)
+            return Reply()
+
+        async with serving({1: change}, turn_end=lambda: saved) as (server, raw, _port):
+            raw.send(Frame(1, 1))
+            while not served:
+                await asyncio.sleep(0)
+            if stops:
+                await server.stop()
+                saved.set_result(True)
+            else:
+                saved.cancel()
+            assert await raw.closed() == b""
+
+    run(scenario)
+
+
 def test_a_server_calls_its_peer_over_the_same_connection() -> None:
     async def scenario() -> None:
         async with serving({1: echo}) as (server, raw, _port):

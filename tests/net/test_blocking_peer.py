@@ -15,6 +15,7 @@ from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
 from mqframe.net.settings import NetSettings
+from mqframe.testing.manual_clock import ManualClock
 
 
 def test_many_threads_share_one_connection(
@@ -100,6 +101,38 @@ def test_an_answer_that_does_not_come_in_time(
         server.call(held.reply, Reply())  # too late: ignored
     assert client.invoke(server.address, ROUTE("t")).code == 0
     assert client.in_flight_requests == 0
+
+
+def test_a_connection_over_which_nothing_came_since_a_call_is_closed_with_its_time(
+    server: ServerThread, pool: ThreadPoolExecutor
+) -> None:
+    clock, lost = ManualClock(), []
+    client = BlockingClient(clock, on_close=lost.append)
+    client.invoke(server.address, ROUTE("t"))
+    pull = pool.submit(client.invoke, server.address, LIST("pull"), timeout=30)
+    server.wait_held()
+    send = pool.submit(client.invoke, server.address, LIST("send"), timeout=3)
+    several = pool.submit(client.invoke_all, server.address, [LIST("1"), LIST("2")], timeout=4)
+    server.wait_held(3)
+    clock.advance(3)
+    with pytest.raises(CallTimeout):
+        send.result(120)
+    for call in (pull, several):
+        with pytest.raises(ConnectionLost, match="it said nothing for 3 s") as problem:
+            call.result(120)
+        assert problem.value.maybe_stored
+    assert lost == [server.address]
+    assert client.in_flight_requests == 0
+    assert client.invoke(server.address, ROUTE("t")).code == 0
+
+    heard = pool.submit(client.invoke, server.address, LIST("late"), timeout=3)
+    server.wait_held()
+    client.invoke(server.address, ROUTE("t"))
+    clock.advance(3)
+    with pytest.raises(CallTimeout):
+        heard.result(120)
+    assert lost == [server.address]
+    client.close()
 
 
 def test_malformed_answers_close_the_connection(client: BlockingClient) -> None:

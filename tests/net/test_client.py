@@ -16,7 +16,7 @@ from mqframe.core.errors import (
     TooMuchInFlight,
 )
 from mqframe.core.requests.fields import decode_fields
-from mqframe.core.requests.serving import Call, Reply
+from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.client import Client
@@ -30,6 +30,14 @@ def echo(call: Call) -> Reply:
     return Reply(0, ext=call.frame.ext, body=bytes(call.frame.body))
 
 
+class Slow:
+    """Serves a request without ever answering."""
+
+    @serves(CLUSTER)
+    def wait(self, fields: Any, call: Call) -> None:
+        return None
+
+
 class Pair:
     """A server and a client of it, each with a manual clock."""
 
@@ -38,7 +46,8 @@ class Pair:
         self.held: list[Call] = []
         self.lost: list[str] = []
         handlers = {ROUTE.CODE: echo, LIST.CODE: lambda call: self.held.append(call)}
-        self.server = Server(handlers, ManualClock())
+        self.server_clock = ManualClock()
+        self.server = Server(handlers, self.server_clock)
         self.client = Client(self.clock, on_close=self.lost.append, **options)
         self.address = ""
 
@@ -108,6 +117,7 @@ def test_calls_time_out_in_the_order_of_their_deadlines() -> None:
             began = pair.clock.monotonic()
             tasks = [asyncio.ensure_future(call(t)) for t in (3.0, 1.0, 2.0, 0.5)]
             await pair.until_held(4)
+            await pair.client.invoke(pair.address, ROUTE("t"))  # the other side is there
             await pair.clock.aadvance(3)
             await asyncio.gather(*tasks)
             assert order == [(t, began + t) for t in (0.5, 1.0, 2.0, 3.0)]
@@ -236,6 +246,94 @@ def test_a_cancelled_opener_does_not_end_the_attempt_of_the_others() -> None:
             first.cancel()
             assert (await second).ext == {"topic": "2"}
             assert len(pair.server.peers) == 1
+
+    run(scenario)
+
+
+def test_a_connection_over_which_nothing_came_since_a_call_is_closed_with_its_time() -> None:
+    async def scenario() -> None:
+        async with Pair() as pair:
+            await pair.client.invoke(pair.address, ROUTE("t"))
+            pull = asyncio.ensure_future(pair.client.invoke(pair.address, LIST("pull"), timeout=30))
+            await pair.clock.aadvance(5)
+            send = asyncio.ensure_future(pair.client.invoke(pair.address, LIST("send"), timeout=3))
+            await pair.until_held(2)
+            await pair.clock.aadvance(2.9)
+            assert not send.done()
+            await pair.clock.aadvance(0.1)
+            with pytest.raises(CallTimeout):
+                await send
+            with pytest.raises(ConnectionLost, match="it said nothing for 3 s") as lost:
+                await pull
+            assert lost.value.maybe_stored
+            assert (pair.lost, pair.client.addresses) == ([pair.address], [])
+            assert pair.client.in_flight_requests == 0
+            assert (await pair.client.invoke(pair.address, ROUTE("t"))).code == 0
+            assert pair.client.addresses == [pair.address]
+
+    run(scenario)
+
+
+def test_a_connection_stays_over_which_anything_came_since_the_call() -> None:
+    async def scenario() -> None:
+        async with Pair() as pair:
+            await pair.client.invoke(pair.address, ROUTE("t"))
+            late = asyncio.ensure_future(pair.client.invoke(pair.address, LIST("x"), timeout=3))
+            await pair.until_held(1)
+            [peer] = pair.server.peers
+            peer.oneway(LIST("notice"))
+            await pair.clock.aadvance(3)
+            with pytest.raises(CallTimeout):
+                await late
+            assert (pair.lost, pair.client.addresses) == ([], [pair.address])
+
+    run(scenario)
+
+
+def test_short_calls_close_a_connection_once_it_was_silent_for_a_second_in_all() -> None:
+    async def scenario() -> None:
+        async with Pair() as pair:
+            await pair.client.invoke(pair.address, ROUTE("t"))
+            for lost in ([], [], [pair.address]):
+                late = asyncio.ensure_future(pair.client.invoke(pair.address, LIST("x"), timeout=0.4))
+                await pair.clock.aadvance(0.4)
+                with pytest.raises(CallTimeout):
+                    await late
+                assert pair.lost == lost
+
+    run(scenario)
+
+
+def test_a_server_keeps_a_client_that_takes_its_time() -> None:
+    async def scenario() -> None:
+        async with Pair() as pair:
+            pair.client.serve(Slow())
+            await pair.client.invoke(pair.address, ROUTE("t"))
+            [peer] = pair.server.peers
+            asked = asyncio.ensure_future(peer.invoke(CLUSTER(), timeout=3))
+            await pair.server_clock.aadvance(3)
+            with pytest.raises(CallTimeout):
+                await asked
+            assert (await pair.client.invoke(pair.address, ROUTE("t"))).code == 0
+            assert pair.lost == []
+
+    run(scenario)
+
+
+def test_opened_connections_are_told_of() -> None:
+    async def scenario() -> None:
+        async with Pair() as pair:
+            opened: list[str] = []
+            pair.client.on_open = opened.append
+            await asyncio.gather(*(pair.client.invoke(pair.address, ROUTE("t")) for _ in range(3)))
+            assert opened == [pair.address]
+            [peer] = pair.server.peers
+            peer.close("enough")
+            while pair.client.addresses:
+                await asyncio.sleep(0)
+            assert opened == [pair.address]
+            await pair.client.invoke(pair.address, ROUTE("t"))
+            assert opened == [pair.address] * 2
 
     run(scenario)
 

@@ -118,3 +118,24 @@ def test_what_has_not_left_is_told_now_and_then_and_until_all_has() -> None:
         assert told == [70, 71, 0]
 
     asyncio.run(run())
+
+
+def test_what_is_held_leaves_with_one_write_once_it_is_let_go() -> None:
+    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+        mapped = bytearray(b"view")
+        buffer.gathering = True
+        buffer.put(b"a", memoryview(mapped))
+        buffer.hold()
+        buffer.gathering = False
+        mapped[:] = b"gone"
+        buffer.flush()
+        buffer.put(b"b", b"", at_once=True)
+        buffer.put(b"c", b"")
+        await asyncio.sleep(0)
+        assert (transport.written, buffer.gathered_bytes) == ([], 7)
+        buffer.release()
+        assert (transport.written, buffer.gathered_bytes) == ([b"aviewbc"], 0)
+        buffer.put(b"d", b"", at_once=True)
+        assert transport.written[1:] == [b"d"]
+
+    scenario(steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -37,7 +37,7 @@ GROUP_BYTES_MAX: Final = 64 * 1024
 class GroupProcessor(Processor):
     """Makes, changes, shows and deletes consumer groups. `save`: saves what was changed in later turns."""
 
-    def __init__(self, shared: Shared, save: Callable[[], bool]) -> None:
+    def __init__(self, shared: Shared, save: Callable[[], Awaitable[bool]]) -> None:
         super().__init__(shared)
         self._save = save
 
@@ -85,8 +85,13 @@ class GroupProcessor(Processor):
         async for some in in_turns(groups, TURN_GROUPS):
             for group in some:
                 self._check(group)
+                self._groups.check(group)
+        names = {group.group_name for group in groups}
+        self._groups.admit(sum(name not in self._groups for name in names))
+        async for some in in_turns(groups, TURN_GROUPS):
+            for group in some:
                 self._groups.put(group)
-        if not self._save():
+        if not await self._save():
             raise not_saved()
         return Reply()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import iscoroutine
-from typing import Final
+from typing import Final, cast
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
@@ -34,25 +34,35 @@ CHANGES: Final[tuple[type[Request], ...]] = (
 """The requests that change what is kept in tables, and whose answers promise it."""
 
 
-def saved_before_answers(handlers: Mapping[int, Handler], save: Callable[[], bool]) -> dict[int, Handler]:
+def saved_before_answers(
+    handlers: Mapping[int, Handler], save: Callable[[], Awaitable[bool]]
+) -> dict[int, Handler]:
     """`handlers`, those of `CHANGES` such that `save` has saved the tables before anybody hears of it.
 
-    `save`: saves what changed, and says whether it is on disk. They raise `Refusal` 1 when it is not.
+    `save`: saves what changed by then, and says whether it is on disk. They raise `Refusal` 1 when it is not.
     """
     codes = {kind.CODE for kind in CHANGES}
     return {code: _saving(handler, save) if code in codes else handler for code, handler in handlers.items()}
 
 
-def _saving(handler: Handler, save: Callable[[], bool]) -> Handler:
-    def serve(call: Call) -> Answer | Awaitable[Answer] | None:
-        answer = handler(call)
-        if not save():
-            if iscoroutine(answer):
-                answer.close()  # it would tell others
-            raise not_saved()
-        return answer
+def _saving(handler: Handler, save: Callable[[], Awaitable[bool]]) -> Handler:
+    def serve(call: Call) -> Awaitable[Answer]:
+        # The change is made in this turn: what the connection asks next finds it.
+        return _saved(cast("Answer | Awaitable[Answer]", handler(call)), save)
 
     return serve
+
+
+async def _saved(answer: Answer | Awaitable[Answer], save: Callable[[], Awaitable[bool]]) -> Answer:
+    saved = False
+    try:
+        saved = await save()
+    finally:
+        if not saved and iscoroutine(answer):
+            answer.close()  # it would tell others
+    if not saved:
+        raise not_saved()
+    return await answer if isinstance(answer, Awaitable) else answer
 
 
 def not_saved() -> Refusal:

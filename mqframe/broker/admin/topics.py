@@ -45,7 +45,7 @@ class TopicProcessor(Processor):
     """
 
     def __init__(
-        self, shared: Shared, announced: Callable[[], Awaitable[None]], save: Callable[[], bool]
+        self, shared: Shared, announced: Callable[[], Awaitable[None]], save: Callable[[], Awaitable[bool]]
     ) -> None:
         super().__init__(shared)
         self._announced = announced
@@ -83,10 +83,13 @@ class TopicProcessor(Processor):
         async for some in in_turns(topics, TURN_TOPICS):
             for topic in some:
                 self._check(topic)
+                self._topics.check(topic)
+        names = {str(topic.topic_name) for topic in topics}
+        self._topics.admit(sum(name not in self._topics for name in names))
         async for some in in_turns(topics, TURN_TOPICS):
             for topic in some:
                 self._topics.put(topic)
-        if not self._save():
+        if not await self._save():
             raise not_saved()
         return await self._done()
 

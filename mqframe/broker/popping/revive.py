@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -47,12 +47,17 @@ class ReviveService:
     """Brings messages back, one check point after the other.
 
     `save_topics`: saves new topics before messages go there, and says whether they are; otherwise a broker
-    that is killed would not know afterwards where to look. A message that cannot be brought back is noted in
-    `left_out`.
+    that is killed would not know afterwards where to look. One that is made for the dead letter of an ordered
+    pop is saved right behind it, and made again where that letter comes again. A
+    message that cannot be brought back is noted in `left_out`.
     """
 
     def __init__(
-        self, shared: Shared, writer: InternalWriter, save_topics: Callable[[], bool], left_out: LeftOut
+        self,
+        shared: Shared,
+        writer: InternalWriter,
+        save_topics: Callable[[], Awaitable[bool]],
+        left_out: LeftOut,
     ) -> None:
         self._store, registry, conditions = shared
         self._left_out = left_out
@@ -112,7 +117,7 @@ class ReviveService:
             try:
                 message = await self._message(key, offset)
                 if message is not None:
-                    end = self._give_back(key, group, message)
+                    end = await self._give_back(key, group, message)
             except Exception as problem:
                 if may_pass(problem):
                     log.warning("messages could not be brought back", key=tuple(key), problem=str(problem))
@@ -148,12 +153,15 @@ class ReviveService:
             return None
         return decode_record(bytes(found.parts[0]))
 
-    def _give_back(self, key: Key, group: SubscriptionGroupConfig, message: ReceivedMessage) -> int:
+    async def _give_back(self, key: Key, group: SubscriptionGroupConfig, message: ReceivedMessage) -> int:
         """Store one message for another try, or as a dead letter; returns the log offset behind it."""
         if message.reconsume_times >= group.retry_max_times:
+            await self._need_saved(str(ensure_dead_letter_topic(self._topics, key.group).topic_name))
             return self._move_to_dlq(key.topic, key.group, message)
         first = {FIRST_POP_TIME: str(key.pop_time)}
-        return self._store_again(self._retry_topic(key.topic, key.group), message, first)
+        retry = self._retry_topic(key.topic, key.group)
+        await self._need_saved(retry)
+        return self._store_again(retry, message, first)
 
     def _move_to_dlq(self, topic: str, group: str, message: ReceivedMessage) -> int:
         # What names the first copy, for operators who send dead letters back.
@@ -165,12 +173,10 @@ class ReviveService:
 
     def _dead_letters(self, topic: str, group: str) -> str:
         self._statistics.add(DEAD, normal_topic(topic, group), group)
-        dead_letters = ensure_dead_letter_topic(self._topics, group)
-        self._need_saved(str(dead_letters.topic_name))
-        return str(dead_letters.topic_name)
+        return str(ensure_dead_letter_topic(self._topics, group).topic_name)
 
-    def _need_saved(self, topic: str) -> None:
-        if not self._save_topics():
+    async def _need_saved(self, topic: str) -> None:
+        if not await self._save_topics():
             raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, f"topic {topic} cannot be saved")
 
     def _store_again(self, topic: str, message: ReceivedMessage, more: dict[str, str]) -> int:
@@ -203,5 +209,4 @@ class ReviveService:
             self._topics.ensure(topic, 1)
             if self._offsets.query(group, topic, 0) is None:
                 self._offsets.commit(group, topic, 0, 0)
-        self._need_saved(topic)
         return topic

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.broker.tables.statistics import PutCount, Statistics
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -31,11 +33,22 @@ class SendTarget:
 
 
 class SendTargets:
-    """Finds the target of a send; makes the topic where that is allowed."""
+    """Finds the target of a send; makes the topic where that is allowed.
 
-    __slots__ = ("_cache", "_live", "_seen_changes", "_statistics", "_topics")
+    `settled`: asked about the topic of a send until it says that nothing is to be waited for; what it says
+    holds until the topics change.
+    """
 
-    def __init__(self, topics: TopicTable, live: LiveSettings, statistics: Statistics) -> None:
+    __slots__ = ("_cache", "_live", "_seen_changes", "_settled", "_statistics", "_topics")
+
+    def __init__(
+        self,
+        topics: TopicTable,
+        live: LiveSettings,
+        statistics: Statistics,
+        settled: Callable[[TopicConfig], bool] = lambda topic: True,
+    ) -> None:
+        self._settled = settled
         self._topics = topics
         self._live = live
         self._statistics = statistics
@@ -81,7 +94,7 @@ class SendTargets:
             )
         topic = self._topics.find(name) or self._create(fields)
         target = self.of(topic)
-        if self._seen_changes == self._topics.changes:
+        if self._settled(topic) and self._seen_changes == self._topics.changes:
             self._cache[name] = target
         return target
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -36,8 +36,11 @@ async def table_reply(
     return Reply(ext=ext, body=parts)
 
 
-async def body_parts(body: Body) -> list[bytes]:
-    """`dumps(body)` in parts, with tables of many entries made in slices. These may change meanwhile."""
+async def body_parts(body: Body, rewritten: Rewritten | None = None) -> list[bytes]:
+    """`dumps(body)` in parts, with tables of many entries made in slices. These may change meanwhile.
+
+    `rewritten`: what remembers the text of entries since the last call, for a table that is written often.
+    """
     parts: list[bytes] = []
     names = zip(body.__struct_fields__, body.__struct_encode_fields__, strict=True)
     for name, wire_name in names:
@@ -48,16 +51,20 @@ async def body_parts(body: Body) -> list[bytes]:
         if not isinstance(value, dict) or len(value) <= SLICE:
             parts.append(dumps(value))
             continue
+        entries = None
+        if rewritten is not None and isinstance(next(iter(value.values())), Body):
+            entries = rewritten.entries(name, len(value))
         between = b"{"
         async for some in in_turns(tuple(value.items()), SLICE):
-            parts += (between, dumps(dict(some))[1:-1])
+            text = dumps(dict(some) if entries is None else entries(some))
+            parts += (between, text[1:-1])
             between = b","
         parts.append(b"}")
     return [*parts, b"}"] if parts else [b"{}"]
 
 
 class Rewritten:
-    """The text of a table of which little changes between two calls: only that is written anew.
+    """The texts of a table's entries, of which few change between two calls: only those are written anew.
 
     Entries are compared by identity: whoever changes one puts another in its place.
     """
@@ -67,26 +74,24 @@ class Rewritten:
     def __init__(self) -> None:
         self._known: dict[str, dict[str, tuple[object, msgspec.Raw]]] = {}
 
-    def text(self, body: Body) -> bytes:
-        """`dumps(body)`."""
-        fields = {}
-        for name in body.__struct_fields__:
-            value = getattr(body, name)
-            if isinstance(value, dict) and value and isinstance(next(iter(value.values())), Body):
-                fields[name] = self._entries(name, value)
-        return dumps(msgspec.structs.replace(body, **fields) if fields else body)
-
-    def _entries(self, name: str, table: dict[str, Body]) -> dict[str, msgspec.Raw]:
+    def entries(
+        self, name: str, count: int
+    ) -> Callable[[Sequence[tuple[str, Body]]], dict[str, msgspec.Raw]]:
+        """What makes of some entries of the table called `name`, which has `count`, their texts by key."""
         known = self._known.setdefault(name, {})
-        if len(known) > 2 * len(table):
+        if len(known) > 2 * count:
             known.clear()
-        found: dict[str, msgspec.Raw] = {}
-        for key, entry in table.items():
-            old = known.get(key)
-            if old is None or old[0] is not entry:
-                old = known[key] = (entry, msgspec.Raw(dumps(entry)))
-            found[key] = old[1]
-        return found
+
+        def texts(some: Sequence[tuple[str, Body]]) -> dict[str, msgspec.Raw]:
+            found: dict[str, msgspec.Raw] = {}
+            for key, entry in some:
+                old = known.get(key)
+                if old is None or old[0] is not entry:
+                    old = known[key] = (entry, msgspec.Raw(dumps(entry)))
+                found[key] = old[1]
+            return found
+
+        return texts
 
 
 def _around(text: bytes, name: str) -> tuple[bytes, bool, bytes]:

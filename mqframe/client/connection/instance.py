@@ -73,9 +73,12 @@ class ClientInstance:
         self._consumers: dict[str, ConsumerRegistration] = {}
         self._producers: set[str] = set()
         self._notified: set[str] = set()
+        self._known_to: set[str] = set()
+        self._beating: set[str] = set()
         self._periodic: list[Every] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         remoting.serve(self)
+        remoting.on_open = self._connection_opened
         self.replies = Replies(remoting, clock)
         """The replies that brokers hand to this client."""
         self.operator_requests = OperatorRequests(remoting, lambda: self._routes.nameservers)
@@ -168,21 +171,35 @@ class ClientInstance:
             return
         addresses = self._addresses(masters_only=not self._consumers)
         self._notified = set(addresses)
-        body = loose_json.dumps(
+        self._known_to.intersection_update(addresses)
+        body = self._heartbeat()
+        await asyncio.gather(*[self._beat(address, body) for address in addresses])
+
+    def _heartbeat(self) -> bytes:
+        return loose_json.dumps(
             HeartbeatData(
                 self.client_id,
                 [each.heartbeat_data() for each in self._consumers.values()],
                 producer_data_set=[ProducerData(group) for group in sorted(self._producers)],
             )
         )
-        await asyncio.gather(*[self._beat(address, body) for address in addresses])
 
     async def _beat(self, address: str, body: bytes) -> None:
+        self._beating.add(address)
         try:
             answer = await self.call(address, HeartBeat(), body)
             self.broker_versions[address] = answer.version
+            self._known_to.add(address)
         except MqframeError as problem:
             log.warning("heartbeat failed", broker=address, reason=str(problem))
+        finally:
+            self._beating.discard(address)
+
+    def _connection_opened(self, address: str) -> None:
+        """A broker forgets a client whose connection ends: it is told at once that the client is there."""
+        has_groups = bool(self._consumers or self._producers)
+        if has_groups and address in self._known_to and address not in self._beating:
+            self.spawn(self._beat(address, self._heartbeat()))
 
     async def _unregister(self, request: UnregisterClient) -> None:
         # At once: of brokers that are away each would take the whole time of a call.

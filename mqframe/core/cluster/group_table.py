@@ -98,12 +98,8 @@ class GroupTable:
             raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"consumer group {name} does not exist")
         return group
 
-    def put(self, group: SubscriptionGroupConfig) -> None:
-        """Create or change a group.
-
-        Raises `Refusal` for an illegal name, policy or number of queues, and where there is no room for
-        another.
-        """
+    def check(self, group: SubscriptionGroupConfig) -> None:
+        """Raise the `Refusal` with which `put` would meet `group`, but for that of room."""
         try:
             check_group(group.group_name)
         except MessageError as problem:
@@ -115,6 +111,14 @@ class GroupTable:
                 f" the most is {RETRY_QUEUES_MAX}",
             )
         check_policy(group.group_name, group.group_retry_policy)
+
+    def put(self, group: SubscriptionGroupConfig) -> None:
+        """Create or change a group.
+
+        Raises `Refusal` for an illegal name, policy or number of queues, and where there is no room for
+        another.
+        """
+        self.check(group)
         old = self._groups.get(group.group_name)
         if old is None:
             self.admit(1)

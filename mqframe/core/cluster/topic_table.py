@@ -103,6 +103,10 @@ class TopicTable:
         topics = {name: self._topics[name] for name in names if name in self._topics}
         return TopicConfigTable(data_version=self.version, topic_config_table=topics)
 
+    def check(self, topic: TopicConfig) -> None:
+        """Raise the `Refusal` with which `put` would meet `topic`, but for that of room."""
+        _changed_attributes({}, topic.attributes)
+
     def put(self, topic: TopicConfig) -> bool:
         """Create or change a topic; attributes are given as changes. Returns whether anything changed.
 

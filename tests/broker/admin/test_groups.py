@@ -114,6 +114,32 @@ def test_a_group_has_only_so_much(run, group, remark):
     run(scenario, broker={"topic_queues_max": 8, "attributes_max": 2})
 
 
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        (SubscriptionGroupConfig("no/name"), 29),
+        (SubscriptionGroupConfig("bad", retry_queue_nums=10**12), 29),
+        (SubscriptionGroupConfig("one-too-many"), 2),
+    ],
+)
+def test_of_a_list_with_a_bad_group_none_is_made_or_changed(run, bad, code):
+    async def scenario(world):
+        groups = world.cluster.broker.service_port.groups
+        while len(groups) < 62:
+            groups.put(SubscriptionGroupConfig(f"filler-{len(groups)}"))
+        before, version = groups.dump(), groups.version
+        wanted = [SubscriptionGroupConfig("a"), SubscriptionGroupConfig("b"), SubscriptionGroupConfig("a")]
+        wanted += [SubscriptionGroupConfig("TOOLS_CONSUMER", consume_enable=False), bad]
+        body = dumps(GroupConfigList(wanted))
+        assert (await world.talker.invoke(UpdateAndCreateSubscriptionGroupList(), body)).code == code
+        assert (groups.dump(), groups.version) == (before, version)
+        await world.talker.ok(UpdateAndCreateSubscriptionGroupList(), dumps(GroupConfigList(wanted[:-1])))
+        assert {"a", "b"} <= set(groups)
+        assert not groups.need("TOOLS_CONSUMER").consume_enable
+
+    run(scenario, broker={"groups_max": 64})
+
+
 def test_many_groups_are_made_saved_and_shown_in_slices(run):
     async def scenario(world):
         groups = [SubscriptionGroupConfig(f"many-{number}") for number in range(1100)]

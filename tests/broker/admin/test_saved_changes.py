@@ -1,7 +1,9 @@
 """Whoever is told of a change finds it after a crash, or was told that it is not saved."""
 
+import asyncio
 import errno
 import os
+import threading
 
 import pytest
 
@@ -17,6 +19,7 @@ from mqframe.core.requests.admin import (
 )
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.wire.loose_json import dumps
+from mqframe.store.files.config_file import ConfigFile
 
 NEW_TOPIC = UpdateAndCreateTopic(topic="new", read_queue_nums=1, write_queue_nums=1, perm=6)
 GROUP = (UpdateAndCreateSubscriptionGroup(), dumps(SubscriptionGroupConfig(group_name="h")))
@@ -76,6 +79,104 @@ def test_what_was_answered_survives_a_kill(run):
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
         assert "h" not in world.cluster.broker.service_port.groups
+
+    run(scenario)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """A disk that takes what is saved of topics only when the test says so."""
+    return SlowDisk(monkeypatch)
+
+
+class SlowDisk:
+    def __init__(self, patch):
+        self._real, self._open, self._waits = os.fsync, threading.Event(), threading.Semaphore(0)
+        self._open.set()
+        patch.setattr(os, "fsync", self._fsync)
+
+    def _fsync(self, descriptor):
+        if os.readlink(f"/proc/self/fd/{descriptor}").endswith("/config/topics.json.tmp"):
+            self._waits.release()
+            assert self._open.wait(timeout=120)
+        self._real(descriptor)
+
+    async def stop(self, begin):
+        """Take nothing more; returns when what `begin` starts waits for the disk, with that."""
+        while self._waits.acquire(blocking=False):
+            pass
+        self._open.clear()
+        begun = asyncio.ensure_future(begin)
+        assert await asyncio.to_thread(self._waits.acquire, timeout=120)
+        return begun
+
+    def go_on(self):
+        self._open.set()
+
+
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+def test_sends_to_a_topic_that_is_not_on_disk_yet_are_answered_when_it_is(run, slow, flush):
+    async def scenario(world):
+        second, third = world.join(), world.join()
+        await second.ok_send("t")
+        await third.ok_send("t")
+        made = await slow.stop(world.talker.send("by-itself"))
+        again = asyncio.ensure_future(second.send("by-itself"))
+        for _ in range(3):
+            await third.ok_send("t")  # others, and other topics, are served as ever
+        await world.settle_loop()
+        assert (made.done(), again.done()) == (False, False)
+        slow.go_on()
+        assert [(await each).code for each in (made, again)] == [0, 0]
+        saved = world.cluster.directory / "broker-a/config/topics.json"
+        assert b'"by-itself"' in saved.read_bytes()
+
+    run(scenario, store={"flush": flush})
+
+
+def test_many_topics_made_at_once_share_a_save(run, slow, monkeypatch):
+    async def scenario(world):
+        saves = []
+        monkeypatch.setattr(ConfigFile, "save", counting(ConfigFile.save, saves))
+        first = await slow.stop(world.talker.invoke(NEW_TOPIC))
+        others = [world.join() for _ in range(4)]
+        requests = [
+            UpdateAndCreateTopic(topic=f"n{number}", read_queue_nums=1, write_queue_nums=1, perm=6)
+            for number in range(40)
+        ]
+        waiting = [asyncio.ensure_future(others[at % 4].invoke(each)) for at, each in enumerate(requests)]
+        await others[0].client.invoke(world.cluster.nameserver, GetRouteinfoByTopic(topic="t"))
+        while "n39" not in world.cluster.broker.service_port.topics:
+            await asyncio.sleep(0)
+        answer = await world.talker.client.invoke(world.cluster.nameserver, GetRouteinfoByTopic(topic="n0"))
+        assert answer.code == 17, "no name server hears of what is not saved"
+        slow.go_on()
+        assert [(await each).code for each in (first, *waiting)] == [0] * 41
+        assert saves.count("topics.json") <= 3
+        await world.talker.ok(GetTopicConfig(topic="n39"))
+
+    run(scenario)
+
+
+def counting(real, saves):
+    def save(file, content):
+        saves.append(file.path.name)
+        real(file, content)
+
+    return save
+
+
+def test_a_broker_that_stops_saves_and_answers_before(run, slow):
+    async def scenario(world):
+        made = await slow.stop(world.talker.send("by-itself"))
+        stopping = asyncio.ensure_future(world.cluster.stop_broker())
+        await world.settle_loop()
+        assert (made.done(), stopping.done()) == (False, False)
+        slow.go_on()
+        assert (await made).code == 0
+        await stopping
+        saved = world.cluster.directory / "broker-a/config/topics.json"
+        assert b'"by-itself"' in saved.read_bytes()
 
     run(scenario)
 

@@ -167,6 +167,32 @@ def test_a_topic_with_more_queues_than_are_made_today_keeps_them(run):
     run(scenario, broker={"topic_queues_max": 8})
 
 
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        (TopicConfig(topic_name="no/name"), 29),
+        (TopicConfig(topic_name="bad", attributes={"unsigned": "1"}), 1),
+        (TopicConfig(topic_name="one-too-many"), 2),
+    ],
+)
+def test_of_a_list_with_a_bad_topic_none_is_made_or_changed(run, bad, code):
+    async def scenario(world):
+        topics = world.cluster.broker.service_port.topics
+        while len(topics) < 62:
+            topics.ensure(f"filler-{len(topics)}", 1)
+        before = topics.dump()
+        wanted = [TopicConfig(topic_name=name) for name in ("a", "b", "a")]
+        wanted += [TopicConfig(topic_name="t", read_queue_nums=7, write_queue_nums=7), bad]
+        body = dumps(TopicConfigList(wanted))
+        assert (await world.talker.invoke(UpdateAndCreateTopicList(), body)).code == code
+        assert topics.dump() == before
+        await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(wanted[:-1])))
+        assert {"a", "b"} <= set(topics)
+        assert topics.need("t").read_queue_nums == 7
+
+    run(scenario, broker={"topics_max": 64})
+
+
 def test_many_topics_are_made_and_shown_in_slices(run):
     async def scenario(world):
         count = 2 * SLICE + 7

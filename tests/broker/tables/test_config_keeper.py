@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import StoreError
+from mqframe.core.wire.loose_json import decode
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -24,6 +29,7 @@ class Kept:
         clock = ManualClock()
         self.topics = TopicTable(clock)
         self.offsets = OffsetTable(clock)
+        self.more = TopicTable(clock)
         self.keeper = ConfigKeeper(directory)
         self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
@@ -38,7 +44,7 @@ def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     kept.topics.put(TopicConfig(topic_name="t", read_queue_nums=3))
     kept.offsets.commit("g", "t", 1, 17)
-    kept.keeper.save_tables()
+    asyncio.run(kept.keeper.save_tables())
     asyncio.run(kept.keeper.save_rest(on_disk))
     kept.keeper.close()
     again = Kept(tmp_path)
@@ -49,17 +55,15 @@ def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_only_what_changed_is_written(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
-    assert kept.keeper.has_unsaved_tables  # the file is to be there for tools after the first start
-    kept.keeper.save_tables()
+    assert asyncio.run(kept.keeper.save_tables())
     asyncio.run(kept.keeper.save_rest(on_disk))
+    # One that never changed is there for tools after the first start, if it is kept at once.
     assert [path.name for path in tmp_path.iterdir()] == ["topics.json"]
     (tmp_path / "topics.json").unlink()
-    assert not kept.keeper.has_unsaved_tables
-    kept.keeper.save_tables()
+    assert asyncio.run(kept.keeper.save_tables())
     assert list(tmp_path.iterdir()) == []
     kept.topics.put(TopicConfig(topic_name="t"))
-    assert kept.keeper.has_unsaved_tables
-    kept.keeper.save_tables()
+    assert asyncio.run(kept.keeper.save_tables())
     assert (tmp_path / "topics.json").exists()
     kept.keeper.close()
 
@@ -69,14 +73,141 @@ def test_what_a_full_disk_refuses_is_saved_later(tmp_path: Path, caplog: Any) ->
     directory.write_text("in the way")
     kept = Kept(directory)
     kept.offsets.commit("g", "t", 0, 5)
-    kept.keeper.save_tables()
+    assert not asyncio.run(kept.keeper.save_tables())
     asyncio.run(kept.keeper.save_rest(on_disk))
-    assert kept.keeper.has_unsaved_tables
     directory.unlink()
-    kept.keeper.save_tables()
+    assert asyncio.run(kept.keeper.save_tables())
     asyncio.run(kept.keeper.save_rest(on_disk))
     kept.keeper.close()
     assert sorted(path.name for path in directory.iterdir()) == ["consumerOffset.json", "topics.json"]
+
+
+class Disk:
+    """Syncs files when the test lets it. `syncs`: how many contents of files it was given."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.turns = threading.Semaphore(0)
+        self.begun = threading.Semaphore(0)
+        self.syncs = 0
+        self.fails = False
+        patch.setattr(os, "fsync", self._sync)
+
+    def _sync(self, descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            return
+        self.syncs += 1
+        self.begun.release()
+        assert self.turns.acquire(timeout=120)
+        if self.fails:
+            raise OSError(errno.EIO, "Input/output error")
+
+    async def busy(self) -> None:
+        """Return when a file waits for the disk."""
+        assert await asyncio.to_thread(self.begun.acquire, timeout=120)
+
+    def go_on(self) -> None:
+        self.turns.release()
+
+
+def topics_on_disk(directory: Path) -> set[str]:
+    table = decode((directory / "topics.json").read_bytes(), TopicConfigTable)
+    return set(table.topic_config_table)
+
+
+def test_changes_that_come_while_one_save_waits_for_the_disk_share_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        kept, disk = Kept(tmp_path), Disk(monkeypatch)
+        kept.topics.put(TopicConfig(topic_name="a"))
+        first = asyncio.ensure_future(kept.keeper.save_tables())
+        await disk.busy()
+        same = kept.keeper.end_turn()
+        assert same is not None
+        later = []
+        for name in ("b", "c"):
+            kept.topics.put(TopicConfig(topic_name=name))
+            later.append(kept.keeper.end_turn())
+            later.append(asyncio.ensure_future(kept.keeper.save_tables()))
+        disk.go_on()
+        assert (await first, await same) == (True, True)
+        await disk.busy()
+        assert topics_on_disk(tmp_path) == {"a"}
+        assert not any(each.done() for each in later if each is not None)
+        disk.go_on()
+        assert await asyncio.gather(*(each for each in later if each is not None)) == [True] * 4
+        assert topics_on_disk(tmp_path) == {"a", "b", "c"}
+        assert disk.syncs == 2
+        assert kept.keeper.end_turn() is None
+        assert await kept.keeper.save_tables()
+        assert disk.syncs == 2
+        kept.keeper.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_change_that_could_not_be_saved_holds_up_no_later_turn_and_goes_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    async def scenario() -> None:
+        kept, disk = Kept(tmp_path), Disk(monkeypatch)
+        table = kept.keeper.keep("more.json", TopicConfigTable, kept.more, at_once=True)
+        disk.fails = True
+        kept.topics.put(TopicConfig(topic_name="a"))
+        assert kept.keeper.wait_for(table), "its first save is still to come"
+        turn = kept.keeper.end_turn()
+        assert turn is not None
+        disk.turns.release(2)
+        assert not await turn
+        assert kept.keeper.end_turn() is None
+        assert not kept.keeper.wait_for(table), "it was tried"
+        assert kept.keeper.end_turn() is None
+        disk.fails = False
+        kept.topics.put(TopicConfig(topic_name="b"))
+        turn = kept.keeper.end_turn()
+        assert turn is not None
+        disk.turns.release(2)
+        assert await turn
+        assert topics_on_disk(tmp_path) == {"a", "b"}
+        kept.keeper.close()
+
+    asyncio.run(scenario())
+
+
+def test_whoever_waits_when_the_broker_is_killed_is_never_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        kept, disk = Kept(tmp_path), Disk(monkeypatch)
+        kept.topics.put(TopicConfig(topic_name="a"))
+        under_way = asyncio.ensure_future(kept.keeper.save_tables())
+        await disk.busy()
+        kept.topics.put(TopicConfig(topic_name="b"))
+        waiting = kept.keeper.end_turn()
+        assert waiting is not None
+        disk.go_on()
+        kept.keeper.close()
+        with pytest.raises(asyncio.CancelledError):
+            await under_way
+        assert waiting.cancelled()
+        assert topics_on_disk(tmp_path) == {"a"}
+
+    asyncio.run(scenario())
+
+
+def test_a_table_that_cannot_be_written_out_is_a_failed_save(tmp_path: Path, caplog: Any) -> None:
+    class Broken(TopicTable):
+        def dump(self) -> TopicConfigTable:
+            raise RuntimeError("odd")
+
+    async def scenario() -> None:
+        keeper = ConfigKeeper(tmp_path)
+        keeper.keep("broken.json", TopicConfigTable, Broken(ManualClock()), at_once=True)
+        assert not await keeper.save_tables()
+        assert "tables were not saved" in caplog.text
+        keeper.close()
+
+    asyncio.run(scenario())
 
 
 def test_progress_is_saved_behind_the_log_that_it_speaks_of(tmp_path: Path, caplog: Any) -> None:
@@ -138,7 +269,7 @@ def test_what_cannot_be_read_stops_the_start_and_is_not_saved_over(
     with pytest.raises(StoreError, match=f"{name} is broken"):
         kept.keeper.load()
     kept.offsets.commit("g", "t", 1, 17)
-    kept.keeper.save_tables()
+    asyncio.run(kept.keeper.save_tables())
     asyncio.run(kept.keeper.save_rest(on_disk))
     kept.keeper.close()
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, content)]

@@ -48,6 +48,46 @@ def test_a_failed_heartbeat_does_not_end_them():
     scene(play)
 
 
+def test_a_broker_that_is_reached_again_is_told_of_the_groups_at_once():
+    async def play(instance, broker, clock):
+        await instance.route("t")
+        broker.on_open(broker.address)
+        await settle()
+        assert broker.heartbeats == [], "there is nothing to tell"
+        instance.register_producer("pg")
+        instance.register_consumer("cg", consumer())
+        await settle()
+        count = len(broker.heartbeats)
+        broker.on_open(broker.address)
+        broker.on_open("10.9.9.9:9876")  # a name server
+        await settle()
+        assert len(broker.heartbeats) == count + 1
+        assert [each.group_name for each in broker.heartbeats[-1].producer_data_set] == ["pg"]
+        assert [each.group_name for each in broker.heartbeats[-1].consumer_data_set] == ["cg"]
+
+    scene(play)
+
+
+def test_a_heartbeat_that_opens_the_connection_itself_is_not_doubled():
+    async def play(instance, broker, clock):
+        await instance.route("t")
+        instance.register_producer("pg")
+        await settle()
+
+        def opens(request):
+            broker.on_open(broker.address)
+            raise ConnectError("gone again")
+
+        broker.script(HeartBeat, opens)
+        await clock.aadvance(30)
+        await settle()
+        assert len(broker.heartbeats) == 1
+        await clock.aadvance(30)
+        assert len(broker.heartbeats) == 2
+
+    scene(play)
+
+
 def test_all_groups_are_left_at_the_end():
     brokers = []
 
