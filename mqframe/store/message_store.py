@@ -357,11 +357,14 @@ class MessageStore(StoreReads):
             "lostEntries": str(self.lost_entries),
         }
 
-    def delete_topic(self, topic: str) -> None:
-        """Delete the queues of `topic`; its records stay in the log until that is cleaned. Raises OSError."""
+    async def delete_topic(self, topic: str) -> None:
+        """As `QueueTable.delete_topic`; the records stay in the log until that is cleaned."""
+        await self._queues.delete_topic(topic, self._threads, self._dispatched)
+
+    def _dispatched(self) -> tuple[int, int]:
+        """Start and end of the log, with queues that list what lies between."""
         self.dispatch()
-        self._queues.deleted.add(topic, self._log.start, self._log.end)
-        self._queues.remove_topic(topic)
+        return self._log.start, self._log.end
 
     # Following dispatchers
 

@@ -170,5 +170,5 @@ class InspectionProcessor(Processor):
         for topic in sorted(names):
             await pace.step()
             if topic not in self._topics and not self._topics.is_system(topic):
-                self._delete_queues(topic)
+                await self._delete_queues(topic)
         return Reply()

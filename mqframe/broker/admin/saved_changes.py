@@ -11,7 +11,6 @@ from mqframe.core.errors import Refusal
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
-    DeleteTopicInBroker,
     UpdateAndCreateSubscriptionGroup,
     UpdateAndCreateSubscriptionGroupList,
     UpdateAndCreateTopic,
@@ -24,14 +23,13 @@ from mqframe.core.requests.serving import Answer, Call, Handler
 CHANGES: Final[tuple[type[Request], ...]] = (
     UpdateAndCreateTopic,
     UpdateAndCreateTopicList,
-    DeleteTopicInBroker,
     UpdateAndCreateSubscriptionGroup,
     UpdateAndCreateSubscriptionGroupList,
     DeleteSubscriptionGroup,
     UpdateAndGetGroupForbidden,
     SetMessageRequestMode,
 )
-"""The requests that change what is kept in tables, and whose answers promise it."""
+"""The requests that change what is kept in tables in one turn, and whose answers promise it."""
 
 
 def saved_before_answers(

@@ -136,7 +136,7 @@ class TopicProcessor(Processor):
             )
 
     @serves(DeleteTopicInBroker)
-    def delete_topic(self, fields: DeleteTopicInBroker, call: Call) -> Reply:
+    async def delete_topic(self, fields: DeleteTopicInBroker, call: Call) -> Reply:
         name = fields.topic
         if not name.strip():
             raise Refusal(ResponseCode.INVALID_PARAMETER, "topic name is empty")
@@ -145,12 +145,14 @@ class TopicProcessor(Processor):
         if self._topics.is_system(name):
             raise Refusal(ResponseCode.INVALID_PARAMETER, f"topic {name} is the system's own")
         try:
-            self._delete_queues(name)
+            await self._delete_queues(name)
         except OSError:
             raise not_saved() from None
         self._topics.remove(name)
         self._offsets.remove_topic(name)
         self._statistics.forget_topic(name)
+        if not await self._save():
+            raise not_saved()
         return Reply()
 
     @serves(GetAllTopicConfig)

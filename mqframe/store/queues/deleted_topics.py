@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 from mqframe.core.storage.log_scan import LogRecord
@@ -14,6 +15,7 @@ class DeletedTopics:
 
     def __init__(self, path: Path) -> None:
         self._file = ConfigFile(path)
+        self._lock = threading.Lock()
         self._offsets = self._file.load(_decode) or {}
 
     def __bool__(self) -> bool:
@@ -30,11 +32,12 @@ class DeletedTopics:
     def add(self, topic: str, log_start: int, log_end: int) -> None:
         """`topic` is deleted, durably and at once. Those go that the log, from `log_start` on, knows no more.
 
-        Raises OSError.
+        May run in a thread. Raises OSError.
         """
-        kept = {name: offset for name, offset in self._offsets.items() if offset > log_start}
-        self._offsets = kept | {topic: log_end}
-        self._file.save(json.dumps({"deletedTopics": self._offsets}, indent="\t").encode())
+        with self._lock:
+            kept = {name: offset for name, offset in self._offsets.items() if offset > log_start}
+            self._offsets = kept | {topic: log_end}
+            self._file.save(json.dumps({"deletedTopics": self._offsets}, indent="\t").encode())
 
 
 def _decode(raw: bytes) -> dict[str, int]:

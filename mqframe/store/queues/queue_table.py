@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from mqframe.core.messages.names import check_path_part, is_path_part, is_queue_place
 from mqframe.store.files.descriptors import Descriptors
 from mqframe.store.files.modes import make_folder
+from mqframe.store.files.threads import Threads
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue, behind, entries_in
 from mqframe.store.queues.deleted_topics import DeletedTopics
@@ -18,6 +20,8 @@ from mqframe.store.queues.queue_files import look, mended
 
 _CHUNK_BYTES: Final = 200 * ENTRY_BYTES
 _PAGE_BYTES: Final = 4096
+_DELETIONS_TRIED: Final = 3
+"""How often a topic is marked as deleted while messages come that the mark does not cover."""
 _FILES_CHECKED_AFTER_CRASH: Final = 3
 
 
@@ -184,6 +188,25 @@ class QueueTable:
         return sum(
             queue.drop_files_before(log_start) for queue in self._queues.values() if len(queue.bases) > 1
         )
+
+    async def delete_topic(
+        self, topic: str, threads: Threads, dispatched: Callable[[], tuple[int, int]]
+    ) -> None:
+        """Delete the queues of `topic`, and what is stored there meanwhile; a thread waits for the disk.
+
+        `dispatched`: returns start and end of the log, all of which queues list then. Raises OSError, and
+        `MessageError` for a name that leads elsewhere.
+        """
+        check_path_part("topic", topic)
+        for _ in range(_DELETIONS_TRIED):
+            start, end = dispatched()
+            await threads.run_and_wait(partial(self.deleted.add, topic, start, end))
+            dispatched()
+            if all(queue.covered <= end for queue in self if queue.topic == topic):
+                break
+        else:  # whoever sends there does not give it a rest
+            self.deleted.add(topic, *dispatched())
+        self.remove_topic(topic)
 
     def remove_topic(self, topic: str) -> None:
         """Delete the queues of `topic`. Raises `MessageError` for a name that leads elsewhere."""

@@ -166,7 +166,7 @@ def test_queues_of_files_of_another_size_are_built_again(opened, message, killed
 def test_queues_of_a_deleted_topic_do_not_come_back(opened, message, tmp_path, again, killed):
     store = opened(**SMALL)
     fill(store, message)
-    store.delete_topic("a")
+    asyncio.run(store.delete_topic("a"))
     for n in range(again):
         store.put(message("a", 0, b"new %d" % n))
     store.dispatch()
@@ -188,7 +188,7 @@ def test_a_deletion_that_was_cut_off_is_finished(opened, message, tmp_path):
     end(store, False)
     shutil.copytree(tmp_path / "store/consumequeue", tmp_path / "kept")
     store = opened(**SMALL)
-    store.delete_topic("a")
+    asyncio.run(store.delete_topic("a"))
     end(store, False)
     shutil.rmtree(tmp_path / "store/consumequeue")
     (tmp_path / "kept").rename(tmp_path / "store/consumequeue")
