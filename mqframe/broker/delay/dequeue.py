@@ -92,7 +92,7 @@ class TimerDequeue:
         if self._recalled and delete_key(topic, properties.get(p.UNIQUE_KEY, "")) in self._recalled:
             return
         later = self._times.too_early(message)
-        if later is not None:
+        if later is not None and (not unit.rolls or self._times.comes_round_early(message)):
             # The clock was set forward: the delay that it asked for is not over.
             self._timer.add(later, unit.log_offset, unit.size, unit.topic_hash, recalls=False)
             return

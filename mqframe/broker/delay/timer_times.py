@@ -95,6 +95,17 @@ class TimerTimes:
         )  # fmt: skip
         return believed // self._precision * self._precision
 
+    def comes_round_early(self, message: ReceivedMessage) -> bool:
+        """Whether a message that rolls waited for less than half a round, since the clock was set forward.
+
+        It is not stored anew then: its record is young, and another one would say a time of that clock.
+        """
+        correction = self._set.correction(message.queue_offset)
+        if correction is None or correction <= 0:
+            return False
+        waited = self._clock.now_ms() - message.store_timestamp - correction
+        return waited < self._round // 2 - self._precision
+
     def too_early(self, message: ReceivedMessage) -> int | None:
         """The slot to come, ms, of a message whose slot has ended too early; `None` for one that is due."""
         if asked_delay(message.properties) is None:

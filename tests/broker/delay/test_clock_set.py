@@ -222,6 +222,24 @@ def test_a_clock_that_is_set_back_for_a_while_after_a_restart_changes_no_delay(r
     run(scenario)
 
 
+def test_what_rolls_in_a_jump_is_no_later_after_a_restart(run):
+    async def scenario(world):
+        await send(world, "rolls", TIMER_DELAY_SEC=100)
+        await pass_time(world, 5)
+        world.clock.jump(HOUR)
+        await pass_time(world, 2)
+        world.clock.jump(-HOUR)
+        await pass_time(world, 5)
+        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 1
+        await restart(world, "stop")
+        await pass_time(world, 87)
+        assert bodies(world) == []
+        await pass_time(world, 3)
+        assert bodies(world) == ["rolls"]
+
+    run(scenario, store={"timer_window_slots": 60})
+
+
 def test_what_waits_is_not_skipped_when_the_broker_was_down_for_long(run):
     async def scenario(world):
         await send(world, "due", TIMER_DELAY_SEC=60)
