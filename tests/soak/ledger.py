@@ -108,6 +108,7 @@ class Ledger:
         now = self._clock.monotonic()
         over = now - told.sent_at >= told.wait_seconds - EARLY_SECONDS_MAX
         excused = over or self._timeline.excuses_early(told.sent_at, told.stored_by, now)
+        excused = excused or self._timeline.carried_on(told.due_ms, told.sent_at, now)
         if told.due_ms and not excused and not self._timeline.came(told.due_ms, told.sent_at, now):
             self.find(f"message {number} ({told.kind}) came {told.due_ms - self._clock.now_ms()} ms early")
         since = told.sent_at

@@ -132,3 +132,14 @@ def test_only_what_a_clock_ahead_stored_before_a_restart_may_come_early() -> Non
     timeline.jumped(9200.0, -HOUR_MS)
     timeline.restarted(9300.0)
     assert timeline.excuses_early(9150.0, 9151.0, 9400.0)
+
+
+def test_the_clock_of_a_start_may_be_gone_by_after_it_was_set_back() -> None:
+    timeline = Timeline(0)
+    timeline.jumped(100.0, 2000)
+    timeline.restarted(110.0)
+    timeline.jumped(120.0, 0)
+    due = 200_000
+    assert timeline.carried_on(due, 50.0, 198.0)
+    assert not timeline.carried_on(due, 50.0, 197.0)
+    assert not timeline.carried_on(due, 115.0, 198.0)

@@ -38,6 +38,17 @@ class Timeline:
             if start <= now
         )
 
+    def carried_on(self, due_ms: int, sent_at: float, now: float) -> bool:
+        """Whether the clock that a broker started by since `sent_at` would show `due_ms`, had nobody set it.
+
+        What was stored before a start is due when either clock says so.
+        """
+        return any(
+            self._latest(start, start) + round((now - start) * 1000) >= due_ms
+            for start in self._restarts[bisect_right(self._restarts, sent_at) :]
+            if start <= now
+        )
+
     def _latest(self, begin: float, end: float) -> int:
         """The latest time, ms, that the clock showed from `begin` to `end`."""
         return max(

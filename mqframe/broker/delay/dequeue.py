@@ -92,12 +92,13 @@ class TimerDequeue:
         if self._recalled and delete_key(topic, properties.get(p.UNIQUE_KEY, "")) in self._recalled:
             return
         later = self._times.too_early(message)
-        if later is not None and not unit.rolls:
+        if later is not None and (not unit.rolls or self._times.comes_round_early(message)):
             # The clock was set forward: the delay that it asked for is not over.
             self._timer.add(later, unit.log_offset, unit.size, unit.topic_hash, recalls=False)
             return
-        if later is not None:
-            properties = properties | {p.TIMER_OUT_MS: str(later)}
+        if unit.rolls and (out := self._times.due(message)) is not None:
+            # What was noted by a clock that was set since is not stored by the one of now.
+            properties = properties | {p.TIMER_OUT_MS: str(out)}
         more = delivered_properties(
             properties, enqueue_ms=unit.write_time, now=self._clock.now_ms(), rolls=unit.rolls
         )

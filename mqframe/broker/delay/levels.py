@@ -134,7 +134,7 @@ class LevelDelivery(BrokerPart):
         correction = self._set[queue_id].correction(offset)
         if correction is None and time - delay >= self._started + JUMP_MS:
             return self._started  # stored by a clock that was ahead: who knows how long it waits already
-        change = min(0, self._ahead) if correction is None else correction
+        change = min(0, self._steady.ahead_ms()) if correction is None else correction
         return min(time + change, now + delay)
 
     def _next_wait(self) -> int | None:

@@ -22,6 +22,8 @@ class TimerTimes:
     | a time | any time | when the wall clock says so |
     | a delay | by this process | when so much has passed by the monotonic clock |
     | a delay | before | at the wall-clock time noted then, and not later than the whole delay from now |
+    | a delay | before, by a clock that was ahead | at once |
+    | a delay | before, and the clock was set back since | when the clock would have shown that time |
     | what no broker takes | any time | see `believed_slot` |
     """
 
@@ -31,6 +33,8 @@ class TimerTimes:
         self._steady = SteadyClock(clock)
         self._set = SetTimes(self._steady, store.queue_max(TIMER_TOPIC, 0))
         self._ahead = 0
+        self._went_back = False
+        self._started = clock.now_ms()
         settings = store.settings
         self._limit = settings.timer_delay_seconds_max * 1000
         self._round = min(settings.timer_window_slots, SLOTS // 2) * precision_ms
@@ -48,7 +52,9 @@ class TimerTimes:
         before, ahead = self._ahead, self._steady.ahead_ms()
         if abs(ahead - before) >= JUMP_MS:
             self._ahead = ahead
-        return ahead <= before - JUMP_MS
+        back = ahead <= before - JUMP_MS
+        self._went_back = self._went_back or back
+        return back
 
     def due(self, message: ReceivedMessage, slot: int | None = None) -> int | None:
         """The slot, ms, at whose end `message` is to be delivered; `None` when it does not say.
@@ -61,10 +67,20 @@ class TimerTimes:
             return noted
         correction = self._set.correction(message.queue_offset)
         if correction is None:
-            latest = slot_time(self._clock.now_ms() + delay, self._precision)
-            return min(noted if slot is None else slot, latest)
+            return self._due_before(noted, delay, noted if slot is None else slot)
+        return self._moved(noted, correction)
+
+    def _due_before(self, noted: int, delay: int, slot: int) -> int:
+        now = self._clock.now_ms()
+        if noted - delay >= self._started + JUMP_MS:
+            return slot_time(now, self._precision) - self._precision  # who knows how long it waits already
+        ahead = self._steady.ahead_ms()
+        moved = self._moved(noted, ahead) if ahead <= -JUMP_MS else noted
+        return min(moved, slot, slot_time(now + delay, self._precision))
+
+    def _moved(self, noted: int, change: int) -> int:
         precision = self._precision
-        return noted if correction == 0 else -(-(noted + correction) // precision) * precision
+        return noted if change == 0 else -(-(noted + change) // precision) * precision
 
     def _noted(self, message: ReceivedMessage) -> int | None:
         out = whole_number(message.properties.get(p.TIMER_OUT_MS, ""))
@@ -79,9 +95,22 @@ class TimerTimes:
         )  # fmt: skip
         return believed // self._precision * self._precision
 
+    def comes_round_early(self, message: ReceivedMessage) -> bool:
+        """Whether a message that rolls waited for less than half a round, since the clock was set forward.
+
+        It is not stored anew then: its record is young, and another one would say a time of that clock.
+        """
+        correction = self._set.correction(message.queue_offset)
+        if correction is None or correction <= 0:
+            return False
+        waited = self._clock.now_ms() - message.store_timestamp - correction
+        return waited < self._round // 2 - self._precision
+
     def too_early(self, message: ReceivedMessage) -> int | None:
         """The slot to come, ms, of a message whose slot has ended too early; `None` for one that is due."""
-        if asked_delay(message.properties) is None or self._set.correction(message.queue_offset) is None:
+        if asked_delay(message.properties) is None:
+            return None
+        if self._set.correction(message.queue_offset) is None and not self._went_back:
             return None
         due = self.due(message)
         return due if due is not None and due + self._precision > self._clock.now_ms() else None

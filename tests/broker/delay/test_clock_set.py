@@ -172,6 +172,74 @@ def test_a_restart_under_a_wrong_clock_loses_and_doubles_nothing(run, jump, how)
     run(scenario)
 
 
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_restart_within_a_jump_ahead_delays_nothing(run, how):
+    async def scenario(world):
+        await send(world, "sent before", TIMER_DELAY_SEC=60)
+        await pass_time(world, 10)
+        world.clock.jump(3 * HOUR)
+        await pass_time(world, 10)
+        assert bodies(world) == []
+        await restart(world, how)
+        await pass_time(world, 10)
+        world.clock.jump(-3 * HOUR)
+        await pass_time(world, 32)
+        assert set(bodies(world)) == {"sent before"}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_what_a_clock_ahead_stored_is_not_delayed_by_a_restart(run, how):
+    async def scenario(world):
+        world.clock.jump(3 * HOUR)
+        await send(world, "stored ahead", TIMER_DELAY_SEC=60)
+        await pass_time(world, 5)
+        await world.cluster.stop_broker()
+        world.clock.jump(-3 * HOUR)
+        await world.cluster.start_broker()
+        await pass_time(world, 56)
+        assert bodies(world) == ["stored ahead"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_clock_that_is_set_back_for_a_while_after_a_restart_changes_no_delay(run, how):
+    async def scenario(world):
+        await send(world, "sent before", TIMER_DELAY_SEC=60)
+        await pass_time(world, 10)
+        await restart(world, how)
+        await pass_time(world, 10)
+        world.clock.jump(-3 * HOUR)
+        await pass_time(world, 10)
+        world.clock.jump(3 * HOUR)
+        await pass_time(world, 29)
+        assert bodies(world) == []
+        await pass_time(world, 3)
+        assert bodies(world) == ["sent before"]
+
+    run(scenario)
+
+
+def test_what_rolls_in_a_jump_is_no_later_after_a_restart(run):
+    async def scenario(world):
+        await send(world, "rolls", TIMER_DELAY_SEC=100)
+        await pass_time(world, 5)
+        world.clock.jump(HOUR)
+        await pass_time(world, 2)
+        world.clock.jump(-HOUR)
+        await pass_time(world, 5)
+        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 1
+        await restart(world, "stop")
+        await pass_time(world, 87)
+        assert bodies(world) == []
+        await pass_time(world, 3)
+        assert bodies(world) == ["rolls"]
+
+    run(scenario, store={"timer_window_slots": 60})
+
+
 def test_what_waits_is_not_skipped_when_the_broker_was_down_for_long(run):
     async def scenario(world):
         await send(world, "due", TIMER_DELAY_SEC=60)
