@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import Executor
 
 from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
@@ -95,6 +96,10 @@ class Broker:
     def service_port(self) -> BrokerPort:
         """What services are handed."""
         return self._state
+
+    def save_by(self, thread: Executor) -> None:
+        """Have `thread` write tables; to be called before `start`."""
+        self._keeper.thread = thread
 
     def _handlers(self, body_bytes_max: int) -> dict[int, Handler]:
         owners = [each for part in self._parts for each in part.serving()]

@@ -8,8 +8,9 @@ from typing import Final, Protocol
 
 JUMP_MS: Final = 1000
 """By how much wall-clock time may leave monotonic time before it counts as set."""
-_NOTED_MS: Final = 50
-"""By how much it may before that is noted: two small jumps make a large one, with messages between them."""
+NOTED_MS: Final = 50
+"""By how much it may before that is noted: two small jumps make a large one, with messages between them. Less
+is the grain of clocks."""
 
 
 class Clock(Protocol):
@@ -66,7 +67,7 @@ class SetTimes:
     def stored(self, offset: int) -> None:
         """Messages from queue `offset` on were stored just now."""
         ahead = self._steady.ahead_ms()
-        if abs(ahead - self._marks[-1][1]) >= _NOTED_MS:
+        if abs(ahead - self._marks[-1][1]) >= NOTED_MS:
             self._marks.append((offset, ahead))
 
     def passed(self, offset: int) -> None:

@@ -30,6 +30,8 @@ from mqframe.net.client import Client
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 from mqframe.store.settings import StoreSettings
+from mqframe.testing.at_once import AtOnce
+from mqframe.testing.manual_clock import ManualClock
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -189,7 +191,10 @@ class AsyncCluster:
     def _make(self, index: int) -> Broker:
         settings = self._settings[index]
         store = StoreSettings(directory=self.directory / settings.name, **self._store_fields)
-        return Broker(settings, store, self.clock, self._net, self._plugins)
+        broker = Broker(settings, store, self.clock, self._net, self._plugins)
+        if isinstance(self.clock, ManualClock):
+            broker.save_by(AtOnce())
+        return broker
 
 
 def _in_loop(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from scenarios.killed_server import Server
-from simulated.pools import work_at_once
 
 CHECKS_OFTEN = (
     "broker.transaction_timeout_ms=200",
@@ -29,9 +28,3 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     for server in started:
         if server.process.poll() is None:
             server.kill()
-
-
-@pytest.fixture
-def threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is given to threads is done at once: a clock that is moved by hours does not wait for them."""
-    work_at_once(monkeypatch)

@@ -21,8 +21,6 @@ from mqframe.core.retry.backoff import listed_waits
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
-pytestmark = pytest.mark.usefixtures("threads_at_once")
-
 GROUP = "billing"
 OK, SUSPEND = ConsumeResult.SUCCESS, ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT
 

@@ -20,8 +20,6 @@ from mqframe import (
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.testing import AsyncCluster, ManualClock
 
-pytestmark = pytest.mark.usefixtures("threads_at_once")
-
 GROUP = "workers"
 STEPS = 120
 

@@ -25,8 +25,6 @@ from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
-pytestmark = pytest.mark.usefixtures("threads_at_once")
-
 TOPIC = "orders"
 QUEUES = 4
 STEPS = 60

@@ -19,8 +19,6 @@ from mqframe.core.consuming.group_config import (
 )
 from mqframe.testing import AsyncCluster, ManualClock
 
-pytestmark = pytest.mark.usefixtures("threads_at_once")
-
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 GROUP = "billing"
 WAITS = [10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200]

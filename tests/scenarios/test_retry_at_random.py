@@ -14,8 +14,6 @@ from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.settings import ClientSettings
 from mqframe.testing import AsyncCluster, ManualClock
 
-pytestmark = pytest.mark.usefixtures("threads_at_once")
-
 GROUP = "billing"
 RETURNS_MAX = 3
 STEPS = 40

@@ -12,7 +12,7 @@ from typing import Final
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.service import BrokerPart
-from mqframe.core.clock import JUMP_MS, SetTimes, SteadyClock
+from mqframe.core.clock import JUMP_MS, NOTED_MS, SetTimes, SteadyClock
 from mqframe.core.delay.schedule import DelayOffsets, LevelSchedule
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import SCHEDULE_TOPIC
@@ -128,14 +128,17 @@ class LevelDelivery(BrokerPart):
     def _due(self, queue_id: int, offset: int, time: int, now: int) -> int:
         """When, by the wall clock of now, what lies at `offset` is due; `time`: what its entry says, ms.
 
-        Not later than its delay from now: a clock that was set back a little is no clock that was ahead.
+        A little further ahead than its delay it waits for no longer: the clock was set back a little.
         """
         delay = self._delays[queue_id]
         correction = self._set[queue_id].correction(offset)
         if correction is None and time - delay >= self._started + JUMP_MS:
             return self._started  # stored by a clock that was ahead: who knows how long it waits already
-        change = min(0, self._steady.ahead_ms()) if correction is None else correction
-        return min(time + change, now + delay)
+        if correction is None:
+            ahead = self._steady.ahead_ms()
+            correction = ahead if ahead <= -NOTED_MS else 0
+        due = time + correction
+        return due if due >= now + delay + JUMP_MS else min(due, now + delay)
 
     def _next_wait(self) -> int | None:
         now = self._now()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +63,8 @@ class ConfigKeeper:
         self._withheld = False
         self._loads = True
         self._answers_wait = False
-        # One thread, so that an older state never replaces a newer one.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="mqframe-config")
+        self.thread: Executor = ThreadPoolExecutor(1, thread_name_prefix="mqframe-config")
+        """Writes files, one after the other, so that an older state never replaces a newer one."""
         self._saves = SharedSaves(self._save_at_once)
         self.on_saved: Callable[[], object] = lambda: None
         """Called when all tables that are kept at once are on disk as they were when that save began."""
@@ -176,7 +176,7 @@ class ConfigKeeper:
     def close(self) -> None:
         """Wait for what the thread writes; whoever waits for a save that did not end is cancelled."""
         self._saves.cancel()
-        self._thread.shutdown()
+        self.thread.shutdown()
 
     def _load(self, kept: KeptTable) -> None:
         try:
@@ -186,7 +186,7 @@ class ConfigKeeper:
                 raise
 
     async def _write_in_thread(self, file: ConfigFile, parts: list[bytes]) -> bool:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._write, file, parts)
+        return await asyncio.get_running_loop().run_in_executor(self.thread, self._write, file, parts)
 
     def _write(self, file: ConfigFile, parts: list[bytes]) -> bool:
         if not self._loads:

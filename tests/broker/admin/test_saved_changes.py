@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -85,7 +86,8 @@ def test_what_was_answered_survives_a_kill(run):
 
 @pytest.fixture
 def slow(monkeypatch):
-    """A disk that takes what is saved of topics only when the test says so."""
+    """A disk that takes what is saved of topics, by a thread, only when the test says so."""
+    monkeypatch.setattr("mqframe.testing.cluster.AtOnce", lambda: ThreadPoolExecutor(1))
     return SlowDisk(monkeypatch)
 
 

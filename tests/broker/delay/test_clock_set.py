@@ -112,6 +112,20 @@ def test_a_small_step_back_right_after_a_send_changes_no_delay(run, how):
     run(scenario)
 
 
+@pytest.mark.parametrize("how", ["no", "stop", "kill"])
+def test_what_is_no_more_than_the_grain_of_clocks_makes_nothing_early(run, how):
+    async def scenario(world):
+        await send(world, "first", DELAY=2)
+        await restart(world, how)
+        world.clock.jump(-0.003)
+        await pass_time(world, 5)
+        assert bodies(world) == []
+        await pass_time(world, 0.003)
+        assert bodies(world) == ["first"]
+
+    run(scenario)
+
+
 @pytest.mark.parametrize("jump", JUMPS)
 def test_a_time_of_day_follows_the_wall_clock(run, jump):
     async def scenario(world):

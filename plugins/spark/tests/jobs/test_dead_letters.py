@@ -53,7 +53,10 @@ def test_a_mark_is_the_group_and_the_id_that_the_letter_has_on_its_broker(spark)
 
 def letters(admin: Admin, group: str) -> list[DeadLetter]:
     admin.open_dead_letters(group)
-    return admin.dead_letters(group)
+    try:
+        return admin.dead_letters(group)
+    except FixError:  # the first of them came, and their topic with it, since there was none to open
+        return []
 
 
 def given_up(place: Any, group: str, *topics: str) -> None:
