@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,7 +29,7 @@ from mqframe.store.following.followers import Followers
 from mqframe.store.following.lag import Lag, lag_of
 from mqframe.store.incoming import Incoming
 from mqframe.store.log.flusher import LogFlusher
-from mqframe.store.message_files import open_files
+from mqframe.store.message_files import MessageFiles, open_files
 from mqframe.store.reading.reads import StoreReads
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
@@ -45,11 +46,13 @@ _MARK_SECONDS: Final = 1.0
 
 
 class Opening(NamedTuple):
-    """How a store is opened: on which disk, how carefully, and who hears of arrivals."""
+    """How a store is opened: on which disk, how carefully, who hears of arrivals; what is open already."""
 
     disk: Disk
     care: Care
     on_arrival: OnArrival | None
+    files: MessageFiles
+    threads: Threads
 
 
 class MessageStore(StoreReads):
@@ -59,16 +62,10 @@ class MessageStore(StoreReads):
     """
 
     def __init__(
-        self,
-        settings: StoreSettings,
-        clock: LoopClock,
-        ownership: Ownership,
-        opening: Opening,
+        self, settings: StoreSettings, clock: LoopClock, ownership: Ownership, opening: Opening
     ) -> None:
-        disk, care, on_arrival = opening
-        layout, threads = Layout(settings.directory), Threads()
-        files = open_files(layout, settings, disk, threads, clock.now_ms, care)
-        commit_log = files.log
+        disk, care, on_arrival, files, threads = opening
+        layout, commit_log = Layout(settings.directory), files.log
         confirmed = flushed_as_configured(
             settings.flush == "SYNC_FLUSH", lambda: commit_log.end, lambda: commit_log.flushed
         )
@@ -127,17 +124,21 @@ class MessageStore(StoreReads):
         use_mode(settings.file_mode)
         if settings.directory.is_dir():
             warn_if_open(settings.directory)
-        ownership: Ownership | None = None
+        layout, disk, threads = Layout(settings.directory), Disk(allocate, usage, sync), Threads()
         try:
-            ownership = Ownership(Layout(settings.directory))
-            return cls(settings, clock, ownership, Opening(Disk(allocate, usage, sync), care, on_arrival))
-        except (OSError, StoreError) as problem:
-            if ownership is not None:
-                ownership.release()
-            if isinstance(problem, StoreError):
-                raise
-            said = f"the store in {settings.directory} cannot be opened: {told(problem)}"
-            raise StoreError(said) from problem
+            with ExitStack() as undo:
+                undo.callback(threads.close)
+                ownership = Ownership(layout)
+                undo.callback(ownership.release)
+                files = open_files(layout, settings, disk, threads, clock.now_ms, care)
+                undo.callback(files.close)
+                store = cls(settings, clock, ownership, Opening(disk, care, on_arrival, files, threads))
+                undo.pop_all()
+                return store
+        except OSError as problem:
+            raise StoreError(
+                f"the store in {settings.directory} cannot be opened: {told(problem)}"
+            ) from problem
 
     def start(self) -> None:
         """Start timers and following dispatchers; needs a running loop."""

@@ -1,14 +1,23 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import gc
+import itertools
+import os
+import threading
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stores import bodies, put
 from trust.seam import Seam
 
+from mqframe.core.errors import StoreError
 from mqframe.core.storage.record import body_crc, decode_records
 from mqframe.store.incoming import GetStatus
+from mqframe.store.message_store import MessageStore
+from mqframe.testing.manual_clock import ManualClock
 
 
 def test_first_message(opened, message, clock):
@@ -32,9 +41,6 @@ def test_first_message(opened, message, clock):
     st.lists(st.tuples(st.binary(min_size=0, max_size=60), st.text("ab\x02\x01 é", max_size=12)), max_size=20)
 )
 def test_whatever_is_put_is_read(tmp_path_factory, small, message, rows):
-    from mqframe.store.message_store import MessageStore
-    from mqframe.testing.manual_clock import ManualClock
-
     store = MessageStore.open(small(tmp_path_factory.mktemp("any")), ManualClock())
     try:
         for body, properties in rows:
@@ -65,3 +71,33 @@ def test_a_store_starts_though_it_cannot_note_how_far_queues_are_written(opened,
     asyncio.run(scenario())
     assert "not noted how far queues are written" in caplog.text
     assert bodies(opened(tmp_path).get("t", 0, 0, 9)) == [b"one"]
+
+
+@pytest.mark.parametrize("call", ["pread", "fdatasync"])
+def test_a_store_that_cannot_be_opened_leaves_nothing_open(opened, message, monkeypatch, call):
+    store = opened()
+    put(store, message(KEYS="k"), message("u"))
+    asyncio.run(store.stop())
+    chosen = store.settings
+    (chosen.directory / "abort").write_text("")
+    real, threads = getattr(os, call), threading.active_count()
+    before = sorted(os.listdir("/proc/self/fd"))
+
+    def failing(number):
+        calls = itertools.count()
+
+        def fail(*words):
+            if next(calls) == number:
+                raise OSError(errno.EIO, "Input/output error")
+            return real(*words)
+
+        return fail
+
+    for number in range(3):
+        monkeypatch.setattr(os, call, failing(number))
+        with pytest.raises(StoreError, match="Input/output error"):
+            MessageStore.open(chosen, ManualClock())
+        monkeypatch.setattr(os, call, real)
+        gc.collect()
+        assert sorted(os.listdir("/proc/self/fd")) == before
+        assert threading.active_count() == threads

@@ -39,7 +39,11 @@ class LogFile:
         self.size = size
         self.descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self.removed = False
-        self.map = mmap.mmap(self.descriptor, size)
+        try:
+            self.map = mmap.mmap(self.descriptor, size)
+        except BaseException:
+            os.close(self.descriptor)
+            raise
         self.view = memoryview(self.map)
 
     @classmethod

@@ -45,6 +45,11 @@ class IndexFile:
         self._entries_at = HEADER.size + slots * 4
         self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._map: mmap.mmap | None = None
+        try:
+            header = os.pread(self._descriptor, HEADER.size, 0)
+        except OSError:
+            os.close(self._descriptor)
+            raise
         (
             self.begin_timestamp,
             self.end_timestamp,
@@ -52,7 +57,7 @@ class IndexFile:
             self.end_offset,
             self.used_slots,
             self.count,
-        ) = HEADER.unpack(os.pread(self._descriptor, HEADER.size, 0))
+        ) = HEADER.unpack(header)
         if self.count < 1:
             self.count = 1
         self._new_slots: dict[int, int] = {}
