@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from thread_pools import at_rest
-
 from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
@@ -41,7 +39,6 @@ class Scene:
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
-            await at_rest()
         return await task
 
     async def send(self, *bodies: bytes, topic: str = "orders", tag: str | None = None, **to) -> None:

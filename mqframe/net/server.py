@@ -60,8 +60,6 @@ class Server:
     def _keep_files_free(self, connections_max: int) -> None:
         # The system would refuse those beyond its limit in silence, and files of the store with them.
         files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        if files_max == resource.RLIM_INFINITY:
-            return
         fit = connections_that_fit(connections_max, files_max)
         self._group.budgets.connections_max = fit
         if fit < connections_max:

@@ -60,10 +60,8 @@ def open_files(
         durability,
     )
     deleted = DeletedTopics(layout.deleted_topics)
-    descriptors_max = settings.queue_descriptors_max
     files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if files_max != resource.RLIM_INFINITY:
-        descriptors_max = queue_files_that_fit(descriptors_max, files_max)
+    descriptors_max = queue_files_that_fit(settings.queue_descriptors_max, files_max)
     queues = QueueTable(layout.queues, settings.queue_file_bytes, descriptors_max, deleted)
     index = None
     if settings.index_enabled:

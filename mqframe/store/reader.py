@@ -135,7 +135,7 @@ class StoreReader:
                 if size == FILLER_SIZE and not physical:
                     continue
                 raw = log.fetch(physical, size) if 0 < size <= log_files[0][2] else None
-                if raw is None and 0 <= physical < self.log_files()[0][0]:
+                if raw is None and 0 <= physical < (self.log_files() or log_files)[0][0]:
                     continue  # it was cleaned up meanwhile
                 if raw is None or not (light or place_of(raw, 0) == (size, queue_id, offset, physical)):
                     raise RecordError(

@@ -116,21 +116,6 @@ def pull_request(topic: str, offset: int = 0, **fields: Any) -> PullMessage:
     return PullMessage(topic=topic, queue_offset=offset, **(values | fields))
 
 
-class RestingClock(ManualClock):
-    """A clock whose `aadvance` returns when what it started has come to its end, in threads, too.
-
-    `heeds_threads`: False while the test itself holds a thread up.
-    """
-
-    heeds_threads = True
-
-    async def aadvance(self, seconds: float) -> None:
-        await super().aadvance(seconds)
-        if self.heeds_threads:
-            await at_rest()
-            await super().aadvance(0)
-
-
 class World:
     """A cluster on a manual clock, with topic `t` of two queues, and a client that talks to its broker."""
 
@@ -173,7 +158,7 @@ def run():
         assert inspect.iscoroutinefunction(scenario)
 
         async def whole() -> None:
-            clock = RestingClock()
+            clock = ManualClock()
             async with AsyncCluster(clock=clock, **options) as cluster:
                 await cluster.create_topic("t", 2)
                 world = World(cluster, clock)

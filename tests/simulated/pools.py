@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from mqframe.testing.at_once import AtOnce
+
 _spent = 0.0
 
 
@@ -21,16 +23,10 @@ def work_at_once(patch: pytest.MonkeyPatch) -> None:
 
     def submit(pool: ThreadPoolExecutor, work: Any, /, *args: Any, **more: Any) -> Future[Any]:
         global _spent
-        future: Future[Any] = Future()
         before = time.thread_time()
-        try:
-            result = work(*args, **more)
-        except BaseException as problem:
-            future.set_exception(problem)
-        else:
-            future.set_result(result)
-        finally:
-            _spent += time.thread_time() - before
+        future = at_once.submit(work, *args, **more)
+        _spent += time.thread_time() - before
         return future
 
+    at_once = AtOnce()
     patch.setattr(ThreadPoolExecutor, "submit", submit)

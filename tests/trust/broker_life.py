@@ -10,10 +10,9 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 from popping import Popped, pop_request, popped
-from trust.threads import AtOnce, LoopThreads
+from trust.threads import LoopThreads
 
 from mqframe.broker.delay import timer
-from mqframe.broker.tables import config_keeper
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateAndCreateTopic
@@ -23,6 +22,7 @@ from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
 from mqframe.store import message_store
+from mqframe.testing.at_once import AtOnce
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -84,11 +84,9 @@ class MayCommit(NamedTuple):
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Brokers that are made meanwhile do everything in their loop."""
-    at_once = lambda *args, **more: AtOnce()  # noqa: E731
     with (
         patch.object(message_store, "Threads", LoopThreads),
-        patch.object(config_keeper, "ThreadPoolExecutor", at_once),
-        patch.object(timer, "ThreadPoolExecutor", at_once),
+        patch.object(timer, "ThreadPoolExecutor", lambda *args, **more: AtOnce()),
     ):
         yield
 

@@ -5,20 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from typing import Any
 
-
-class AtOnce(Executor):
-    """Does what it is given when it is given."""
-
-    def submit(self, work: Callable[..., Any], /, *args: Any, **more: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(work(*args, **more))
-        except Exception as problem:
-            future.set_exception(problem)
-        return future
+from mqframe.testing.at_once import AtOnce
 
 
 class SteppedThreads:

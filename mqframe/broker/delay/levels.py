@@ -132,9 +132,9 @@ class LevelDelivery(BrokerPart):
         """
         delay = self._delays[queue_id]
         correction = self._set[queue_id].correction(offset)
-        if correction is None and time - delay >= self._started + JUMP_MS:
-            return self._started  # stored by a clock that was ahead: who knows how long it waits already
         if correction is None:
+            if time - delay >= self._started + JUMP_MS:
+                return self._started  # stored by a clock that was ahead: who knows how long it waits already
             ahead = self._steady.ahead_ms()
             correction = ahead if ahead <= -NOTED_MS else 0
         due = time + correction

@@ -48,8 +48,8 @@ class ReviveService:
 
     `save_topics`: saves new topics before messages go there, and says whether they are; otherwise a broker
     that is killed would not know afterwards where to look. One that is made for the dead letter of an ordered
-    pop is saved right behind it, and made again where that letter comes again. A
-    message that cannot be brought back is noted in `left_out`.
+    pop is saved right behind it, and made again where that letter comes again. A message that cannot be
+    brought back is noted in `left_out`.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.storage.log_scan import LogRecord, read_record, read_records
+from mqframe.core.storage.log_scan import LogRecord, read_record, scan_parts
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.queue_table import QueueTable
 
@@ -42,10 +42,8 @@ class LastCommits:
         if file is None or file.base + file.size < start or not (self._run or _is_before(log, queues, start)):
             return tuple(self._run)
         earlier = LastCommits()
-        at = 0
-        while records := read_records(file.view, at, file.base, start - file.base, crc=False):
+        for records in scan_parts(file.view, file.base, 0, start - file.base, crc=False):
             earlier.take(records)
-            at = records[-1].end - file.base
         return tuple(deque([*earlier._run, *self._run], COMMITS_MAX))
 
 

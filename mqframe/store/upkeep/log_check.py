@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from mqframe.core.errors import StoreError
 from mqframe.core.storage.damage import Stretch, damaged_end, has_empty_page, next_good
-from mqframe.core.storage.log_scan import LogRecord, has_empty_sector, is_blank, read_record, read_records
+from mqframe.core.storage.log_scan import LogRecord, has_empty_sector, is_blank, read_record, scan_parts
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.recovery import CHECKPOINT_MARGIN_MS
 from mqframe.store.files.checkpoint import Checkpoint
@@ -66,8 +66,7 @@ class LogCheck:
         """The good records from log offset `start` on, in order, some neighbours at once."""
         self.end = start
         while (file := self._log.file_at(self.end)) is not None:
-            view, base = file.view, file.base
-            while records := read_records(view, self.end - base, base, crc=self._check_crc):
+            for records in scan_parts(file.view, file.base, self.end - file.base, crc=self._check_crc):
                 self.newest = max(self.newest, *map(_STORED, records))
                 self.records += len(records)
                 self.end = records[-1].end
@@ -78,9 +77,10 @@ class LogCheck:
                     break
             else:
                 self.end = file.base + file.size
-        self._compare_with_note()
+        self.compare_with_note()
 
-    def _compare_with_note(self) -> None:
+    def compare_with_note(self) -> None:
+        """Raise `UndecidedDamage` where the log ends before what had been on the disk."""
         on_disk = self._known.on_disk
         if on_disk is not None and self.end < on_disk and not self._accept_loss:
             raise UndecidedDamage(

@@ -81,7 +81,7 @@ class Recovery:
             self._index.load()
         on_disk = None if believed is None else believed.log_end
         if not self._log.files:
-            list(self._log_check(KnownEnds(None, on_disk)).walk(0))  # refuses, if there was a log
+            self._log_check(KnownEnds(None, on_disk)).compare_with_note()  # refuses, if there was a log
             self._layout.queue_ends.unlink(missing_ok=True)
             self._queues.clear()
             if self._index is not None:

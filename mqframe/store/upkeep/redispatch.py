@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.names import SCHEDULE_TOPIC
@@ -28,12 +28,20 @@ _UNKNOWN: Final = (1 << 63) - 1
 """The store time of the record before the first one that is taken."""
 
 
+class _Taken(NamedTuple):
+    """A record that was taken: its queue offset and entry; `covered`: the log offset behind it."""
+
+    offset: int
+    entry: bytes
+    covered: int
+
+
 class _Run:
     """What was taken of one queue.
 
     `begin`: the first offset; `first`: that of `entries`, which are not written yet; `following`: the offset
     behind them, -1 before any; `covered`: the log offset behind the last record; `odd`: the last record, when
-    it did not follow one before it: offset, entry, and the log offset behind it.
+    it did not follow one before it.
     """
 
     __slots__ = ("begin", "covered", "entries", "first", "following", "odd")
@@ -42,7 +50,7 @@ class _Run:
         self.begin = self.first = self.following = -1
         self.entries: list[bytes] = []
         self.covered = 0
-        self.odd: tuple[int, bytes, int] | None = None
+        self.odd: _Taken | None = None
 
 
 class Redispatch:
@@ -89,7 +97,9 @@ class Redispatch:
                 run.following = offset + 1
                 run.covered = physical + size
             else:
-                self._take_odd(self._queues.queue(topic, queue_id), run, (offset, entry, physical + size))
+                self._take_odd(
+                    self._queues.queue(topic, queue_id), run, _Taken(offset, entry, physical + size)
+                )
         self._stored_before = stored
         if self._index is not None:
             self._take_keys(records, self._index.repeat_from)
@@ -122,7 +132,7 @@ class Redispatch:
             return code
         return noted[2] if 0 < noted[2] < code else code
 
-    def _take_odd(self, queue: ConsumeQueue, run: _Run, taken: tuple[int, bytes, int]) -> None:
+    def _take_odd(self, queue: ConsumeQueue, run: _Run, taken: _Taken) -> None:
         """Take a record that does not follow, as the first of a queue, or that comes after such a one.
 
         One record alone may say a wrong offset, since no CRC guards it. Where the next one follows it, the
@@ -134,28 +144,28 @@ class Redispatch:
             self._go_on_at(queue, run, taken)
             return
         if odd is not None and (
-            taken[0] == odd[0] + 1
+            taken.offset == odd.offset + 1
             or (
-                taken[0] > odd[0] > run.following
-                and (run.following >= 0 or _may_follow(*taken, odd[0], odd[2]))
+                taken.offset > odd.offset > run.following
+                and (run.following >= 0 or _may_follow(taken, odd.offset, odd.covered))
             )
         ):
             self._go_on_at(queue, run, odd)
         elif odd is not None:
-            log.error("a record names a wrong queue offset; left out", queue=queue.key, offset=odd[0])
-        if taken[0] == run.following:
-            run.entries.append(taken[1])
+            log.error("a record names a wrong queue offset; left out", queue=queue.key, offset=odd.offset)
+        if taken.offset == run.following:
+            run.entries.append(taken.entry)
             run.following += 1
-            run.covered = taken[2]
+            run.covered = taken.covered
         else:
             run.odd = taken
 
-    def _go_on_at(self, queue: ConsumeQueue, run: _Run, odd: tuple[int, bytes, int]) -> None:
+    def _go_on_at(self, queue: ConsumeQueue, run: _Run, odd: _Taken) -> None:
         offset, entry, covered = odd
         # Before the first one counts what the queue holds, if it does. A log may be younger than its queues.
         after = (run.following, run.covered) if run.following >= 0 else (queue.end, 0)
         known = run.following >= 0 or bool(queue.bases)
-        if offset < 0 or (known and not _may_follow(*odd, *after)):
+        if offset < 0 or (known and not _may_follow(odd, *after)):
             log.error("a record names an impossible queue offset", queue=queue.key, offset=offset)
             return
         if run.following < 0:
@@ -197,7 +207,7 @@ class Redispatch:
         self._write_gathered()
         for key, run in self._runs.items():
             queue = self._queues.queue(*key)
-            if run.odd is not None and (run.odd[0] > run.following or run.odd[0] == 0):
+            if run.odd is not None and (run.odd.offset > run.following or run.odd.offset == 0):
                 self._go_on_at(queue, run, run.odd)
             if run.following < 0:
                 continue
@@ -235,14 +245,14 @@ class Redispatch:
                 self._queues.dirty.add(queue)
 
 
-def _is_listed(queue: ConsumeQueue, taken: tuple[int, bytes, int]) -> bool:
+def _is_listed(queue: ConsumeQueue, taken: _Taken) -> bool:
     """Whether `queue` has this record in its place already, whatever it says of its tag."""
-    return queue.read(taken[0], 1)[:_PLACE_BYTES] == taken[1][:_PLACE_BYTES]
+    return queue.read(taken.offset, 1)[:_PLACE_BYTES] == taken.entry[:_PLACE_BYTES]
 
 
-def _may_follow(offset: int, _: bytes, covered: int, after: int, after_covered: int) -> bool:
-    """Whether so many records fit between that one has this queue offset.
+def _may_follow(taken: _Taken, after: int, covered: int) -> bool:
+    """Whether so many records fit between that `taken` has its queue offset.
 
-    `covered`, `after_covered`: the log offsets behind it, and behind the one that ends before offset `after`.
+    `covered`: the log offset behind the record before queue offset `after`.
     """
-    return offset - after <= (covered - after_covered) // _RECORD_BYTES_MIN
+    return taken.offset - after <= (taken.covered - covered) // _RECORD_BYTES_MIN

@@ -178,9 +178,7 @@ def test_a_check_point_that_waits_for_the_disk_is_not_passed_over(run, disk, way
         if way == "kill":
             await world.clock.aadvance(9)
             disk.clear()
-            world.clock.heeds_threads = False
             await world.clock.aadvance(3)  # written after 10 s; the revive log's offsets move each second
-            world.clock.heeds_threads = True
             disk.set()
             await flushed(world, world.store.max_offset)
             for _ in range(3):

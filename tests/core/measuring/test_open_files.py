@@ -19,5 +19,6 @@ def test_two_servers_and_the_queues_leave_an_eighth_to_the_rest(files_max: int) 
 def test_no_more_than_are_wanted() -> None:
     assert connections_that_fit(20_000, 1 << 20) == 20_000
     assert connections_that_fit(20_000, 1024) == 384
+    assert (connections_that_fit(20_000, -1), queue_files_that_fit(1024, -1)) == (20_000, 1024)
     assert queue_files_that_fit(1024, 1 << 20) == 1024
     assert queue_files_that_fit(1024, 1024) == 128

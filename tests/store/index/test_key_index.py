@@ -204,8 +204,8 @@ def test_files_behind_one_that_was_never_written_are_built_again(opening, clock)
     assert (len(again.files), again.lost, offsets(again, "all")) == (1, True, [0])
 
 
-def test_rewound_after_a_loss_of_power_slots_lead_to_what_was_there_before(opening, clock) -> None:
-    index = opening()
+def torn(index, clock):
+    """The file of four records with one key, of which a loss of power left the header that two had."""
     for number in range(4):
         index.add("t", [(100 * number, ("k",))], clock.now_ms())
         index.write()
@@ -213,23 +213,21 @@ def test_rewound_after_a_loss_of_power_slots_lead_to_what_was_there_before(openi
     raw = bytearray(file.path.read_bytes())
     HEADER.pack_into(raw, 0, file.begin_timestamp, file.end_timestamp, 0, 100, 1, 3)
     file.path.write_bytes(raw)
+    return file.path
+
+
+def test_rewound_after_a_loss_of_power_slots_lead_to_what_was_there_before(opening, clock) -> None:
+    path = torn(opening(), clock)
     again = opening()
     assert offsets(again, "k") == [100, 0]
     again.rewind(200, torn=True)
     assert not again.lost
-    assert max(struct.unpack_from(f">{SLOTS}i", file.path.read_bytes(), HEADER.size)) == 2
+    assert max(struct.unpack_from(f">{SLOTS}i", path.read_bytes(), HEADER.size)) == 2
 
 
 def test_slots_that_lead_to_what_was_never_written_have_their_file_built_again(opening, clock) -> None:
-    index = opening()
-    for number in range(4):
-        index.add("t", [(100 * number, ("k",))], clock.now_ms())
-        index.write()
-    (file,) = index.files
-    raw = bytearray(file.path.read_bytes())
-    HEADER.pack_into(raw, 0, file.begin_timestamp, file.end_timestamp, 0, 100, 1, 3)
-    raw[-40:] = bytes(40)
-    file.path.write_bytes(raw)
+    path = torn(opening(), clock)
+    path.write_bytes(path.read_bytes()[:-40] + bytes(40))
     again = opening()
     assert offsets(again, "k") == []
     again.rewind(200, torn=True)
