@@ -20,7 +20,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIENT = "mqframe.client"
@@ -270,8 +270,9 @@ class Writer:
 
     def text(self) -> str:
         """The module, formatted."""
-        spec, cls = self._spec, self._source.cls
-        parts = [docstring(self._class_text()), *self._members()]
+        spec, cls = self._spec, cast("Any", self._source.cls)
+        section = f"_section = {cls._section!r}"
+        parts = [docstring(self._class_text()), section, *self._members()]
         body = textwrap.indent("\n\n".join(part for part in parts if part), "    ")
         base = self._base.__name__
         if getattr(self._base, "__parameters__", ()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from concurrent.futures import Executor
 
 from mqframe.broker.admin.saved_changes import saved_before_answers
@@ -38,9 +37,9 @@ class Broker:
     """Serves producers and consumers; all its state belongs to the loop that it is started in.
 
     Making one opens and recovers the store; `start` makes it reachable. `plugins`: where its services,
-    and the dispatchers and RPC hooks that the settings name, come from; `plugin_options`: their options, by
-    name of the plugin. Raises `StoreError`, `PluginError`, and `SettingError` for bad options and for an
-    advertised host that has no address.
+    and the dispatchers and RPC hooks that the settings name, come from, with their options. Raises
+    `StoreError`, `PluginError`, and `SettingError` for bad options and for an advertised host that has no
+    address.
     """
 
     def __init__(
@@ -50,13 +49,12 @@ class Broker:
         clock: LoopClock,
         net: NetSettings | None = None,
         plugins: PluginManager | None = None,
-        plugin_options: Mapping[str, object] | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         plugins = plugins or PluginManager()
-        self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers, plugin_options)
-        hooks = plugins.create_all("rpc_hook", settings.rpc_hooks, plugin_options)
+        self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers)
+        hooks = plugins.create_all("rpc_hook", settings.rpc_hooks)
         self._state = state = BrokerState(settings, store_settings, clock, self._arrived, plugins)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
@@ -64,7 +62,7 @@ class Broker:
             self._client, clock, state.live, state.identity, state.topics
         )
         try:
-            services = make_services(state, settings, plugin_options or {})
+            services = make_services(state, settings)
             self._parts = [*services, *make_parts(state, self._registration, services, self._counters)]
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from mqframe.broker.service import BrokerPart, with_parts
@@ -20,9 +20,7 @@ transactions come first, for they complete a commit that a crash cut off, and th
 with; pop asks the timer how far it is."""
 
 
-def make_services(
-    state: BrokerState, settings: BrokerSettings, options: Mapping[str, object]
-) -> list[BrokerService]:
+def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerService]:
     """The broker's own services, then those that `settings` name, each followed by its parts.
 
     Raises `PluginError`, `SettingError`.
@@ -32,7 +30,7 @@ def make_services(
     names = [name for name in BUILT_IN if name in known]
     names += [name for name in settings.services if name not in names]
     for name in names:
-        service: BrokerService = plugins.create(KIND, name, options.get(name), state)
+        service: BrokerService = plugins.create(KIND, name, None, state)
         state.services.append(service)
         for table in (table for part in with_parts([service]) for table in part.tables()):
             if table.name in state.keeper.names:

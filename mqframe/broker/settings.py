@@ -339,12 +339,16 @@ class BrokerSettings:
         check=at_least(16),
     )
     vip_port: bool = setting(True, doc="listen on port - 2 as well, where some clients send to")
-    dispatchers: tuple[str, ...] = setting((), doc="dispatcher plugins that follow the log")
-    services: tuple[str, ...] = setting((), doc="broker service plugins, besides the broker's own services")
+    dispatchers: tuple[str, ...] = setting(
+        (), doc="dispatcher plugins that follow the log", plugin="dispatcher"
+    )
+    services: tuple[str, ...] = setting(
+        (), doc="broker service plugins, besides the broker's own services", plugin="broker_service"
+    )
     dispatcher_lag_warn_seconds: int = setting(
         600,
         doc="a dispatcher whose oldest message has waited so long is warned of, s; 0: never",
         check=at_least(0),
         live=True,
     )
-    rpc_hooks: tuple[str, ...] = setting((), doc="RPC hook plugins around every request")
+    rpc_hooks: tuple[str, ...] = setting((), doc="RPC hook plugins around every request", plugin="rpc_hook")

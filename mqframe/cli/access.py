@@ -80,7 +80,8 @@ def access() -> dict[str, Any]:
 
     resolved = load("client", {}, None, ())
     arguments["net"] = resolved.section(NetSettings)
-    hooks = [each for each in resolved.plugins().items() if plugins.knows("rpc_hook", each[0])]
+    arguments["plugins"] = plugins.configured(resolved.plugins())
+    hooks = [name for name in resolved.plugins() if plugins.knows("rpc_hook", name)]
     if hooks:
         arguments["rpc_hooks"] = hooks
     return arguments

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from mqframe.cli.commands import new_app
+from mqframe.cli.commands import new_app, plugin_manager
 from mqframe.cli.output import Json, show
+
+if TYPE_CHECKING:
+    from mqframe.core.config.configuration import Entry, Resolved
 
 _SECRET: Final = re.compile("secret|password|token|credential", re.IGNORECASE)
 
@@ -28,19 +33,25 @@ def show_settings(
     ] = "server",
     config: Annotated[Path | None, typer.Option("--config", "-c", help="TOML file, or broker.conf.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="section.key=value")] = None,
+    profile: Annotated[
+        str, typer.Option("--profile", help="Of clients: which [section.profile] counts, too.")
+    ] = "",
     changed: Annotated[bool, typer.Option("--changed", help="Only what is not the default.")] = False,
     json: Json = False,
 ) -> None:
-    """Print every setting with its value and where that came from."""
+    """Print every setting with its value and where that came from, and the options of plugins in use."""
     from mqframe.cli.configuration import PROGRAMS, SERVER_DEFAULT, load
     from mqframe.core.config.configuration import DEFAULT
     from mqframe.core.errors import SettingError
 
     if program not in PROGRAMS:
         raise SettingError(f"--for {program}: must be one of {', '.join(PROGRAMS)}")
-    resolved = load(program, {}, config, set_ or ())
+    if profile and program != "client":
+        raise SettingError(f"--profile {profile}: only clients have profiles; add --for client")
+    resolved = load(program, {}, config, set_ or (), profile=profile)
     for warning in resolved.warnings:
         typer.echo(f"mqframe: {warning}", err=True)
+    entries = [*resolved.entries, *_plugin_entries(resolved)]
     rows = [
         {
             "setting": entry.path,
@@ -48,24 +59,49 @@ def show_settings(
             "origin": entry.origin,
             "meaning": entry.doc,
         }
-        for entry in resolved.entries
+        for entry in entries
         if not (changed and entry.origin in (DEFAULT, SERVER_DEFAULT))
     ]
-    rows += [
-        {
-            "setting": f"plugins.{name}.{key}",
-            # What a plugin keeps secret is known to it alone, and it is not imported for this.
-            "value": "(secret)" if _SECRET.search(key) else _plain(value, json),
-            "origin": given.origins[key],
-            "meaning": "",
-        }
-        for name, given in resolved.plugins().items()
-        for key, value in given.items()
-    ]
     show(rows, as_json=json, empty="everything is at its default")
+
+
+def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
+    """Options of the plugins that settings name, as these plugins read them; of others what was given."""
+    import attrs
+
+    from mqframe.core.config.configuration import DEFAULT, Entry
+    from mqframe.hooks.manager import same_plugin
+
+    plugins = plugin_manager().configured(resolved.plugins())
+    tables = resolved.plugins()
+    shown = set()
+    for entry in resolved.entries:
+        chosen = entry.value if isinstance(entry.value, tuple) else filter(None, [entry.value])
+        for name in chosen if entry.plugin and entry.origin != DEFAULT else ():
+            options = plugins.check(entry.plugin, name)
+            if options is None or name in shown:
+                continue
+            shown.add(name)
+            origins = next((each.origins for key, each in tables.items() if same_plugin(key, name)), {})
+            for field in attrs.fields(type(options)):
+                value = getattr(options, field.name)
+                hidden = field.metadata.get("secret") or _SECRET.search(field.name)
+                yield Entry(
+                    f"plugins.{name}.{field.name}",
+                    "(secret)" if hidden else value,
+                    origins.get(field.name, DEFAULT),
+                    field.metadata.get("doc", ""),
+                )
+    for name, table in tables.items():
+        if any(same_plugin(name, each) for each in shown):
+            continue
+        for key, value in table.items():
+            # What a plugin keeps secret is known to it alone, and one that is not in use is not imported.
+            said = "(secret)" if _SECRET.search(key) else value
+            yield Entry(f"plugins.{name}.{key}", said, table.origins[key], "not in use here")
 
 
 def _plain(value: object, as_json: bool) -> object:
     if isinstance(value, bool) and not as_json:
         return str(value).lower()  # as it is written in a file
-    return str(value) if isinstance(value, Path) else value
+    return str(value) if isinstance(value, Path | datetime) else value

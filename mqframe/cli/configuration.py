@@ -16,21 +16,26 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("nameserver", "broker", "store", "net"),
     "nameserver": ("nameserver", "net"),
     "broker": ("broker", "store", "net"),
-    "client": ("client", "producer", "consumer", "net"),
+    "client": ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
 }
-"""The sections that each program has. `client` stands for programs that use producers and consumers."""
+"""The sections that each program has. `client` stands for programs that make clients `from_config`."""
 _CLASSES: Final[Mapping[str, str]] = {
     "nameserver": "mqframe.nameserver.settings:NameServerSettings",
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
     "net": "mqframe.net.settings:NetSettings",
-    "client": "mqframe.client.settings:ClientSettings",
-    "producer": "mqframe.client.settings:ProducerSettings",
-    "consumer": "mqframe.client.consuming.push.settings:ConsumerSettings",
+    "client": "mqframe.client.sections:ClientSection",
+    "producer": "mqframe.client.sections:ProducerSection",
+    "consumer": "mqframe.client.sections:ConsumerSection",
+    "lite_pull": "mqframe.client.sections:LitePullSection",
+    "simple": "mqframe.client.sections:SimpleSection",
+    "puller": "mqframe.client.sections:PullerSection",
+    "admin": "mqframe.client.sections:AdminSection",
 }
 """Where the settings of each section are; imported when a program has it."""
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
+WITH_PROFILES: Final = frozenset(PROGRAMS["client"]) - {"client", "net"}
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
 
 
@@ -40,12 +45,14 @@ def load(
     file: Path | None,
     items: Sequence[str],
     variables: Mapping[str, str] | None = None,
+    profile: str = "",
 ) -> Resolved:
     """The settings of `program` (a key of `PROGRAMS`).
 
     `options`: by name of the option ("--host"), the value of each path that it sets; `None` is not given.
     `file`: TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`:
-    "path=value". `variables`: the environment, by default the real one. Raises `SettingError`.
+    "path=value". `variables`: the environment, by default the real one. `profile`: the one that counts in
+    each section of clients that has it. Raises `SettingError`.
     """
     layers = [command_line(items), environment(os.environ if variables is None else variables)]
     layers.append(
@@ -67,7 +74,8 @@ def load(
         own = Given("net.busy_poll_microseconds", BUSY_POLL_MICROSECONDS, SERVER_DEFAULT)
         layers.append(Layer(Rank.PROGRAM, (own,)))
     classes = [settings_class(section) for section in sections]
-    return resolve(classes, layers, other_sections=ALL_SECTIONS.difference(sections))
+    profiles = dict.fromkeys(WITH_PROFILES.intersection(sections), profile)
+    return resolve(classes, layers, other_sections=ALL_SECTIONS.difference(sections), profiles=profiles)
 
 
 def settings_class(section: str) -> type[Any]:

@@ -154,7 +154,7 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
     from mqframe.net.clock import SystemClock
     from mqframe.net.settings import NetSettings
 
-    plugins = plugin_manager()
+    plugins = plugin_manager().configured(resolved.plugins())
     clock, net = SystemClock(), resolved.section(NetSettings)
     nameservers: list[Service] = []
 
@@ -174,7 +174,7 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         own = tuple(_reachable(each.address) for each in nameservers)
         settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
         stored = resolved.section(StoreSettings)
-        return Broker(settings, stored, clock, net, plugins, resolved.plugins())
+        return Broker(settings, stored, clock, net, plugins)
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}

@@ -7,9 +7,11 @@ Whoever starts a program or makes a client makes one manager and hands it down; 
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
@@ -18,7 +20,9 @@ import attrs
 import pluggy
 
 from mqframe import __version__
-from mqframe.core.errors import MqframeError, PluginError
+from mqframe.core.config.configuration import PluginOptions
+from mqframe.core.config.layers import PLUGINS
+from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, Kind, kind_of
 from mqframe.hooks.options import OptionInfo, build, describe
@@ -71,15 +75,31 @@ class PluginManager:
         self._registered: list[_Offer] = []
         self._blocked: set[str] = set()
         self._scanned: list[_Offer] | None = None
+        self._tables: dict[str, PluginOptions] = {}
         self._pluggy = pluggy.PluginManager(specs.PROJECT)
         self._pluggy.add_hookspecs(specs)
+
+    def configured(self, tables: Mapping[str, Mapping[str, object]]) -> PluginManager:
+        """This manager, with options for plugins by the names that these are chosen by.
+
+        They count wherever such a name is chosen; options that are given there come first. Raises
+        `SettingError` for a name that no plugin has.
+        """
+        with_options = copy.copy(self)
+        with_options._tables = dict(self._tables)
+        for name, table in tables.items():
+            key = self._check_table(name, table)
+            known = with_options._tables.get(key, PluginOptions())
+            with_options._tables[key] = known.with_(table)
+        return with_options
 
     def create(self, kind: str, choice: object, options: object = None, *arguments: object) -> Any:
         """The strategy, store or hook that `choice` stands for.
 
         `choice`: a name, "module:attribute", a class or function (called as a factory), an object that is
         ready, or a pair (one of these, options). `options`: a mapping or an instance of the factory's
-        `Options`. `arguments` go to the factory before the options; one with a parameter `plugins` is handed
+        `Options`; a mapping is filled up with the options that this manager was configured with for the name.
+        `arguments` go to the factory before the options; one with a parameter `plugins` is handed
         this manager by it. Raises `PluginError` or `SettingError`.
         """
         wanted, title, choice, options = self._chosen(kind, choice, options)
@@ -94,24 +114,20 @@ class PluginManager:
             raise PluginError(f"{title} is no {wanted.interface.__name__} but a {type(made).__qualname__}")
         return made
 
-    def check(self, kind: str, choice: object, options: object = None) -> None:
+    def check(self, kind: str, choice: object, options: object = None) -> Any:
         """Find fault with `choice` and `options` now, where the object itself is made later.
 
-        A name is looked up and imported, options are validated; nothing is made. Raises as `create` does.
+        A name is looked up and imported, options are validated; nothing is made. Returns the instance of its
+        `Options`, `None` where it has none. Raises as `create` does.
         """
         wanted, title, choice, options = self._chosen(kind, choice, options)
-        if _is_factory(choice, wanted):
-            build(title, choice, options)
+        return build(title, choice, options) if _is_factory(choice, wanted) else None
 
-    def create_all(
-        self, kind: str, choices: Sequence[object], options: Mapping[str, object] | None = None
-    ) -> tuple[Any, ...]:
-        """All of `choices` in their order, for paths that want a tuple. `options` are looked up by name."""
-        tables = options or {}
-        return tuple(
-            self.create(kind, choice, tables.get(choice) if isinstance(choice, str) else None)
-            for choice in choices
-        )
+    def create_all(self, kind: str, choices: Sequence[object]) -> tuple[Any, ...]:
+        """All of `choices` in their order, for paths that want a tuple. Raises `PluginError` for one text."""
+        if isinstance(choices, str):
+            raise PluginError(f"{kind}s are a list, not the text {choices!r}; write [{choices!r}]")
+        return tuple(self.create(kind, choice) for choice in choices)
 
     def names(self, kind: str) -> list[str]:
         """The names that can be chosen for `kind`, sorted; from metadata and registrations alone."""
@@ -166,9 +182,24 @@ class PluginManager:
             # Options given apart from the pair win.
             choice, paired = choice
             options = paired if options is None else options
-        if isinstance(choice, str):
-            return wanted, choice, self._factory(wanted, choice), options
-        return wanted, _name(choice), choice, options
+        if not isinstance(choice, str):
+            return wanted, _name(choice), choice, options
+        table = self._tables.get(_table_key(choice))
+        if table is not None and (options is None or isinstance(options, Mapping)):
+            options = table.with_(options or {})
+        return wanted, choice, self._factory(wanted, choice), options
+
+    def _check_table(self, name: str, table: Mapping[str, object]) -> str:
+        """The key of the options for `name`. Raises `SettingError` for a name that no plugin has."""
+        key = _table_key(name)
+        known = {offer.name for offer in self._offers()} | {each for _, each in KNOWN_DISTRIBUTIONS}
+        if ":" in name or key in map(_table_key, known):
+            return key
+        near = get_close_matches(name, known, n=2, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`mqframe plugins` lists what is installed"
+        origins = getattr(table, "origins", {})
+        source = f" from {next(iter(origins.values()))}" if origins else ""
+        raise SettingError(f"{PLUGINS}.{name}{source}: no plugin has this name; {hint}")
 
     def _offers(self) -> list[_Offer]:
         if self._scanned is None:
@@ -184,7 +215,7 @@ class PluginManager:
     def _factory(self, kind: Kind, name: str) -> Any:
         if ":" in name:
             return _import_attribute(kind, name)
-        offers = [offer for offer in self._offers() if offer.kind is kind and offer.name == name]
+        offers = self._offers_of(kind, name)
         if not offers:
             raise PluginError(self._unknown(kind, name))
         if len(offers) > 1:
@@ -194,18 +225,29 @@ class PluginManager:
             )
         return self._load(offers[0])
 
+    def _offers_of(self, kind: Kind, name: str) -> list[_Offer]:
+        """What is offered as `name`; else as a name that differs in hyphens and underscores only."""
+        mine = [offer for offer in self._offers() if offer.kind is kind]
+        exact = [offer for offer in mine if offer.name == name]
+        return exact or [offer for offer in mine if _squeezed(offer.name) == _squeezed(name)]
+
     def _unknown(self, kind: Kind, name: str) -> str:
         if f"{_normal(kind.name)}.{_normal(name)}" in self._blocked:
             return f"{kind.name} {name!r} is blocked"
-        distribution = KNOWN_DISTRIBUTIONS.get((kind.name, name))
+        ours = {_squeezed(n): found for (k, n), found in KNOWN_DISTRIBUTIONS.items() if k == kind.name}
+        distribution = ours.get(_squeezed(name))
         if distribution is not None and _normal(distribution) in self._blocked:
             return f"{kind.name} {name!r} is blocked with its distribution {distribution}"
         if distribution is not None:
             return f"{kind.name} {name!r} is not installed; install it with: pip install {distribution}"
-        known = ", ".join(self.names(kind.name)) or "none is installed"
-        more = sorted(n for k, n in KNOWN_DISTRIBUTIONS if k == kind.name and n not in self.names(kind.name))
-        hint = f"; can be installed: {', '.join(more)}" if more else ""
-        return f"there is no {kind.name} {name!r}; known: {known}{hint}"
+        names = self.names(kind.name)
+        known = ", ".join(names) or "none is installed"
+        more = sorted(n for k, n in KNOWN_DISTRIBUTIONS if k == kind.name and n not in names)
+        near = get_close_matches(name, [*names, *more], n=2)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        hint += f" known: {known}" if near else f"; known: {known}"
+        hint += f"; can be installed: {', '.join(more)}" if more else ""
+        return f"there is no {kind.name} {name!r}{hint}"
 
     def _load(self, offer: _Offer) -> Any:
         if offer.factory is None:
@@ -331,3 +373,17 @@ def _name(thing: object) -> str:
 
 def _normal(name: str) -> str:
     return name.replace("-", "_").lower()
+
+
+def _squeezed(name: str) -> str:
+    """What is the same in the name of a strategy and in that of its distribution."""
+    return name.replace("-", "").replace("_", "").lower()
+
+
+def same_plugin(name: str, other: str) -> bool:
+    """Whether two names stand for the same plugin of a kind."""
+    return _table_key(name) == _table_key(other)
+
+
+def _table_key(name: str) -> str:
+    return name if ":" in name else _squeezed(name)

@@ -10,6 +10,7 @@ from command_runs import run
 from typer.testing import CliRunner
 
 from mqframe.cli.app import app
+from mqframe.cli.configuration import PROGRAMS
 
 
 def test_config_show_tells_values_and_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,8 +35,31 @@ def test_config_show_tells_values_and_origins(tmp_path: Path, monkeypatch: pytes
 
 def test_config_show_of_clients_knows_their_sections() -> None:
     rows = json.loads(run("config", "show", "--for", "client", "--json"))
-    assert {row["setting"].partition(".")[0] for row in rows} == {"client", "producer", "consumer", "net"}
+    assert {row["setting"].partition(".")[0] for row in rows} == set(PROGRAMS["client"])
     assert {row["origin"] for row in rows} == {"default"}
+
+
+def test_config_show_tells_what_a_client_of_a_profile_would_use(tmp_path: Path) -> None:
+    file = tmp_path / "app.toml"
+    file.write_text(
+        '[consumer]\nallocate = "consistent_hash"\nconsume_hooks = ["trace"]\n'
+        '[consumer.audit]\ngroup = "audit"\n[plugins.trace]\nflush_seconds = 1\n'
+    )
+    words = ("config", "show", "--for", "client", "--config", str(file), "--profile", "audit", "--json")
+    rows = {row["setting"]: (row["value"], row["origin"]) for row in json.loads(run(*words))}
+    assert rows["consumer.group"] == ("audit", f"{file} [consumer.audit]")
+    assert rows["consumer.allocate"] == ("consistent_hash", f"{file} [consumer]")
+    assert rows["plugins.consistent_hash.virtual_nodes"] == (10, "default")
+    assert rows["plugins.trace.flush_seconds"] == (1.0, f"{file} [plugins.trace]")
+
+
+def test_config_show_keeps_secrets_of_plugins(tmp_path: Path) -> None:
+    file = tmp_path / "app.toml"
+    file.write_text('[client]\nrpc_hooks = ["acl"]\n[plugins.acl]\naccess_key = "a"\nsecret_key = "hidden"\n')
+    text = run("config", "show", "--for", "client", "--config", str(file), "--json")
+    assert "hidden" not in text
+    rows = {row["setting"]: row["value"] for row in json.loads(text)}
+    assert (rows["plugins.acl.secret_key"], rows["plugins.acl.access_key"]) == ("(secret)", "a")
 
 
 def test_config_show_writes_settings_as_files_have_them() -> None:
@@ -51,6 +75,10 @@ def test_config_show_writes_settings_as_files_have_them() -> None:
         (["--set", "broker.port=70000"], "broker.port"),
         (["--for", "toaster"], "toaster"),
         (["--config", "missing.toml"], "missing.toml"),
+        (["--profile", "a"], "only clients have profiles"),
+        (["--for", "client", "--profile", "a"], "there is no profile ["),
+        (["--set", "plugins.paquet.path=x"], "did you mean parquet"),
+        (["--set", "broker.dispatchers=parquet", "--set", "plugins.parquet.pathh=x"], "option pathh"),
     ],
 )
 def test_config_show_refuses_what_a_start_would_refuse(words: list[str], said: str) -> None:

@@ -195,7 +195,8 @@ def test_a_name_that_is_not_installed_gives_the_line_to_install_it(kind: str, na
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(
-        PluginError, match=r"no selector 'frist'; known: first, nothing, nth; can be installed: hash"
+        PluginError,
+        match=r"no selector 'frist'; did you mean first\? known: first, nothing, nth; can be installed: hash",
     ):
         manager().create("selector", "frist")
     with pytest.raises(PluginError, match=r"no send_hook 'x'; known: none is installed"):
@@ -297,7 +298,7 @@ def test_a_choice_can_be_checked_before_its_object_is_made() -> None:
 
 def test_tuples_for_hot_paths() -> None:
     ready = First()
-    made = manager().create_all("selector", ["nth", ready], {"nth": {"label": "x"}})
+    made = manager().configured({"nth": {"label": "x"}}).create_all("selector", ["nth", ready])
     assert isinstance(made, tuple)
     assert made[0].options.label == "x"
     assert made[1] is ready

@@ -39,6 +39,8 @@ class AsyncAdmin(
     Only here: `clock`, for tests.
     """
 
+    _section = "admin"
+
     def __init__(
         self,
         *,

@@ -45,6 +45,8 @@ class Admin(SyncClient[AsyncAdmin]):
     fork every method raises `ClosedError`.
     """
 
+    _section = "admin"
+
     def __init__(
         self,
         *,

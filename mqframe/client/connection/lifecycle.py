@@ -7,13 +7,14 @@ from types import TracebackType
 from typing import Self
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.from_config import Configurable
 from mqframe.client.settings import ClientSettings
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.clock import LoopClock
 from mqframe.net.settings import NetSettings
 
 
-class AsyncClient(ABC):
+class AsyncClient(Configurable, ABC):
     """A client of one asyncio loop: started once and stopped once, as an `async with` block does."""
 
     @abstractmethod

@@ -15,6 +15,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 from mqframe.client.connection.identity import SameProcess
 from mqframe.client.connection.lifecycle import AsyncClient
 from mqframe.client.connection.loop_thread import LoopThread
+from mqframe.client.from_config import Configurable
 from mqframe.core.errors import ClosedError
 
 C = TypeVar("C", bound=AsyncClient)
@@ -22,7 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class SyncClient(Generic[C]):
+class SyncClient(Configurable, Generic[C]):
     """Runs `client` on a loop in a thread of its own, from `start` to `stop`. Any thread may use it.
 
     `kind`: what it is in a word, for messages and for the name of the thread; `group`: which it works for.

@@ -40,6 +40,8 @@ class Producer(ProducerThread):
     socket; one thread beside polls routes, sends heartbeats and packs what was submitted.
     """
 
+    _section = "producer"
+
     def __init__(
         self,
         group: str,

@@ -51,6 +51,7 @@ class AsyncProducer(AsyncClient):
     RPC hooks count; `clock` and `randomness`, for tests.
     """
 
+    _section = "producer"
     group: str
     """The producer group."""
     _submitter: Submitter  # these from the start on

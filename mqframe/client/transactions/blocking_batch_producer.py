@@ -36,6 +36,8 @@ class BatchTransactionProducer(BatchTransactionThread):
     May be shared by any number of threads; halves are sent by the thread beside.
     """
 
+    _section = "producer"
+
     def __init__(
         self,
         group: str,

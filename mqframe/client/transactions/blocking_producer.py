@@ -34,6 +34,8 @@ class TransactionProducer(TransactionThread):
     `check_workers` threads. Raises `FixError` for a listener with `async def` methods.
     """
 
+    _section = "producer"
+
     def __init__(
         self,
         group: str,

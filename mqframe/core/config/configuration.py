@@ -1,7 +1,7 @@
 """Settings merged from many sources: precedence, types, and the origin of each value.
 
 Precedence: argument, command line, MQFRAME_… environment, TOML file, RocketMQ `broker.conf` keys, what the
-program takes itself, default.
+program takes itself, default. In each of these a value of the chosen profile comes before one of its section.
 A key that mqframe does not know, or a value that its setting refuses, is an error that names key and origin.
 Keys that only RocketMQ knows have no effect here and are listed in one warning.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -22,6 +22,7 @@ from mqframe.core.errors import SettingError
 S = TypeVar("S")
 
 DEFAULT = "default"
+NO_PROFILES: Final[Mapping[str, str]] = {}
 
 
 class PluginOptions(dict[str, Any]):
@@ -31,15 +32,21 @@ class PluginOptions(dict[str, Any]):
         super().__init__(values)
         self.origins = dict(origins)
 
+    def with_(self, more: Mapping[str, Any]) -> PluginOptions:
+        """These options and `more`, which count first."""
+        origins: Mapping[str, str] = getattr(more, "origins", dict.fromkeys(more, ""))
+        return PluginOptions({**self, **more}, {**self.origins, **origins})
+
 
 @attrs.frozen
 class Entry:
-    """One setting as it ended up. `path`: "section.key"."""
+    """One setting as it ended up. `path`: "section.key"; `plugin`: the kind of plugins that it names."""
 
     path: str
     value: Any
     origin: str
     doc: str
+    plugin: str = ""
 
 
 class Resolved:
@@ -71,23 +78,32 @@ class Resolved:
 
 
 def resolve(
-    sections: Sequence[type[Any]], layers: Iterable[Layer], *, other_sections: Collection[str] = ()
+    sections: Sequence[type[Any]],
+    layers: Iterable[Layer],
+    *,
+    other_sections: Collection[str] = (),
+    profiles: Mapping[str, str] = NO_PROFILES,
 ) -> Resolved:
     """The settings of `sections` from `layers`, in whatever order these are handed in.
 
-    `other_sections`: names of sections that may be there but belong to other programs. Raises `SettingError`.
+    `other_sections`: names of sections that may be there but belong to other programs. `profiles`: the
+    sections that may have profiles, and the one that is chosen of each, "" for none; one of the sections
+    for which a profile is chosen must have it. Raises `SettingError`.
     """
-    resolver = _Resolver(sections, frozenset(other_sections))
+    resolver = _Resolver(sections, frozenset(other_sections), profiles)
     for layer in sorted(layers, key=lambda layer: layer.rank, reverse=True):
         for given in layer.values:
             resolver.take(given, layer)
+        resolver.take_profiles()
     return resolver.finish()
 
 
 class _Resolver:
     """Gathers values, weakest layer first, so that stronger ones overwrite."""
 
-    def __init__(self, sections: Sequence[type[Any]], others: frozenset[str]) -> None:
+    def __init__(
+        self, sections: Sequence[type[Any]], others: frozenset[str], profiles: Mapping[str, str]
+    ) -> None:
         self.classes: dict[str, type[Any]] = {cls.SECTION: cls for cls in sections}
         self.types = {name: field_types(cls) for name, cls in self.classes.items()}
         self.fields = {
@@ -104,6 +120,9 @@ class _Resolver:
         self.others = others
         self.values: dict[str, tuple[Any, str]] = {}
         self.plugins: dict[str, PluginOptions] = {}
+        self.profiles = profiles
+        self.profiles_seen: dict[str, set[str]] = {section: set() for section in profiles}
+        self.of_profiles: list[tuple[str, Given]] = []
         self.without_effect: dict[str, str] = {}
 
     def take(self, given: Given, layer: Layer) -> None:
@@ -120,12 +139,15 @@ class _Resolver:
     def take_path(self, given: Given) -> None:
         section, _, key = given.path.partition(".")
         if section == PLUGINS:
-            name, _, option = key.partition(".")
-            if not option:
+            name, _, option = key.rpartition(".")  # of "module:attribute", too, which may hold dots
+            if not (name and option):
                 raise SettingError(f"{given.path} from {given.origin}: must be {PLUGINS}.<name>.<option>")
             self.put_option(name, option, given)
         elif given.path in self.fields:
             self.put(given.path, given.value, given.origin)
+        elif section in self.profiles and "." in key:
+            profile, _, name = key.partition(".")
+            self.take_of_profile(section, profile, name, given)
         elif section not in self.others:
             known = self.fields if section in self.classes else [*self.classes, *self.others, PLUGINS]
             raise _unknown(
@@ -140,9 +162,44 @@ class _Resolver:
         name, double, option = rest.lower().partition("__")
         if section == PLUGINS.upper() and double and name and option:
             self.put_option(name, option, given)
+        elif double and self.take_variable_of_profile(given):
+            return
         elif not any(given.path.startswith(f"{other.upper()}_") for other in self.others):
             known = [PREFIX + name for name in self.by_variable]
             raise _unknown(PREFIX + given.path, "the environment", known, "variable")
+
+    def take_variable_of_profile(self, given: Given) -> bool:
+        """Take <SECTION>_<PROFILE>__<KEY>; whether it is such a one."""
+        before, _, key = given.path.lower().partition("__")
+        for section in self.profiles:
+            if before.startswith(f"{section}_"):
+                self.take_of_profile(section, before.removeprefix(f"{section}_"), key, given)
+                return True
+        return False
+
+    def take_of_profile(self, section: str, profile: str, key: str, given: Given) -> None:
+        """Take a value of one profile; it counts if that is the chosen one."""
+        path = f"{section}.{key}"
+        if path not in self.fields:
+            known = [name.partition(".")[2] for name in self.fields if name.startswith(f"{section}.")]
+            raise _unknown(key, given.origin, known, f"setting of {section}")
+        self.profiles_seen[section].add(profile)
+        if _same(profile, self.profiles[section]):
+            self.of_profiles.append((path, given))
+
+    def take_profiles(self) -> None:
+        """Lay what the chosen profiles say over what the sections of the same layer say."""
+        for path, given in self.of_profiles:
+            self.put(path, given.value, given.origin)
+        self.of_profiles.clear()
+
+    def check_profiles(self) -> None:
+        """Raise `SettingError` for a chosen profile that none of the sections has for which it is chosen."""
+        for chosen in set(self.profiles.values()) - {""}:
+            sections = [section for section, profile in self.profiles.items() if profile == chosen]
+            seen = {each for section in sections for each in self.profiles_seen[section]}
+            if not any(_same(chosen, each) for each in seen):
+                raise SettingError(f"there is no profile [{sections[0]}.{chosen}]{_hint(chosen, seen)}")
 
     def take_conf(self, given: Given, sections: frozenset[str] | None) -> None:
         paths = [
@@ -186,6 +243,7 @@ class _Resolver:
         options.origins[option] = given.origin
 
     def finish(self) -> Resolved:
+        self.check_profiles()
         made = {cls: self.make(name, cls) for name, cls in self.classes.items()}
         entries = [
             Entry(
@@ -193,6 +251,7 @@ class _Resolver:
                 getattr(made[self.classes[path.partition(".")[0]]], field.name),
                 self.values[path][1] if path in self.values else DEFAULT,
                 field.metadata.get("doc", ""),
+                field.metadata.get("plugin", ""),
             )
             for path, field in self.fields.items()
         ]
@@ -216,11 +275,18 @@ class _Resolver:
         return cls(**given)
 
 
+def _same(profile: str, other: str) -> bool:
+    """Whether two profiles are one. Names of variables know neither hyphens nor small letters."""
+    return profile.lower().replace("-", "_") == other.lower().replace("-", "_")
+
+
 def _unknown(name: str, origin: str, known: Collection[str], what: str) -> SettingError:
     wanted = name.partition(".")[0] if what == "section" else name
+    return SettingError(f"{name} from {origin} is no {what} that is known here{_hint(wanted, known)}")
+
+
+def _hint(wanted: str, known: Collection[str]) -> str:
     near = get_close_matches(wanted, list(known), n=3)
     if near:
-        hint = f"; did you mean {' or '.join(near)}?"
-    else:
-        hint = f"; known: {', '.join(sorted(known))}" if len(known) <= 40 else ""
-    return SettingError(f"{name} from {origin} is no {what} that is known here{hint}")
+        return f"; did you mean {' or '.join(near)}?"
+    return f"; known: {', '.join(sorted(known)) or 'none'}" if len(known) <= 40 else ""

@@ -34,8 +34,9 @@ class Rank(IntEnum):
 class Given:
     """One value that somebody gave.
 
-    `path`: "store.flush", or "plugins.<name>.<option>"; of a variable the name after MQFRAME_; of a RocketMQ
-    key the key. `value`: text, or what TOML or code held. `origin`: for people.
+    `path`: "store.flush", of a profile "consumer.billing.allocate", or "plugins.<name>.<option>"; of a
+    variable the name after MQFRAME_; of a RocketMQ key the key. `value`: text, or what TOML or code held.
+    `origin`: for people.
     """
 
     path: str
@@ -66,7 +67,7 @@ def command_line(items: Iterable[str]) -> Layer:
 def environment(variables: Mapping[str, str]) -> Layer:
     """The variables whose names start with MQFRAME_: MQFRAME_<SECTION>_<KEY>.
 
-    Options of plugins: MQFRAME_PLUGINS_<NAME>__<OPTION>.
+    Of profiles: MQFRAME_<SECTION>_<PROFILE>__<KEY>; options of plugins: MQFRAME_PLUGINS_<NAME>__<OPTION>.
     """
     ours = ((name, value) for name, value in sorted(variables.items()) if name.startswith(PREFIX))
     return Layer(
@@ -76,7 +77,8 @@ def environment(variables: Mapping[str, str]) -> Layer:
 
 
 def toml(text: str, source: str) -> Layer:
-    """A TOML file: one table a section, `[plugins.<name>]` for options of plugins. `source`: the file's name.
+    """A TOML file: one table a section, `[section.profile]` for a profile of it, `[plugins.<name>]` for
+    options of plugins. `source`: the file's name.
 
     Raises `SettingError` when it is no TOML, or holds a value outside a table.
     """
@@ -105,10 +107,10 @@ def _entries(tables: Mapping[str, Any], source: str) -> Iterator[Given]:
         if not isinstance(table, Mapping):
             raise SettingError(f"{source}: {section} is not in a table; write it below a line [section]")
         for key, value in table.items():
-            if section != PLUGINS:
-                yield Given(f"{section}.{key}", value, f"{source} [{section}]")
-                continue
-            if not isinstance(value, Mapping):
+            if isinstance(value, Mapping):  # no setting is a table: it is a profile, or a plugin's options
+                for option, setting in value.items():
+                    yield Given(f"{section}.{key}.{option}", setting, f"{source} [{section}.{key}]")
+            elif section == PLUGINS:
                 raise SettingError(f"{source}: plugins.{key} must be a table [plugins.{key}]")
-            for option, setting in value.items():
-                yield Given(f"{PLUGINS}.{key}.{option}", setting, f"{source} [{PLUGINS}.{key}]")
+            else:
+                yield Given(f"{section}.{key}", value, f"{source} [{section}]")

@@ -47,12 +47,13 @@ def setting(
     factory: Callable[[], Any] | None = None,
     secret: bool = False,
     live: bool = False,
+    plugin: str = "",
 ) -> Any:
     """One field of a settings class. `doc` states meaning and unit; `check` refuses bad values.
 
     `from_conf` turns the text of the `broker.conf` key into the field's value where the two are written
     differently; it raises ValueError for text that means nothing. `secret`: the value shows nowhere. `live`:
-    the value can be changed while the program runs.
+    the value can be changed while the program runs. `plugin`: the kind of the plugins that the value names.
     """
 
     def validate(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -60,7 +61,14 @@ def setting(
         if problem:
             raise SettingError(f"{instance.SECTION}.{attribute.name} = {shown(value, secret)}: {problem}")
 
-    metadata = {"doc": doc, "conf": conf, "from_conf": from_conf, "secret": secret, "live": live}
+    metadata = {
+        "doc": doc,
+        "conf": conf,
+        "from_conf": from_conf,
+        "secret": secret,
+        "live": live,
+        "plugin": plugin,
+    }
     if factory is not None:
         return attrs.field(factory=factory, validator=validate, metadata=metadata, repr=not secret)
     return attrs.field(default=default, validator=validate, metadata=metadata, repr=not secret)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.offsets import BrokerOffsets, QueueOffsets
@@ -17,6 +18,10 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 
 log = get_logger("client")
+
+
+_ELSEWHERE: Final = {"earliest": "first", "beginning": "first", "latest": "last", "end": "last"}
+"""What others call the two ends of a queue."""
 
 
 class OffsetChoice:
@@ -35,8 +40,7 @@ class OffsetChoice:
         self._choice = choice
         self._options = options
         self._directory = directory
-        if isinstance(choice, str) and ":" not in choice and choice not in plugins.names("offset_store"):
-            plugins.create("offset_store", choice)
+        plugins.check("offset_store", choice, options)
 
     def make(self, instance: ClientInstance, group: str) -> OffsetStore:
         """The store of the member `instance` of `group`."""
@@ -60,7 +64,9 @@ def beginning(consume_from: object) -> tuple[ConsumeFrom, int]:
         return ConsumeFrom.LAST, 0
     if consume_from == "first":
         return ConsumeFrom.FIRST, 0
-    raise FixError(f'consume_from {consume_from!r} is not "last", "first", a datetime or milliseconds')
+    meant = _ELSEWHERE.get(str(consume_from).lower())
+    hint = f'; write "{meant}"' if meant else ""
+    raise FixError(f'consume_from {consume_from!r} is not "last", "first", a datetime or milliseconds{hint}')
 
 
 class GroupOffsets:

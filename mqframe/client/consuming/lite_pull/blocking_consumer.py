@@ -36,6 +36,8 @@ class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
     fork every method raises `ClosedError`.
     """
 
+    _section = "lite_pull"
+
     def __init__(
         self,
         group: str,

@@ -56,6 +56,7 @@ class AsyncLitePullConsumer(GroupConsumer):
     Only here: `instance` and `clock`, as of `AsyncPushConsumer`.
     """
 
+    _section = "lite_pull"
     _plan: LitePlan
     _buffer: PrefetchBuffer  # from the start on
     _commits: PolledOffsets

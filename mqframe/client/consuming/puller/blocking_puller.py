@@ -24,6 +24,8 @@ class Puller(BlockingPullCalls):
     The calling thread itself writes to and waits at the socket; many threads may share one.
     """
 
+    _section = "puller"
+
     def max_offset(self, queue: MessageQueue) -> int:
         """The offset that the next message of `queue` will get."""
         return self._call(self._client.max_offset, queue)

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 from mqframe.client.connection.identity import nameserver_text, with_nameserver
 from mqframe.client.connection.route_cache import ask_any, plain, read_route
 from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP, PullCalls
+from mqframe.client.from_config import Configurable
 from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
@@ -76,7 +77,7 @@ class BlockingPullTransport:
         return self._remoting.invoke_all(address, requests, timeout=timeout)
 
 
-class BlockingPullCalls:
+class BlockingPullCalls(Configurable):
     """Drives `PullCalls` without a loop, over connections of its own. Many threads may share it."""
 
     def __init__(

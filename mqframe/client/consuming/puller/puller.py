@@ -32,6 +32,8 @@ class AsyncPuller(PullCalls, AsyncClient):
     to start or to stop; `clock`, for tests.
     """
 
+    _section = "puller"
+
     def __init__(
         self,
         group: str = GROUP,

@@ -37,6 +37,8 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
     fork every method raises `ClosedError`.
     """
 
+    _section = "consumer"
+
     def __init__(
         self,
         group: str,

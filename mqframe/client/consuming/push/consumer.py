@@ -58,6 +58,7 @@ class AsyncPushConsumer(GroupConsumer):
     connections, routes and RPC hooks count; `clock`, for tests.
     """
 
+    _section = "consumer"
     _plan: ConsumerPlan
 
     def __init__(

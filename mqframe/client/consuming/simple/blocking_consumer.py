@@ -30,6 +30,8 @@ class SimpleConsumer(SyncClient[AsyncSimpleConsumer]):
     fork every method raises `ClosedError`.
     """
 
+    _section = "simple"
+
     def __init__(
         self,
         group: str,

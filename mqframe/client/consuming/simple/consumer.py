@@ -69,6 +69,7 @@ class AsyncSimpleConsumer(AsyncClient):
     Only here: `instance` and `clock`, as of `AsyncPushConsumer`.
     """
 
+    _section = "simple"
     group: str
     """The consumer group."""
 

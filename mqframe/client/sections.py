@@ -1,0 +1,130 @@
+"""The sections of a configuration from which clients are made.
+
+A section holds the arguments of a client's constructor that can be written down, by their names, and the
+fields of its settings class. An empty name stands for what the constructor chooses by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import attrs
+
+from mqframe.client.consuming.lite_pull.settings import LitePullSettings
+from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP
+from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.settings import ClientSettings, ProducerSettings
+from mqframe.core.config.settings import setting, settings
+from mqframe.net.settings import NetSettings
+
+Names = tuple[str, ...]
+_RPC_HOOKS: Final = "RPC hooks; by default those of the section client"
+_ALLOCATE: Final = "allocation strategy: how queues are shared among the members"
+_FROM: Final = 'where new groups begin: "last", "first", or a date and time with its zone'
+_OFFSET_STORE: Final = 'offset store; empty: "remote", and "local" when broadcasting'
+_BROADCASTING: Final = "every member gets every message"
+_CONSUME_HOOKS: Final = "consume hooks, in the order in which they are called"
+
+
+@settings("client")
+class ClientSection(ClientSettings):
+    """What every client needs: whom to ask, how it is called, how often it looks."""
+
+    rpc_hooks: Names = setting((), doc="RPC hooks of clients that name none of their own", plugin="rpc_hook")
+
+
+@settings("producer")
+class ProducerSection(ProducerSettings):
+    """Which producer, and how messages are sent."""
+
+    group: str = setting("", doc="producer group")
+    selector: str = setting("", doc='queue selector for sharding keys; empty: "hash"', plugin="selector")
+    send_hooks: Names = setting((), doc="send hooks, in the order of their calls", plugin="send_hook")
+    forbidden_hooks: Names = setting(
+        (), doc="forbidden-check hooks, in the order of their calls", plugin="forbidden_hook"
+    )
+    rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
+
+
+@settings("consumer")
+class ConsumerSection(ConsumerSettings):
+    """Which push consumer, and how messages are pulled and handed to listeners."""
+
+    group: str = setting("", doc="consumer group")
+    allocate: str = setting("averagely", doc=_ALLOCATE, plugin="allocation")
+    broadcasting: bool = setting(False, doc=_BROADCASTING)
+    ordered: bool = setting(False, doc="messages of a queue are handed to listeners one after the other")
+    consume_from: str | int | datetime = setting("last", doc=_FROM)
+    offset_store: str = setting("", doc=_OFFSET_STORE, plugin="offset_store")
+    consume_hooks: Names = setting((), doc=_CONSUME_HOOKS, plugin="consume_hook")
+    rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
+
+
+@settings("lite_pull")
+class LitePullSection(LitePullSettings):
+    """Which lite pull consumer, how it fetches ahead, and when it commits by itself."""
+
+    group: str = setting("", doc="consumer group")
+    allocate: str = setting("averagely", doc=_ALLOCATE, plugin="allocation")
+    broadcasting: bool = setting(False, doc=_BROADCASTING)
+    consume_from: str | int | datetime = setting("last", doc=_FROM)
+    auto_commit: bool = setting(True, doc="polls commit what earlier ones handed out")
+    offset_store: str = setting("", doc=_OFFSET_STORE, plugin="offset_store")
+    consume_hooks: Names = setting((), doc=_CONSUME_HOOKS, plugin="consume_hook")
+    rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
+
+
+@settings("simple")
+class SimpleSection:
+    """Which simple consumer, and how it waits."""
+
+    group: str = setting("", doc="consumer group")
+    await_duration: float = setting(20.0, doc="longest wait of `receive` for the first message, s")
+    consume_from: str = setting("last", doc='where new groups begin: "last" or "first"')
+    ordered: bool = setting(False, doc="messages of a queue come in its order")
+    rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
+
+
+@settings("puller")
+class PullerSection:
+    """How queues are read by plain pulls."""
+
+    group: str = setting(GROUP, doc="group that brokers count the reads for")
+    timeout: float = setting(ANSWER_SECONDS, doc="wait for an answer beyond what the broker may wait, s")
+    rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
+
+
+@settings("admin")
+class AdminSection:
+    """How administration clients call."""
+
+    rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
+
+
+@attrs.frozen
+class ClientKind:
+    """One kind of client: the class of its section, and that of the `settings` of its constructor, if any."""
+
+    section: type[Any]
+    settings: type[Any] | None = None
+
+    @property
+    def arguments(self) -> frozenset[str]:
+        """The fields that are arguments of the constructor."""
+        taken = {field.name for field in attrs.fields(self.settings)} if self.settings else set()
+        return frozenset(field.name for field in attrs.fields(self.section) if field.name not in taken)
+
+
+KINDS: Final[Mapping[str, ClientKind]] = {
+    "producer": ClientKind(ProducerSection, ProducerSettings),
+    "consumer": ClientKind(ConsumerSection, ConsumerSettings),
+    "lite_pull": ClientKind(LitePullSection, LitePullSettings),
+    "simple": ClientKind(SimpleSection),
+    "puller": ClientKind(PullerSection),
+    "admin": ClientKind(AdminSection),
+}
+"""The sections that belong to one kind of client each, and may have profiles."""
+SHARED: Final[tuple[type[Any], ...]] = (ClientSection, NetSettings)
+"""The sections that belong to all of them."""
