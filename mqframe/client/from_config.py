@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
+import attrs
+
 from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, environment, toml
 from mqframe.core.errors import SettingError
@@ -22,6 +24,93 @@ _COMMON: Final = ("nameserver", "settings", "client", "net", "plugins", "instanc
 """Arguments that some constructors only hand on."""
 
 
+class ConfigSource:
+    """Where the arguments of one client come from; looked at again when they may have changed.
+
+    `section`: a key of `mqframe.client.sections.KINDS`; else as `Configurable.from_config`.
+    """
+
+    def __init__(self, section: str, file: str | Path | None, profile: str, given: Mapping[str, Any]) -> None:
+        if file is None and Path(FILE).is_file():
+            file = FILE
+        # A program may go to another folder while it runs.
+        self.file = None if file is None else Path(file).absolute()
+        self.section = section
+        self._name = str(file)
+        self._profile = profile
+        self._given = given
+        self._mark = self._look()
+
+    def changed(self) -> bool:
+        """Whether the file is another one than when this was asked last, or the source was made."""
+        before, self._mark = self._mark, self._look()
+        return self._mark is not None and self._mark != before
+
+    def _look(self) -> tuple[int, ...] | None:
+        try:
+            found = os.stat(self.file or "")
+        except OSError:
+            return None  # it is being replaced
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def arguments(self, cls: type[Any]) -> dict[str, Any]:
+        """The arguments for the constructor of `cls`. Raises `SettingError`."""
+        from mqframe.client.sections import KINDS, ClientSection
+        from mqframe.net.settings import NetSettings
+
+        section, given = self.section, self._given
+        kind = KINDS[section]
+        parameters = inspect.signature(cls).parameters
+        settings = {field.name for field in attrs.fields(kind.section)} - kind.arguments
+        _check_names(cls, given, {*parameters, *_COMMON, *kind.arguments, *settings})
+        resolved = self._resolve({name: value for name, value in given.items() if name in settings})
+        made: dict[str, Any] = {
+            name: entry.value
+            for entry in resolved.entries
+            if (name := entry.path.removeprefix(f"{section}.")) in kind.arguments
+            and entry.path == f"{section}.{name}"
+            and entry.origin != DEFAULT
+            and entry.value not in ("", None)
+        }
+        client = resolved.section(ClientSection)
+        made.setdefault("rpc_hooks", client.rpc_hooks)
+        made |= {"client": client, "net": resolved.section(NetSettings)}
+        if kind.settings is not None:
+            made["settings"] = resolved.section(kind.section)
+        made |= {name: value for name, value in given.items() if name not in settings}
+        made["plugins"] = (made.get("plugins") or PluginManager()).configured(resolved.plugins())
+        if "group" in parameters and parameters["group"].default is inspect.Parameter.empty:
+            self._check_group(made)
+        return made
+
+    def _resolve(self, given: Mapping[str, Any]) -> Resolved:
+        from mqframe.client.sections import KINDS, SHARED
+
+        layers = [environment(os.environ)]
+        if self.file is not None:
+            layers.append(self._layer(self.file))
+        values = (Given(f"{self.section}.{key}", value, f"argument {key}") for key, value in given.items())
+        layers.append(Layer(Rank.ARGUMENT, tuple(values)))
+        sections = [*SHARED, *(kind.section for kind in KINDS.values())]
+        profiles = {**dict.fromkeys(KINDS, ""), self.section: self._profile}
+        return resolve(sections, layers, other_sections=_SERVERS, profiles=profiles)
+
+    def _layer(self, path: Path) -> Layer:
+        try:
+            return toml(path.read_text(encoding="utf-8"), self._name)
+        except (OSError, UnicodeDecodeError) as problem:
+            raise SettingError(f"configuration {self._name} cannot be read: {problem}") from None
+
+    def _check_group(self, made: Mapping[str, Any]) -> None:
+        if not made.get("group"):
+            section = self.section
+            where = f"[{section}.{self._profile}]" if self._profile else f"[{section}]"
+            raise SettingError(
+                f"{section}.group must be set: from_config(..., group=...), MQFRAME_{section.upper()}_GROUP,"
+                f" or {where} of {FILE if self.file is None else self._name}"
+            )
+
+
 class Configurable:
     """A client that can be made from a configuration."""
 
@@ -29,7 +118,9 @@ class Configurable:
     """Its section, a key of `mqframe.client.sections.KINDS`."""
 
     @classmethod
-    def from_config(cls, file: str | Path | None = None, profile: str = "", **arguments: Any) -> Self:
+    def from_config(
+        cls, file: str | Path | None = None, profile: str = "", *, watch: float = 0.0, **arguments: Any
+    ) -> Self:
         """A client as a configuration describes it.
 
             PushConsumer.from_config("app.toml", "billing", consume_threads=4)
@@ -40,71 +131,23 @@ class Configurable:
         (`MQFRAME_<SECTION>_<KEY>`), then the file, then the defaults; strategies get the options of their
         `[plugins.<name>]`, wherever they are chosen. Raises `SettingError` for unknown keys and bad values,
         naming where they came from, and what the constructor raises.
+
+        `watch`: how often a running consumer looks whether the file has another allocation strategy, or other
+        options for it, and takes that without a stop, s; 0: never. Other changes wait for a restart. A file
+        that cannot be used is logged, and nothing changes.
         """
-        return cls(**constructor_arguments(cls, cls._section, file, profile, arguments))
+        source = ConfigSource(cls._section, file, profile, arguments)
+        client = cls(**source.arguments(cls))
+        if watch:
+            client._watch(source, watch)
+        return client
 
-
-def constructor_arguments(
-    cls: type[Any], section: str, file: str | Path | None, profile: str, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The arguments for the constructor of `cls`, whose section is `section`; else as `from_config`."""
-    from mqframe.client.sections import KINDS, ClientSection
-    from mqframe.net.settings import NetSettings
-
-    kind = KINDS[section]
-    parameters = inspect.signature(cls).parameters
-    settings = {field.name for field in kind.section.__attrs_attrs__} - kind.arguments
-    _check_names(cls, given, {*parameters, *_COMMON, *kind.arguments, *settings})
-    resolved = client_settings(
-        file, {section: profile}, {name: value for name, value in given.items() if name in settings}
-    )
-    made: dict[str, Any] = {
-        entry.path.removeprefix(f"{section}."): entry.value
-        for entry in resolved.entries
-        if entry.path.startswith(f"{section}.") and entry.origin != DEFAULT and entry.value not in ("", None)
-    }
-    made = {name: value for name, value in made.items() if name in kind.arguments}
-    client = resolved.section(ClientSection)
-    made.setdefault("rpc_hooks", client.rpc_hooks)
-    made |= {"client": client, "net": resolved.section(NetSettings)}
-    if kind.settings is not None:
-        made["settings"] = resolved.section(kind.section)
-    made |= {name: value for name, value in given.items() if name not in settings}
-    made["plugins"] = (made.get("plugins") or PluginManager()).configured(resolved.plugins())
-    if "group" in parameters and parameters["group"].default is inspect.Parameter.empty:
-        _check_group(made, section, profile, file)
-    return made
-
-
-def client_settings(
-    file: str | Path | None, profiles: Mapping[str, str], given: Mapping[str, Any] | None = None
-) -> Resolved:
-    """The settings of all clients.
-
-    `profiles`: the chosen one by section; `given`: by key, what code says of that section. Raises
-    `SettingError`.
-    """
-    from mqframe.client.sections import KINDS, SHARED
-
-    layers = [environment(os.environ)]
-    if file is None and Path(FILE).is_file():
-        file = FILE
-    if file is not None:
-        layers.append(_file(Path(file)))
-    for section in profiles:
-        values = (Given(f"{section}.{key}", value, f"argument {key}") for key, value in (given or {}).items())
-        layers.append(Layer(Rank.ARGUMENT, tuple(values)))
-    sections = [*SHARED, *(kind.section for kind in KINDS.values())]
-    return resolve(
-        sections, layers, other_sections=_SERVERS, profiles={**dict.fromkeys(KINDS, ""), **profiles}
-    )
-
-
-def _file(path: Path) -> Layer:
-    try:
-        return toml(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise SettingError(f"configuration {path} cannot be read: {problem}") from None
+    def _watch(self, source: ConfigSource, seconds: float) -> None:
+        """Look at `source` every `seconds` while it runs. Raises `SettingError` where that is vain."""
+        raise SettingError(
+            f"watch: nothing of a {type(self).__name__} changes while it runs; consumers that share queues"
+            " can change their allocation"
+        )
 
 
 def _check_names(cls: type[Any], given: Mapping[str, Any], known: Collection[str]) -> None:
@@ -113,12 +156,3 @@ def _check_names(cls: type[Any], given: Mapping[str, Any], known: Collection[str
             near = get_close_matches(name, known, n=3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise SettingError(f"{name} is no argument or setting of {cls.__name__}{hint}")
-
-
-def _check_group(made: Mapping[str, Any], section: str, profile: str, file: str | Path | None) -> None:
-    if not made.get("group"):
-        where = f"[{section}.{profile}]" if profile else f"[{section}]"
-        raise SettingError(
-            f"{section}.group must be set: from_config(..., group=...), MQFRAME_{section.upper()}_GROUP,"
-            f" or {where} of {file or FILE}"
-        )

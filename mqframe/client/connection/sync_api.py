@@ -15,7 +15,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 from mqframe.client.connection.identity import SameProcess
 from mqframe.client.connection.lifecycle import AsyncClient
 from mqframe.client.connection.loop_thread import LoopThread
-from mqframe.client.from_config import Configurable
+from mqframe.client.from_config import ConfigSource, Configurable
 from mqframe.core.errors import ClosedError
 
 C = TypeVar("C", bound=AsyncClient)
@@ -78,6 +78,9 @@ class SyncClient(Configurable, Generic[C]):
             finally:
                 loop.stop()
                 self._close()
+
+    def _watch(self, source: ConfigSource, seconds: float) -> None:
+        self._client._watch(source, seconds)
 
     def _close(self) -> None:
         """Close what is left once the loop has ended; called once."""

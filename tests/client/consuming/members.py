@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.group_offsets import OffsetChoice
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable
 from mqframe.client.consuming.push.listener import subscription
@@ -30,7 +31,7 @@ def push_plan(
         model=MessageModel.CLUSTERING,
         begin=(ConsumeFrom.FIRST, 0),
         clock=clock,
-        strategy=AllQueues(),
+        allocation=AllocationChoice(PluginManager(), AllQueues()),
         hooks=(),
         store=OffsetChoice(PluginManager(list), MemoryOffsets(), None, None, MessageModel.CLUSTERING),
         subscriptions=SubscriptionTable({topic: subscription(topic, "paid", function, 1, 7)}),

@@ -6,10 +6,16 @@ from abc import abstractmethod
 
 from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
 from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease
+from mqframe.client.consuming.group.allocation import AllocationWatch
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
+from mqframe.client.from_config import ConfigSource
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.errors import ClosedError
+from mqframe.hooks.manager import PluginManager
+from mqframe.log import get_logger
+
+log = get_logger("client")
 
 
 class GroupConsumer(AsyncClient):
@@ -24,11 +30,34 @@ class GroupConsumer(AsyncClient):
         self._lease = lease
         self._runtime: ConsumerRuntime | None = None
         self._stopped = False
+        self._allocation_watch: AllocationWatch | None = None
 
     @property
     def client_id(self) -> str:
         """What this member is called in its group. Known once it was started."""
         return self._running().instance.client_id
+
+    def set_allocation(self, allocate: object, options: object = None) -> None:
+        """Share queues by another strategy from now on: name, class or object, and its options.
+
+        The queues are shared anew at once, without a stop. Every member must be told: as long as members
+        share by different strategies, some queues have two members, which may see the same messages, or none,
+        which come late; each member looks again every `rebalance_seconds`. Raises `PluginError`,
+        `SettingError`; the present strategy stays then.
+        """
+        self._change_allocation(allocate, options)
+
+    def _watch(self, source: ConfigSource, seconds: float) -> None:
+        self._allocation_watch = AllocationWatch(source, seconds, type(self), self._change_allocation)
+
+    def _change_allocation(
+        self, allocate: object, options: object, plugins: PluginManager | None = None
+    ) -> None:
+        allocation = self._plan.allocation
+        allocation.change(allocate, options, plugins)
+        log.info("allocation changed", group=self.group, strategy=type(allocation.strategy).__qualname__)
+        if self._runtime is not None:
+            self._runtime.members_changed()
 
     @abstractmethod
     def _assemble(self, instance: ClientInstance) -> ConsumerRuntime:
@@ -47,12 +76,16 @@ class GroupConsumer(AsyncClient):
         try:
             await runtime.join(registered)
             await self._joined(runtime)
+            if self._allocation_watch is not None:
+                self._allocation_watch.start(self._plan.clock)
         except BaseException:
             await self._leave()
             raise
 
     async def _leave(self, seconds: float = 0.0) -> None:
         """Leave, unless that was done before; `seconds`: the longest wait for running listeners."""
+        if self._allocation_watch is not None:
+            self._allocation_watch.stop()
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             await runtime.leave(seconds)

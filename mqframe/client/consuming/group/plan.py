@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import attrs
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.fetch_options import FetchSettings
 from mqframe.client.consuming.group.group_offsets import GroupOffsets, OffsetChoice
 from mqframe.client.consuming.group.offsets import QueueOffsets
@@ -15,15 +16,16 @@ from mqframe.client.consuming.group.subscriptions import SubscriptionTable
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.hooks.interfaces import AllocationStrategy, ConsumeHook
+from mqframe.hooks.interfaces import ConsumeHook
 from mqframe.net.clock import LoopClock
 
 
 @attrs.frozen(kw_only=True)
 class GroupPlan:
-    """`begin`: where queues begin that the group has no offset of, and the ms since 1970 that a time means;
-    `store`: makes the offset store, once the client id is known; `subscriptions`: change while the consumer
-    runs; `assignment_changed`: called after a rebalance that changed something."""
+    """`allocation`: may be exchanged while the consumer runs; `begin`: where queues begin that the group has
+    no offset of, and the ms since 1970 that a time means; `store`: makes the offset store, once the client id
+    is known; `subscriptions`: change while the consumer runs; `assignment_changed`: called after a rebalance
+    that changed something."""
 
     consume_type: ClassVar[str]
     """What brokers and operators call its kind."""
@@ -32,7 +34,7 @@ class GroupPlan:
     model: MessageModel
     begin: tuple[ConsumeFrom, int]
     clock: LoopClock
-    strategy: AllocationStrategy
+    allocation: AllocationChoice
     hooks: Sequence[ConsumeHook]
     store: OffsetChoice
     settings: FetchSettings

@@ -56,7 +56,6 @@ class RebalanceService:
         self._plan = plan
         self._group = plan.group
         self._clock = plan.clock
-        self._strategy = plan.strategy
         self._instance = instance
         self._queues = queues
         self._offsets = offsets
@@ -167,14 +166,15 @@ class RebalanceService:
     def _allocate(
         self, topic: str, queues: list[MessageQueue], members: list[str]
     ) -> list[MessageQueue] | None:
+        strategy = self._plan.allocation.strategy
         try:
-            return my_queues(self._strategy.allocate, self._group, self._instance.client_id, queues, members)
+            return my_queues(strategy.allocate, self._group, self._instance.client_id, queues, members)
         except Exception:  # isolation boundary: a strategy that fails keeps the present assignment
             log.exception(
                 "allocation failed; queues stay as they are",
                 group=self._group,
                 topic=topic,
-                strategy=type(self._strategy).__qualname__,
+                strategy=type(strategy).__qualname__,
             )
             return None
 

@@ -89,6 +89,16 @@ class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
         """What this member is called in its group. Known once it was started."""
         return self._do(lambda: self._client.client_id)
 
+    def set_allocation(self, allocate: object, options: object = None) -> None:
+        """Share queues by another strategy from now on: name, class or object, and its options.
+
+        The queues are shared anew at once, without a stop. Every member must be told: as long as members
+        share by different strategies, some queues have two members, which may see the same messages, or none,
+        which come late; each member looks again every `rebalance_seconds`. Raises `PluginError`,
+        `SettingError`; the present strategy stays then.
+        """
+        self._do(self._client.set_allocation, allocate, options)
+
     def subscribe(
         self, topic: str, expression: Expression = "*", on_assigned: AssignmentListener | None = None
     ) -> None:

@@ -20,6 +20,7 @@ from typing import TypeVar
 from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import InstanceLease
+from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.consumer import GroupConsumer
 from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
@@ -99,7 +100,7 @@ class AsyncPushConsumer(GroupConsumer):
             model=model,
             begin=beginning(consume_from),
             clock=clock,
-            strategy=plugins.create("allocation", allocate, allocate_options),
+            allocation=AllocationChoice(plugins, allocate, allocate_options),
             hooks=plugins.create_all("consume_hook", consume_hooks),
             store=OffsetChoice(plugins, offset_store, offset_store_options, settings.offset_directory, model),
             settings=settings,

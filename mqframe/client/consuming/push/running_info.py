@@ -55,7 +55,7 @@ class PushInfo(RunningInfoSource):
 
     def properties(self) -> dict[str, str]:
         """Properties beside those of every consumer."""
-        strategy = self._plan.strategy
+        strategy = self._plan.allocation.strategy
         return {
             "allocateMessageQueueStrategy": getattr(strategy, "wire_name", type(strategy).__qualname__),
             info.ORDERLY: str(self._plan.ordered).lower(),

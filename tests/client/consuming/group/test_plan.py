@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.group_offsets import OffsetChoice
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable, TopicSubscription
 from mqframe.client.consuming.lite_pull.assembly import LitePlan
@@ -24,7 +25,7 @@ def plan(scene, kind, store, **more):
         model=model,
         begin=(ConsumeFrom.FIRST, 0),
         clock=scene.clock,
-        strategy=AllQueues(),
+        allocation=AllocationChoice(PluginManager(), AllQueues()),
         hooks=(),
         store=OffsetChoice(PluginManager(), store, None, None, model),
         subscriptions=SubscriptionTable({"orders": subscription}),
