@@ -145,7 +145,7 @@ class Configurable:
     def _watch(self, source: ConfigSource, seconds: float) -> None:
         """Look at `source` every `seconds` while it runs. Raises `SettingError` where that is vain."""
         raise SettingError(
-            f"watch: nothing of a {type(self).__name__} changes while it runs; consumers that share queues"
+            f"watch: nothing of {type(self).__name__} changes while it runs; consumers that share queues"
             " can change their allocation"
         )
 

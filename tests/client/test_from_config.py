@@ -90,7 +90,7 @@ def inner(client: Any) -> Any:
 
 
 def strategy(consumer: Any) -> Any:
-    return inner(consumer)._plan.strategy
+    return inner(consumer)._plan.allocation.strategy
 
 
 @pytest.mark.parametrize("name", CLIENTS)

@@ -180,7 +180,7 @@ class TestWatch:
             play(story)
 
     def test_it_is_refused_where_nothing_changes(self, file: Path) -> None:
-        with pytest.raises(SettingError, match="nothing of a Producer changes"):
+        with pytest.raises(SettingError, match="nothing of AsyncProducer changes"):
             Producer.from_config(file, group="g", nameserver="h:1", watch=1)
         with pytest.raises(SettingError, match=r"watch = -1: must be above 0"):
             PushConsumer.from_config(file, nameserver="h:1", watch=-1)
