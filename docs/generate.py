@@ -10,7 +10,6 @@ import msgspec
 
 from mqframe.cli.built_in import COMMANDS
 from mqframe.cli.configuration import PROGRAMS, settings_class
-from mqframe.client.consuming.lite_pull.settings import LitePullSettings
 from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.requests import REQUESTS
 
@@ -21,8 +20,7 @@ PLUGIN_COMMANDS: Final = ("schedule", "spark")
 def settings_page() -> str:
     """A table for each section."""
     sections = dict.fromkeys(name for names in PROGRAMS.values() for name in names)
-    classes = {name: settings_class(name) for name in sections} | {"lite_pull": LitePullSettings}
-    return "\n".join(_section(name, cls) for name, cls in classes.items())
+    return "\n".join(_section(name, settings_class(name)) for name in sections)
 
 
 def requests_page() -> str:
