@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces import QueueSelector as QueueSelector
     from mqframe.hooks.interfaces import ReadFrom as ReadFrom
     from mqframe.hooks.interfaces import RpcHook as RpcHook
+    from mqframe.hooks.interfaces import SavedOffsetStore as SavedOffsetStore
     from mqframe.hooks.interfaces import SendContext as SendContext
     from mqframe.hooks.interfaces import SendHook as SendHook
     from mqframe.hooks.manager import PluginManager as PluginManager
@@ -119,7 +120,7 @@ _ERRORS = (
 _INTERFACES = (
     "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
     " HookPort LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom RpcHook"
-    " SendContext SendHook"
+    " SavedOffsetStore SendContext SendHook"
 )
 _HOME = {
     name: f"mqframe.{module}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 INSTALL = 'pip install "mqframe[standard]"'
@@ -16,4 +17,8 @@ def main() -> None:
             raise
         sys.stderr.write(f"mqframe: the command line needs {missing.name}; install it with: {INSTALL}\n")
         raise SystemExit(2) from None
+    # As `python -m mqframe` does: "module:attribute" may stand in the working folder. Last, so that nothing
+    # there takes the place of what is installed.
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.append(os.getcwd())
     app(prog_name="mqframe")

@@ -78,6 +78,17 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 """Which of this project's distributions brings what, for the install line in the error message."""
 
 
+STANDARD: Final = frozenset(
+    {
+        "mqframe-plugin-averagely",
+        "mqframe-plugin-selectors",
+        "mqframe-plugin-offsetstore",
+        "mqframe-plugin-sql92",
+    }
+)
+"""Distributions that the extra `standard` brings."""
+
+
 def kind_of(name: str) -> Kind:
     """The kind called `name`. Raises `PluginError` that lists all kinds."""
     try:

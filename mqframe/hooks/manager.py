@@ -24,7 +24,7 @@ from mqframe.core.config.configuration import PluginOptions
 from mqframe.core.config.layers import PLUGINS
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
-from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, Kind, kind_of
+from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, STANDARD, Kind, kind_of
 from mqframe.hooks.options import OptionInfo, build, describe
 
 GROUP: Final = specs.PROJECT
@@ -143,11 +143,6 @@ class PluginManager:
         """Whether `name` is a plugin of `kind`: an installed one, or one of this project's that is not."""
         return (kind, name) in KNOWN_DISTRIBUTIONS or name in self.names(kind)
 
-    def install_lines(self, kind: str) -> list[str]:
-        """The `pip install` lines of this project's plugins of `kind`."""
-        found = {distribution for (each, _), distribution in KNOWN_DISTRIBUTIONS.items() if each == kind}
-        return [f"pip install {distribution}" for distribution in sorted(found)]
-
     def register(self, plugin: object, name: str | None = None) -> None:
         """Add a plugin that is no distribution: an object or module with marked `register_*` hooks.
 
@@ -239,7 +234,10 @@ class PluginManager:
         if distribution is not None and _normal(distribution) in self._blocked:
             return f"{kind.name} {name!r} is blocked with its distribution {distribution}"
         if distribution is not None:
-            return f"{kind.name} {name!r} is not installed; install it with: pip install {distribution}"
+            line = f"pip install {distribution}"
+            if distribution in STANDARD:
+                line = f'pip install "mqframe[standard]"; it alone: {line}'
+            return f"{kind.name} {name!r} is not installed; install it with: {line}"
         names = self.names(kind.name)
         known = ", ".join(names) or "none is installed"
         more = sorted(n for k, n in KNOWN_DISTRIBUTIONS if k == kind.name and n not in names)

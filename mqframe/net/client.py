@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from mqframe.core.errors import CallTimeout, ClosedError, ConnectError
+from mqframe.core.errors import CallTimeout, ClosedError, ConnectError, FixError
 from mqframe.core.requests import Request
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
@@ -48,6 +48,7 @@ class Client:
         self._opening: dict[str, asyncio.Task[AsyncPeer]] = {}
         self._closed = False
         self._process = os.getpid()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._tls = client_context(self._settings)
         self._endpoint = Endpoint(self._settings, handlers or {}, rpc_hooks)
         self._group = PeerGroup(clock, self._endpoint, PeerEvents(on_close=self._peer_closed), throttle=False)
@@ -73,10 +74,15 @@ class Client:
 
         Calls made in one turn of the loop leave together. Awaiting raises `ConnectError` and `TlsError`
         (nothing was sent), `ConnectionLost` and `CallTimeout` (it may have been served), `timeout` seconds in
-        all. Raises `TooMuchInFlight` and `ClosedError` at once.
+        all. Raises `TooMuchInFlight`, `ClosedError`, and `FixError` on another loop, at once.
         """
         peer = self._peers.get(address)
-        if peer is not None and not peer.closed and self._process == os.getpid():
+        if (
+            peer is not None
+            and not peer.closed
+            and self._process == os.getpid()
+            and self._loop is asyncio.get_running_loop()
+        ):
             return peer.invoke(request, body, timeout)
         self.check_usable()
         return asyncio.ensure_future(self._open_and_invoke(address, request, body, timeout))
@@ -94,6 +100,8 @@ class Client:
 
     async def close(self) -> None:
         """Close all connections. Calls under way fail with `ConnectionLost`, later ones `ClosedError`."""
+        if self._process == os.getpid():
+            self.check_loop()
         self._closed = True
         if self._process != os.getpid():
             return
@@ -104,11 +112,26 @@ class Client:
         await self._group.stop("the client was closed")
 
     def check_usable(self) -> None:
-        """Raise `ClosedError` once it was closed, and in a process that forked from its own."""
+        """Raise `ClosedError` once it was closed, and in a process that forked from its own.
+
+        Raises `FixError` as `check_loop`.
+        """
         if self._closed:
             raise ClosedError("the client was closed")
         if self._process != os.getpid():
             raise ClosedError("the process forked after the client was made; make a new one in the child")
+        self.check_loop()
+
+    def check_loop(self) -> None:
+        """Raise `FixError` on a loop that is not the one in which it was used first."""
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        elif self._loop is not loop:
+            raise FixError(
+                "this client belongs to the event loop in which it was used first; make one for each loop,"
+                " or use the sync client, which any thread may call"
+            )
 
     async def _open_and_invoke(self, address: str, request: Request, body: Body, timeout: float) -> Frame:
         began = self._clock.monotonic()

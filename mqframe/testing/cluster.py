@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
 import attrs
 
@@ -45,6 +45,18 @@ SMALL_STORE: dict[str, Any] = {
     "disk_limits": False,
 }
 """Store settings of brokers here: files of 4 MiB and less, and no look at how full the disk is."""
+
+
+class ClusterOptions(TypedDict, total=False):
+    """The options of `AsyncCluster`, which says what they mean."""
+
+    clock: LoopClock | None
+    directory: Path | None
+    broker: dict[str, Any] | None
+    store: dict[str, Any] | None
+    net: NetSettings | None
+    plugins: PluginManager | None
+    nameserver: dict[str, Any] | None
 
 
 class AsyncCluster:
@@ -212,7 +224,7 @@ def _in_loop(
 class Cluster:
     """An `AsyncCluster` in a loop and thread of its own, for tests that block. Takes the same arguments."""
 
-    def __init__(self, brokers: int = 1, **options: Any) -> None:
+    def __init__(self, brokers: int = 1, **options: Unpack[ClusterOptions]) -> None:
         self.cluster = AsyncCluster(brokers, **options)
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="mqframe-cluster", daemon=True)

@@ -6,12 +6,12 @@ The cluster itself is imported by the first fixture that is used, so that other 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import pytest
 
 if TYPE_CHECKING:
-    from mqframe.testing.cluster import Cluster
+    from mqframe.testing.cluster import Cluster, ClusterOptions
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def mqframe_cluster_factory() -> Iterator[Callable[..., Cluster]]:
     """Makes started clusters with the arguments of `Cluster`; they stop with the test."""
     made: list[Cluster] = []
 
-    def make(brokers: int = 1, **options: Any) -> Cluster:
+    def make(brokers: int = 1, **options: Unpack[ClusterOptions]) -> Cluster:
         cluster = _cluster(brokers, **options)
         cluster.start()
         made.append(cluster)
@@ -44,7 +44,7 @@ def mqframe_cluster_factory() -> Iterator[Callable[..., Cluster]]:
         cluster.stop()
 
 
-def _cluster(brokers: int = 1, **options: Any) -> Cluster:
+def _cluster(brokers: int = 1, **options: Unpack[ClusterOptions]) -> Cluster:
     from mqframe.testing.cluster import Cluster
 
     return Cluster(brokers, **options)

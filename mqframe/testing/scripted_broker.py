@@ -141,6 +141,9 @@ class ScriptedBroker:
         """Note what the client serves."""
         self.handlers |= handlers_of(owner)
 
+    def check_loop(self) -> None:
+        """Every loop may use it."""
+
     def check_usable(self) -> None:
         """It always is."""
 

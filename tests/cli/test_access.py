@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from mqframe.cli.access import access
 from mqframe.cli.app import app
 from mqframe.core.errors import SettingError
-from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 
 
@@ -92,11 +91,9 @@ def test_keys_come_from_the_environment_and_are_not_shown(monkeypatch: pytest.Mo
     monkeypatch.setenv("MQFRAME_PLUGINS_ACL__ACCESS_KEY", "reader")
     monkeypatch.setenv("MQFRAME_PLUGINS_ACL__SECRET_KEY", "hidden")
     found = access()
-    assert isinstance(found.pop("plugins"), PluginManager)
-    assert found == {
-        "net": NetSettings(),
-        "rpc_hooks": [("acl", {"access_key": "reader", "secret_key": "hidden"})],
-    }
+    options = found.pop("plugins").check("rpc_hook", "acl")
+    assert found == {"net": NetSettings(), "rpc_hooks": ["acl"]}
+    assert (options.access_key, options.secret_key) == ("reader", "hidden")
     for more in ([], ["--json"]):
         shown = CliRunner().invoke(app, ["config", "show", "--for", "client", "--changed", *more])
         assert "reader" in shown.output

@@ -15,7 +15,7 @@ import typer
 
 from mqframe.cli.commands import FAILED, plugin_manager
 from mqframe.cli.output import Json, write_json
-from mqframe.cli.quickstart.events import Source, open_source
+from mqframe.cli.quickstart.events import INSTALL, Source, open_source
 from mqframe.cli.quickstart.report import Report, show_report
 from mqframe.cli.quickstart.summary import differences, missing
 from mqframe.cli.quickstart.watch import Watch
@@ -80,11 +80,11 @@ def quickstart(
 
 def choose(plugins: PluginManager, allocate: str, summary: str = "") -> Choice:
     """What `run` uses of `plugins`. Raises `PluginError` when it is not there."""
-    plugins.create("allocation", allocate)
-    problem = PluginError(
-        "quickstart compares with what a plugin computes; install it with: "
-        + " or ".join(plugins.install_lines("topic_summary"))
-    )
+    try:
+        plugins.create("allocation", allocate)
+    except PluginError as failure:
+        raise PluginError(f"{failure}; all that quickstart uses: {INSTALL}") from None
+    problem = PluginError(f"quickstart compares with what a plugin computes; install it with: {INSTALL}")
     for name in [summary] if summary else plugins.names("topic_summary"):
         try:
             return Choice(plugins, allocate, name, plugins.create("topic_summary", name))

@@ -14,6 +14,17 @@ from mqframe.net.clock import LoopClock
 from mqframe.net.settings import NetSettings
 
 
+def described(client: object, group: str, phase: str) -> str:
+    """The `repr` of a client: "<Producer of group shop, running>"."""
+    words = f" of group {group}" if group else ""
+    return f"<{type(client).__name__}{words}{f', {phase}' if phase else ''}>"
+
+
+def phase_of(*, running: bool, stopped: bool) -> str:
+    """The phase of a client that is started once and stopped once."""
+    return "stopped" if stopped else "running" if running else "not started"
+
+
 class AsyncClient(Configurable, ABC):
     """A client of one asyncio loop: started once and stopped once, as an `async with` block does."""
 
@@ -24,6 +35,13 @@ class AsyncClient(Configurable, ABC):
     @abstractmethod
     async def stop(self) -> None:
         """End in good order. Twice does no harm."""
+
+    def _phase(self) -> str:
+        """Whether it runs, for people; "" where that does not matter."""
+        return ""
+
+    def __repr__(self) -> str:
+        return described(self, getattr(self, "group", ""), self._phase())
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 from mqframe.client.connection.identity import SameProcess
-from mqframe.client.connection.lifecycle import AsyncClient
+from mqframe.client.connection.lifecycle import AsyncClient, described, phase_of
 from mqframe.client.connection.loop_thread import LoopThread
 from mqframe.client.from_config import ConfigSource, Configurable
 from mqframe.core.errors import ClosedError
@@ -57,6 +57,10 @@ class SyncClient(Configurable, Generic[C]):
     def stop(self) -> None:
         """End in good order. Twice does no harm."""
         self._end(self._client.stop)
+
+    def __repr__(self) -> str:
+        phase = phase_of(running=self._loop is not None, stopped=self._stopped)
+        return described(self, getattr(self._client, "group", ""), phase)
 
     def __enter__(self) -> Self:
         self.start()

@@ -26,6 +26,7 @@ from mqframe.core.messages.message import Message, MessageQueue, SendResult
 from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.sending.retries import RetryRules
+from mqframe.core.sending.time_limit import time_limit
 
 
 class SendApi:
@@ -76,7 +77,7 @@ class SendApi:
 
     async def recall(self, topic: str, handle: str, timeout: float | None) -> str:
         """Take back the waiting message that `handle` names; returns its unique key."""
-        seconds = self._seconds if timeout is None else timeout
+        seconds = time_limit(timeout, self._seconds)
         deadline = self._monotonic() + seconds
         try:
             broker_name = decode_recall_handle(handle).broker_name
@@ -134,7 +135,7 @@ class SendApi:
     ) -> None:
         """Send one message without an answer; `extra` as for `delayed`."""
         check_message(message, self._body_bytes_max)
-        seconds = self._seconds if timeout is None else timeout
+        seconds = time_limit(timeout, self._seconds)
         deadline = self._monotonic() + seconds
         pipeline = self.pipeline
         route = await pipeline.route(message.topic, seconds)
@@ -156,7 +157,7 @@ class SendApi:
 
         `rules`: when to try again, by default as for any message.
         """
-        seconds = self._seconds if timeout is None else timeout
+        seconds = time_limit(timeout, self._seconds)
         deadline = self._monotonic() + seconds
         size = len(message.body if batch is None else batch.body)
         if not self._in_flight.acquire(size):

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from mqframe.client.connection.identity import nameserver_text, with_nameserver
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease
+from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease, phase_of
 from mqframe.client.sending.api import SendApi
 from mqframe.client.sending.hook_port import AttachedHooks
 from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit
@@ -120,6 +120,8 @@ class AsyncProducer(AsyncClient):
         """Send what was submitted, leave the group, close the connections."""
         if self._stopped:
             return
+        if self._instance is not None:
+            self._instance.remoting.check_loop()
         self._stopped = True
         if self._api is not None:
             await self._submitter.stop()
@@ -290,6 +292,9 @@ class AsyncProducer(AsyncClient):
         """Send all that was submitted; returns when it has results or errors."""
         self._running()
         await self._submitter.flush()
+
+    def _phase(self) -> str:
+        return phase_of(running=self._api is not None, stopped=self._stopped)
 
     def _running(self) -> SendApi:
         if self._api is None:

@@ -12,6 +12,7 @@ from mqframe.core.messages.checks import check_message, check_properties_size
 from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import reply_topic
 from mqframe.core.sending.request_reply import request_properties
+from mqframe.core.sending.time_limit import time_limit
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
 
@@ -40,7 +41,7 @@ class Requests:
         timeout: float | None,
     ) -> ReceivedMessage:
         """The reply to `message`. Raises what a send raises, and `RequestTimeout`."""
-        seconds = self._seconds if timeout is None else timeout
+        seconds = time_limit(timeout, self._seconds)
         deadline = self._clock.monotonic() + seconds
         check_message(message, self._body_bytes_max)
         known = self._known.get(message.topic)

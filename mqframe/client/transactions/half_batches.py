@@ -31,6 +31,7 @@ from mqframe.core.messages.message import Message, MessageQueue, SendResult, Sen
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 from mqframe.core.requests.messages import SendHalfBatch
 from mqframe.core.sending.retries import FLOW_CONTROL_CODES, RetryRules
+from mqframe.core.sending.time_limit import time_limit
 from mqframe.core.transactions.half_batch import (
     ELEMENTS_MAX,
     EndStatus,
@@ -100,7 +101,7 @@ class HalfBatches:
         if not 0 < count <= ELEMENTS_MAX:
             raise MessageError(f"count is {count}; a half holds 1 to {ELEMENTS_MAX} messages")
         pipeline = self._running().pipeline
-        route = await pipeline.route(topic, self._seconds if timeout is None else timeout)
+        route = await pipeline.route(topic, time_limit(timeout, self._seconds))
         chosen = queue or pipeline.choose(route)
         if not self._in_flight.acquire(len(elements)):
             await self._in_flight.wait(len(elements), self._turn_seconds)
@@ -142,7 +143,7 @@ class HalfBatches:
         ) from failures[0]
 
     async def _end(self, half: PreparedHalf, outcome: TransactionOutcome, timeout: float | None) -> EndStatus:
-        seconds = self._seconds if timeout is None else timeout
+        seconds = time_limit(timeout, self._seconds)
         pipeline = self._running().pipeline
         queue = MessageQueue(half.topic, half.broker_name, half.queue_id)
         route = pipeline.transport.known_route(half.topic) or await pipeline.transport.find_route(

@@ -7,6 +7,7 @@ Source: FilterAPI.java, PullAPIWrapper.java.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
@@ -17,6 +18,11 @@ from mqframe.core.filtering.tag_filter import ALL, TagFilter
 from mqframe.core.messages.message import ReceivedMessage
 
 SQL92: Final = "SQL92"
+_SQL_LOOKS: Final = re.compile(
+    r"\s(AND|OR|NOT|IN|IS|BETWEEN|CONTAINS|STARTSWITH|ENDSWITH)\s|\s=|=\s|='|(<>|<=|>=|<|>)\s*('|-?\d)",
+    re.IGNORECASE,
+)
+"""What no tag is likely to hold, and nearly every expression does."""
 SQL_VERSION: Final = 232
 """The protocol version from which on brokers filter by expressions (4.1.0; source: PullAPIWrapper.java)."""
 
@@ -72,14 +78,26 @@ MessageChoice = TagFilter | SqlFilter
 """Which messages of a topic are wanted."""
 
 
-@lru_cache(maxsize=256)
 def filter_of(expression: str | Sql | None = ALL) -> MessageChoice:
-    """The filter for `expression`: tags joined by "||", "*", or `Sql`. Raises `FixError`."""
+    """The filter for `expression`: tags joined by "||", "*", or `Sql`.
+
+    Raises `FixError`, also for a text that is SQL by its looks: as tags it would choose nothing.
+    """
+    if expression is None or isinstance(expression, str | Sql):
+        return _filter_of(expression)
+    said = f"expression {expression!r} is a {type(expression).__name__}, not a text or Sql(...)"
+    if isinstance(expression, list | tuple | set | frozenset):
+        said += f"; write {' || '.join(map(str, expression))!r}"
+    raise FixError(said)
+
+
+@lru_cache(maxsize=256)
+def _filter_of(expression: str | Sql | None) -> MessageChoice:
     if isinstance(expression, Sql):
         return SqlFilter(expression)
-    if expression is not None and not isinstance(expression, str):
-        raise FixError(f"expression {expression!r} is a {type(expression).__name__}, not a text or Sql(...)")
     _check_encodable(expression or "")
+    if expression and _SQL_LOOKS.search(expression):
+        raise FixError(f"expression {expression!r} looks like SQL; write Sql({expression!r})")
     return TagFilter(expression)
 
 

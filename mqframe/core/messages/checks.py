@@ -21,11 +21,9 @@ def check_message(message: Message, body_bytes_max: int) -> None:
         raise MessageError(f"topic is {type(message.topic).__name__}, not text") from None
     body = message.body
     if body.__class__ is not bytes and not isinstance(body, bytes):
-        raise MessageError(
-            f"body of a message to {message.topic} is {type(body).__name__}, not bytes; encode it"
-        )
+        raise MessageError(_unfit_body(message))
     if not body:
-        raise MessageError(f"body of a message to {message.topic} is empty")
+        raise MessageError(f"body of a message to {message.topic} is empty; it takes a byte at least")
     if len(body) > body_bytes_max:
         raise MessageError(
             f"body of a message to {message.topic} has {len(body)} bytes, {body_bytes_max} are allowed "
@@ -33,6 +31,11 @@ def check_message(message: Message, body_bytes_max: int) -> None:
         )
     if message.tag is not None:
         _check_text("tag", message.tag)
+        if "||" in message.tag:
+            raise MessageError(
+                f"tag {message.tag!r} holds ||, which joins tags in subscriptions; a message has one tag, and"
+                " properties for the rest"
+            )
     if message.keys:
         _check_keys(message.keys)
     if message.properties:
@@ -85,6 +88,20 @@ def check_key_count(text: str, keys_max: int) -> None:
             raise MessageError(
                 f"the message has {count} keys, at most {keys_max} are indexed (store.message_keys_max)"
             )
+
+
+def _unfit_body(message: Message) -> str:
+    body: object = message.body
+    if body is None:
+        how = "a message without content takes a byte at least, for example b'\\0'"
+    elif isinstance(body, str):
+        how = "write body.encode()"
+    elif isinstance(body, bytearray | memoryview):
+        how = "write bytes(body)"
+    else:
+        how = "encode it, for example by json.dumps(body).encode()"
+    said = "None" if body is None else type(body).__name__
+    return f"body of a message to {message.topic} is {said}, not bytes; {how}"
 
 
 def _check_text(what: str, text: str) -> None:

@@ -26,6 +26,8 @@ from mqframe.hooks.interfaces.forbidden_hook import ForbiddenContext as Forbidde
 from mqframe.hooks.interfaces.forbidden_hook import ForbiddenHook as ForbiddenHook
 from mqframe.hooks.interfaces.hook_port import ClientHook as ClientHook
 from mqframe.hooks.interfaces.hook_port import HookPort as HookPort
+from mqframe.hooks.interfaces.memory_offset_store import MemoryOffsetStore as MemoryOffsetStore
+from mqframe.hooks.interfaces.memory_offset_store import SavedOffsetStore as SavedOffsetStore
 from mqframe.hooks.interfaces.message_filter import Matches as Matches
 from mqframe.hooks.interfaces.message_filter import MessageFilter as MessageFilter
 from mqframe.hooks.interfaces.offset_store import OffsetStore as OffsetStore

@@ -51,8 +51,8 @@ class OffsetStore(ABC):
     `update` only touches memory; `persist` makes durable what is there. Blocking work belongs in a thread.
     """
 
-    async def load(self) -> None:  # noqa: B027 - optional
-        """Read what was kept before, once, before anything else is called."""
+    async def load(self) -> object:  # noqa: B027 - optional
+        """Called once, before anything else; what it returns is for the store's own use."""
 
     @abstractmethod
     def update(self, queue: MessageQueue, offset: int, *, increase_only: bool) -> None:

@@ -68,7 +68,7 @@ def test_a_broken_summary_stops_only_who_names_it() -> None:
     with pytest.raises(PluginError, match="no_such_module"):
         choose(plugins, "averagely")
     plugins.block("mine")
-    with pytest.raises(PluginError, match="install it with: pip install mqframe-plugin-spark"):
+    with pytest.raises(PluginError, match=r'install it with: pip install "mqframe\[quickstart\]"'):
         choose(plugins, "averagely")
 
 
@@ -159,4 +159,4 @@ def test_without_a_plugin_that_computes_it_says_how_to_get_one() -> None:
     plugins.block("mqframe-plugin-spark")
     result = CliRunner().invoke(app, ["quickstart"], obj=plugins)
     assert result.exit_code == 2
-    assert "pip install mqframe-plugin-spark" in result.output
+    assert 'pip install "mqframe[quickstart]"' in result.output

@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
+from mqframe import Admin, AsyncProducer, LitePullConsumer, Producer, Puller, SimpleConsumer
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease
 from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import MqframeError
+from mqframe.testing.cluster import Cluster
 from mqframe.testing.consuming import play
 from mqframe.testing.manual_clock import ManualClock
 
@@ -69,3 +71,18 @@ def test_an_instance_of_its_own_is_started_and_stopped() -> None:
             await two.route("t")
 
     asyncio.run(story())
+
+
+def test_a_client_says_what_it_is_and_whether_it_runs(mqframe_shared_cluster: Cluster) -> None:
+    nameserver = mqframe_shared_cluster.nameserver
+    producer = Producer("shop", nameserver=nameserver)
+    assert repr(producer) == "<Producer of group shop, not started>"
+    with producer:
+        assert repr(producer) == "<Producer of group shop, running>"
+    assert repr(producer) == "<Producer of group shop, stopped>"
+    assert repr(AsyncProducer("shop", nameserver=nameserver)) == "<AsyncProducer of group shop, not started>"
+    consumer = LitePullConsumer("billing", nameserver=nameserver)
+    assert repr(consumer) == "<LitePullConsumer of group billing, not started>"
+    assert repr(SimpleConsumer("billing", nameserver=nameserver)).endswith("billing, not started>")
+    assert repr(Admin(nameserver=nameserver)) == "<Admin, not started>"
+    assert repr(Puller(nameserver=nameserver)).startswith("<Puller of group TOOLS_CONSUMER")

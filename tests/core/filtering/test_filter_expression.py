@@ -81,3 +81,44 @@ def test_an_expression_that_cannot_be_encoded() -> None:
     for make in (lambda: filter_of("a || \udc80"), lambda: Sql("a = '\ud800'")):
         with pytest.raises(FixError, match="cannot be encoded"):
             make()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "amount > 100 AND region = 'north'",
+        "amount>100",
+        "amount <> -3",
+        "region='north'",
+        "a = b",
+        "region IS NOT NULL",
+        "amount between 1 and 3",
+        "region IN ('a', 'b')",
+        "not (a) and b",
+    ],
+)
+def test_sql_as_text_is_refused_with_what_to_write(text):
+    with pytest.raises(FixError) as caught:
+        filter_of(text)
+    assert str(caught.value) == f"expression {text!r} looks like SQL; write Sql({text!r})"
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "a||b", "a || b", "v=1", "in-time", "is", "NOT", "a b", "a->b", "<new>", "x>y"]
+)
+def test_what_may_be_a_tag_is_one(text):
+    assert filter_of(text).expression == text
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["a"], "is a list, not a text or Sql(...); write 'a'"),
+        (("a", "b"), "is a tuple, not a text or Sql(...); write 'a || b'"),
+        (5, "is a int, not a text or Sql(...)"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_what_to_write(given, said):
+    with pytest.raises(FixError) as caught:
+        filter_of(given)
+    assert str(caught.value).endswith(said)

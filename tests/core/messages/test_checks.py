@@ -11,7 +11,7 @@ MAX = 100
     "message",
     [
         Message("t", b"x"),
-        Message("t" * 127, b"x" * MAX, tag="a || b", keys=("k1", "k2"), properties={"a": "ü"}, flag=-(2**31)),
+        Message("t" * 127, b"x" * MAX, tag="a | b", keys=("k1", "k2"), properties={"a": "ü"}, flag=-(2**31)),
         Message("%RETRY%" + "t" * 200, b"x"),
     ],
 )
@@ -94,7 +94,11 @@ def test_keys_of_one_message_are_counted():
         (Message("t", b"x", properties=["n"]), "properties is list"),
         (Message("t", b"x", flag="1"), "flag '1'"),
         (Message("t", b"x", flag=1.5), "flag 1.5"),
-        (Message("t", None), "NoneType, not bytes"),
+        (Message("t", "text"), r"is str, not bytes; write body\.encode\(\)"),
+        (Message("t", bytearray(b"x")), r"is bytearray, not bytes; write bytes\(body\)"),
+        (Message("t", {"a": 1}), r"is dict, not bytes; encode it, for example by json\.dumps"),
+        (Message("t", b"x", tag="a||b"), r"tag 'a\|\|b' holds \|\|, which joins tags in subscriptions"),
+        (Message("t", None), "is None, not bytes; a message without content takes a byte at least"),
     ],
 )
 def test_what_cannot_be_encoded_is_refused_before_it_is_sent(message, says):

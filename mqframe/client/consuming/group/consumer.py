@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
-from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease
+from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease, phase_of
 from mqframe.client.consuming.group.allocation import AllocationWatch
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
@@ -84,12 +84,17 @@ class GroupConsumer(AsyncClient):
 
     async def _leave(self, seconds: float = 0.0) -> None:
         """Leave, unless that was done before; `seconds`: the longest wait for running listeners."""
+        if self._runtime is not None:
+            self._runtime.instance.remoting.check_loop()
         if self._allocation_watch is not None:
             self._allocation_watch.stop()
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             await runtime.leave(seconds)
             await self._lease.close(runtime.instance)
+
+    def _phase(self) -> str:
+        return phase_of(running=self._runtime is not None, stopped=self._stopped)
 
     def _running(self) -> ConsumerRuntime:
         if self._runtime is None:

@@ -29,7 +29,7 @@ from mqframe.net.clock import Every
 
 log = get_logger("client")
 
-Step = Callable[[], Awaitable[None] | None]
+Step = Callable[[], Awaitable[object] | None]
 
 
 async def _nothing_to_wait_for(*_: object) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ParamSpec, Self, TypeVar
 
 from mqframe.client.connection.identity import nameserver_text, with_nameserver
+from mqframe.client.connection.lifecycle import described
 from mqframe.client.connection.route_cache import ask_any, plain, read_route
 from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP, PullCalls
 from mqframe.client.from_config import Configurable
@@ -104,6 +105,9 @@ class BlockingPullCalls(Configurable):
     def stop(self) -> None:
         """Close all connections."""
         self._remoting.close()
+
+    def __repr__(self) -> str:
+        return described(self, self._client.group, "")
 
     def __enter__(self) -> Self:
         return self

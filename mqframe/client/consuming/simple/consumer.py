@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from mqframe.client.connection.identity import with_nameserver
 from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
-from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease
+from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease, phase_of
 from mqframe.client.consuming.group.joining import check_filters, look_up
 from mqframe.client.consuming.group.subscriptions import Expression, Subscriptions
 from mqframe.client.consuming.simple.pop_calls import PopCalls
@@ -215,6 +215,8 @@ class AsyncSimpleConsumer(AsyncClient):
     async def stop(self) -> None:
         """Leave the group. What was received and not acknowledged comes again when its time is over. Twice
         does no harm."""
+        if self._instance is not None:
+            self._instance.remoting.check_loop()
         self._stopped = True
         instance, self._instance = self._instance, None
         self._calls = None
@@ -223,6 +225,9 @@ class AsyncSimpleConsumer(AsyncClient):
             await self._lease.close(instance)
 
     # Parts of the above
+
+    def _phase(self) -> str:
+        return phase_of(running=self._calls is not None, stopped=self._stopped)
 
     def _heartbeat_data(self) -> ConsumerData:
         return ConsumerData(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe_offsetstore.local import LocalOffsetStore
-from mqframe_offsetstore.memory import MemoryOffsets
 from mqframe_offsetstore.remote import RemoteOffsetStore
 from mqframe_offsetstore.sqlite import SqliteOffsetStore
 
 __all__ = [
     "LocalOffsetStore",
-    "MemoryOffsets",
     "RemoteOffsetStore",
     "SqliteOffsetStore",
     "register_offset_stores",

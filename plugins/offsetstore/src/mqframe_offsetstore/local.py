@@ -12,13 +12,12 @@ from mqframe.core.errors import BodyError, RetryError, StoreError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_path_part
 from mqframe.core.wire import loose_json
-from mqframe.hooks.interfaces import OffsetStoreContext
-from mqframe_offsetstore.memory import MemoryOffsets
+from mqframe.hooks.interfaces import MemoryOffsetStore, OffsetStoreContext
 
 Table = dict[MessageQueue, int]
 
 
-class LocalOffsetStore(MemoryOffsets):
+class LocalOffsetStore(MemoryOffsetStore):
     """`<directory>/<client id>/<group>/offsets.json`; the version before it is `offsets.json.bak`.
 
     Raises `MessageError` for a client id or a group that leads elsewhere.

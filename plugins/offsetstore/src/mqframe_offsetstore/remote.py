@@ -6,14 +6,13 @@ from collections.abc import Collection
 
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.hooks.interfaces import OffsetStoreContext
+from mqframe.hooks.interfaces import MemoryOffsetStore, OffsetStoreContext
 from mqframe.log import get_logger
-from mqframe_offsetstore.memory import MemoryOffsets
 
 _log = get_logger("offsetstore")
 
 
-class RemoteOffsetStore(MemoryOffsets):
+class RemoteOffsetStore(MemoryOffsetStore):
     """Asks the broker for what it does not know, tells the broker on `persist`."""
 
     def __init__(self, context: OffsetStoreContext) -> None:

@@ -13,8 +13,7 @@ from typing import Final, TypeVar
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import ClosedError, RetryError, StoreError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.hooks.interfaces import OffsetStoreContext
-from mqframe_offsetstore.memory import MemoryOffsets
+from mqframe.hooks.interfaces import MemoryOffsetStore, OffsetStoreContext
 
 T = TypeVar("T")
 
@@ -35,7 +34,7 @@ WHERE consumer_group = ? AND topic = ? AND broker_name = ? AND queue_id = ?
 _WRITE: Final = "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?, ?, ?)"
 
 
-class SqliteOffsetStore(MemoryOffsets):
+class SqliteOffsetStore(MemoryOffsetStore):
     """One row for each group and queue. The database is used from one thread of its own."""
 
     @settings("plugins.sqlite")

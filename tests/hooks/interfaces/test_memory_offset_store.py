@@ -1,18 +1,18 @@
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import pytest
-from mqframe_offsetstore.memory import MemoryOffsets
 
 from mqframe.core.errors import RetryError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.hooks.interfaces import ReadFrom
+from mqframe.hooks.interfaces import MemoryOffsetStore, OffsetStoreContext, ReadFrom, SavedOffsetStore
+from mqframe.testing.conformance import OffsetStoreConformance
 
 Q0, Q1 = (MessageQueue("orders", "broker-a", number) for number in range(2))
 OTHER = MessageQueue("bills", "broker-a", 0)
 
 
-class Kept(MemoryOffsets):
+class Kept(MemoryOffsetStore):
     """Over a table. `reads`: queues that it was asked for."""
 
     def __init__(self, **stored: int) -> None:
@@ -96,3 +96,35 @@ def test_a_snapshot_is_a_copy_of_one_topic() -> None:
     store.forget(Q0)
     assert store.snapshot("orders") == {Q1: 2}
     assert store.snapshot("bills") == {OTHER: 3}
+
+
+class InADict(SavedOffsetStore):
+    """Nothing but `load` and `save`."""
+
+    def __init__(self, kept: dict[MessageQueue, int]) -> None:
+        super().__init__()
+        self.kept = kept
+
+    async def load(self) -> dict[MessageQueue, int]:
+        return self.kept
+
+    async def save(self, offsets: Mapping[MessageQueue, int]) -> None:
+        self.kept |= offsets
+
+
+class TestSavedOffsetStore(OffsetStoreConformance):
+    kept: dict[str, dict[MessageQueue, int]]
+
+    @pytest.fixture(autouse=True)
+    def fresh(self) -> None:
+        self.kept = {}
+
+    def make(self, context: OffsetStoreContext) -> InADict:
+        return InADict(self.kept.setdefault(context.group, {}))
+
+    def test_only_what_is_owned_is_saved(self) -> None:
+        store = InADict({OTHER: 7})
+        store.update(Q0, 3, increase_only=True)
+        store.update(Q1, 4, increase_only=True)
+        asyncio.run(store.persist([Q0]))
+        assert store.kept == {OTHER: 7, Q0: 3}
