@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "cluster": "cluster:cluster",
     "store": "store:app",
     "consume": "consume:consume",
+    "worker": "worker.command:worker",
     "bench": "bench:app",
     "config": "config:app",
 }

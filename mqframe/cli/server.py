@@ -11,6 +11,7 @@ import attrs
 import typer
 
 from mqframe.cli.commands import plugin_manager
+from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
 
 if TYPE_CHECKING:
     from mqframe.cli.serving import Service
@@ -33,8 +34,6 @@ ConfigFile = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="section.key=value, for example store.flush=SYNC_FLUSH.")
 ]
-LogLevel = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")]
-LogJson = Annotated[bool, typer.Option("--log-json", help="Log one JSON object a line.")]
 
 
 def server(
@@ -120,16 +119,12 @@ def _serve(
 ) -> None:
     from mqframe.cli.configuration import load
     from mqframe.cli.serving import serve
-    from mqframe.core.errors import SettingError
 
-    if log_level not in ("debug", "info", "warning", "error"):
-        raise SettingError(f"--log-level {log_level}: must be debug, info, warning or error")
+    check_level(log_level)
     resolved = load(program, options, config, items or ())
     for warning in resolved.warnings:
         sys.stderr.write(f"mqframe: {warning}\n")
-    from mqframe import log
-
-    log.show(json=log_json, level=log_level.upper())
+    show_logs(log_level, as_json=log_json)
     _keep_private(program, resolved)
     serve(_services(program, resolved))
 

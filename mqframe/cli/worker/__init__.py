@@ -1,0 +1,1 @@
+"""`mqframe worker`: consumers of an application, run in supervised processes."""

@@ -1,0 +1,174 @@
+"""Real processes of a few lines, supervised on a clock that the tests move."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqframe.cli.worker.supervisor import Supervisor, how_it_ended
+from mqframe.testing.manual_clock import ManualClock
+
+REAL_SECONDS_MAX = 60.0
+PROGRAM = """
+import os, signal, sys, time
+folder, number, kind = sys.argv[1:]
+if kind == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+else:
+    def end(*_):
+        open(f"{folder}/ended.{os.getpid()}", "w").close()
+        sys.exit(0)
+    signal.signal(signal.SIGTERM, end)
+open(f"{folder}/{number}.{os.getpid()}", "w").close()
+if kind.startswith("code"):
+    sys.exit(int(kind[4:]))
+while True:
+    time.sleep(60)
+"""
+
+
+class Scene:
+    def __init__(self, folder: Path, count: int, kind: str, **options: Any) -> None:
+        self.folder = folder
+        self.kind = kind
+        self.clock = ManualClock()
+        self.supervisor = Supervisor(self.command, count, self.clock, stop_seconds=40.0, **options)
+        self.running: asyncio.Task[int] = asyncio.ensure_future(self.supervisor.run())
+
+    def command(self, number: int) -> list[str]:
+        return [sys.executable, "-c", PROGRAM, str(self.folder), str(number), self.kind]
+
+    def seen(self, number: int) -> list[int]:
+        """The process ids of all workers with this number, as they came."""
+        found = sorted(self.folder.glob(f"{number}.*"), key=lambda path: path.stat().st_mtime_ns)
+        return [int(path.suffix[1:]) for path in found]
+
+    def ended(self) -> set[int]:
+        return {int(path.suffix[1:]) for path in self.folder.glob("ended.*")}
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        end = time.monotonic() + REAL_SECONDS_MAX
+        while not condition():
+            assert time.monotonic() < end, "it did not happen"
+            await asyncio.sleep(0.005)
+
+    async def up(self, *counts: int) -> None:
+        """Wait until so many workers of each number have come, and the last of each runs."""
+        await self.until(lambda: tuple(len(self.seen(n + 1)) for n in range(len(counts))) == counts)
+
+    async def stop(self) -> int:
+        self.supervisor.stop()
+        return await asyncio.wait_for(self.running, REAL_SECONDS_MAX)
+
+
+@pytest.fixture
+def play(tmp_path: Path):
+    def run(story, count: int = 1, kind: str = "works", **options: Any) -> None:
+        async def whole() -> None:
+            scene = Scene(tmp_path, count, kind, **options)
+            try:
+                await story(scene)
+            finally:
+                for pid in scene.supervisor.processes.values():
+                    os.kill(pid, signal.SIGKILL)
+                scene.running.cancel()
+                await asyncio.gather(scene.running, return_exceptions=True)
+
+        asyncio.run(whole())
+
+    return run
+
+
+def test_all_are_started_and_end_in_good_order(play) -> None:
+    async def story(scene):
+        await scene.up(1, 1, 1)
+        pids = set(scene.supervisor.processes.values())
+        assert await scene.stop() == 0
+        assert scene.ended() == pids
+        assert scene.supervisor.processes == {}
+
+    play(story, count=3)
+
+
+def test_one_that_dies_is_replaced_and_the_others_go_on(play) -> None:
+    async def story(scene):
+        await scene.up(1, 1)
+        first, other = scene.supervisor.processes.values()
+        os.kill(first, signal.SIGKILL)
+        await scene.until(lambda: 1 not in scene.supervisor.processes)
+        await scene.clock.aadvance(0.4)
+        assert len(scene.seen(1)) == 1
+        await scene.clock.aadvance(0.1)
+        await scene.up(2, 1)
+        assert scene.supervisor.processes[2] == other
+        assert await scene.stop() == 0
+
+    play(story, count=2)
+
+
+def test_one_that_finished_stays_away_and_the_last_one_ends_it(play) -> None:
+    async def story(scene):
+        assert await asyncio.wait_for(scene.running, REAL_SECONDS_MAX) == 0
+        assert (len(scene.seen(1)), len(scene.seen(2))) == (1, 1)
+
+    play(story, count=2, kind="code0")
+
+
+def test_what_cannot_run_is_given_up_with_its_exit_code(play) -> None:
+    async def story(scene):
+        assert await asyncio.wait_for(scene.running, REAL_SECONDS_MAX) == 2
+
+    play(story, count=2, kind="code2")
+
+
+def test_a_change_starts_all_anew_after_they_ended(play) -> None:
+    async def story(scene):
+        await scene.up(1, 1)
+        before = set(scene.supervisor.processes.values())
+        scene.supervisor.reload()
+        await scene.up(2, 2)
+        assert scene.ended() == before
+        assert await scene.stop() == 0
+
+    play(story, count=2, watched=True)
+
+
+def test_a_change_wakes_those_that_wait_for_one(play) -> None:
+    async def story(scene):
+        await scene.up(1)
+        await scene.until(lambda: not scene.supervisor.processes)
+        await scene.clock.aadvance(3600)
+        assert len(scene.seen(1)) == 1
+        scene.kind = "works"
+        scene.supervisor.reload()
+        await scene.up(2)
+        assert await scene.stop() == 0
+
+    play(story, kind="code2", watched=True)
+
+
+def test_one_that_does_not_end_is_killed_when_its_time_is_over(play) -> None:
+    async def story(scene):
+        await scene.up(1)
+        scene.supervisor.stop()
+        await scene.clock.aadvance(39.9)
+        assert not scene.running.done()
+        await scene.clock.aadvance(0.2)
+        assert await asyncio.wait_for(scene.running, REAL_SECONDS_MAX) == 0
+
+    play(story, kind="deaf")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(3, "exit code 3"), (-9, "killed by SIGKILL"), (-63, "killed by signal 63")]
+)
+def test_how_one_ended_is_said_in_words(code: int, said: str) -> None:
+    assert how_it_ended(code) == said
