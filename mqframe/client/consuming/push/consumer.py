@@ -3,8 +3,8 @@
 consumer = AsyncPushConsumer("billing", nameserver="127.0.0.1:9876")
 
 @consumer.on("orders", "paid || refunded")
-async def handle(messages, context):
-    return ConsumeResult.SUCCESS
+async def handle(message):
+    ...
 
 await consumer.run()
 """
@@ -116,6 +116,7 @@ class AsyncPushConsumer(GroupConsumer):
         self, topic: str, expression: str | Sql = "*", *, batch_max: int | None = None
     ) -> Callable[[L], L]:
         """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`)."""
+        check_topic(topic)
 
         def register(function: L) -> L:
             self.subscribe(topic, expression, function, batch_max=batch_max)
@@ -127,21 +128,30 @@ class AsyncPushConsumer(GroupConsumer):
         self,
         topic: str,
         expression: str | Sql,
-        listener: ListenerFunction,
+        listener: L,
         *,
         batch_max: int | None = None,
     ) -> None:
-        """Have `listener(messages, context)` called with messages of `topic`.
+        """Have `listener` called with messages of `topic`.
 
-        `expression`: "*", tags joined by "||", or `Sql`. `listener` returns a `ConsumeResult`; anything else,
-        and an exception, counts as RECONSUME_LATER. It may be an `async def`, which runs on the loop, or a
-        plain function, which runs in a thread. `batch_max`: messages in one call at most, by default
-        `consume_message_batch_max_size`. A second subscription of a topic replaces the first.
+        `expression`: "*", tags joined by "||", or `Sql`. `listener` is a handler or a batch listener, a plain
+        function, which runs in a thread, or an `async def`, which runs on the loop.
+
+        A handler takes one message: `handle(message)`, or `handle(message: ReceivedMessage, context)`. The
+        message is done when it returns, which it need not do with anything, and comes again when it raises;
+        it may return a `ConsumeResult`. A batch listener, `listen(messages, context)`, always returns a
+        `ConsumeResult`. Anything else, and an exception, counts as RECONSUME_LATER, and the log says so.
+
+        `batch_max`: messages in one call of a batch listener at most, by default
+        `consume_message_batch_max_size`. A second subscription of a topic replaces the first. Raises
+        `FixError` for what cannot listen: other parameters, a generator, another annotated result.
         """
         check_topic(topic)
-        size = self._plan.settings.consume_message_batch_max_size if batch_max is None else batch_max
         version = next_version(self._subscriptions.get(topic), self._plan.clock.now_ms())
-        self._subscriptions[topic] = subscription(topic, expression, listener, size, version)
+        usual = self._plan.settings.consume_message_batch_max_size
+        self._subscriptions[topic] = subscription(
+            topic, expression, listener, batch_max, version, usual_max=usual
+        )
         self._subscriptions_changed()
 
     def unsubscribe(self, topic: str) -> None:
