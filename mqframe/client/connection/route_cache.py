@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from mqframe.client.connection.outages import Outages
 from mqframe.core.cluster.name_servers import NameServers
 from mqframe.core.cluster.route import TopicRoute, default_route
 from mqframe.core.cluster.route_bodies import TopicRouteData
@@ -42,20 +43,27 @@ def read_route(answer: Frame) -> TopicRouteData:
 
 
 async def ask_any(
-    servers: NameServers, invoke: Callable[[str], Awaitable[Frame]], read: Callable[[Frame], T]
+    servers: NameServers,
+    invoke: Callable[[str], Awaitable[Frame]],
+    read: Callable[[Frame], T],
+    outages: Outages | None = None,
 ) -> T:
     """What `read` makes of the answer of the first of `servers` that can be reached and understood.
 
-    Each is asked by `invoke`. Raises its `AnswerError`, or `RouteError` when there is none.
+    Each is asked by `invoke`; `outages` logs those that cannot be.
+    Raises its `AnswerError`, or `RouteError` when there is none.
     """
     problem: MqframeError | None = None
     for address in servers.tries():
         try:
             answer = await invoke(address)
         except RetryError as error:
-            log.warning("name server failed", address=address, reason=str(error))
+            if outages is not None:
+                outages.note("name server failed", address, error, address=address)
             problem = error
             continue
+        if outages is not None:
+            outages.over("name server failed", address)
         if answer.code:
             raise answer_error(answer.code, answer.remark, address)
         try:
@@ -79,12 +87,18 @@ class RouteCache:
     """
 
     def __init__(
-        self, remoting: Client, servers: NameServers, timeout_seconds: float, on_change: Callable[[], object]
+        self,
+        remoting: Client,
+        servers: NameServers,
+        timeout_seconds: float,
+        on_change: Callable[[], object],
+        outages: Outages,
     ) -> None:
         self._remoting = remoting
         self._servers = servers
         self._timeout = timeout_seconds
         self._on_change = on_change
+        self._outages = outages
         self._routes: dict[str, TopicRoute] = {}
         self._brokers: dict[str, dict[int, str]] = {}
         self._asking: dict[tuple[str, str, int], asyncio.Task[TopicRoute]] = {}
@@ -131,6 +145,7 @@ class RouteCache:
             self._servers,
             lambda address: self._remoting.invoke(address, request, body, timeout=self._timeout),
             read,
+            self._outages,
         )
 
     async def _shared(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:

@@ -114,7 +114,7 @@ class RebalanceService:
     async def rebalance(self) -> None:
         """One round over all topics."""
         topics = self._plan.subscriptions.topics()
-        complete = True
+        complete, outages = True, self._instance.outages
         for topic in topics:
             try:
                 complete &= await self._rebalance(topic)
@@ -122,8 +122,10 @@ class RebalanceService:
                 if not topic.startswith(RETRY_PREFIX):  # a new group's is made at its first heartbeat
                     log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
             except MqframeError as problem:
-                log.warning("rebalance failed", group=self._group, topic=topic, reason=str(problem))
+                outages.note("rebalance failed", topic, problem, group=self._group, topic=topic)
                 complete = False
+            else:
+                outages.over("rebalance failed", topic)
         leftover = [queue for queue in self._queues.queues if queue.topic not in topics]
         if leftover:
             await self.give_up(leftover)
@@ -206,13 +208,14 @@ class RebalanceService:
         complete = True
         for queue, offset in zip(added, found, strict=True):
             if isinstance(offset, MqframeError):
-                log.warning(
+                self._instance.outages.note(
                     "queue cannot be taken yet",
+                    queue.broker_name,
+                    offset,
                     group=self._group,
                     topic=queue.topic,
                     broker=queue.broker_name,
                     queue_id=queue.queue_id,
-                    reason=str(offset),
                 )
                 complete = False
                 if self._locks is not None:
@@ -220,5 +223,6 @@ class RebalanceService:
             elif isinstance(offset, BaseException):
                 raise offset
             else:
+                self._instance.outages.over("queue cannot be taken yet", queue.broker_name)
                 self._queues.own(queue, offset)
         return complete
