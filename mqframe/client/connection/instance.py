@@ -104,6 +104,7 @@ class ClientInstance:
     async def start(self) -> None:
         """Begin to poll routes and to send heartbeats, once. Raises `ClosedError` after `stop`."""
         self.remoting.check_usable()
+        self._routes.start()
         self._periodic = self._periodic or [
             Every(self._clock, self.settings.route_poll_seconds, self._routes.poll, name="route poll"),
             Every(self._clock, self.settings.heartbeat_seconds, self.heartbeat_now, name="heartbeat"),
@@ -112,6 +113,7 @@ class ClientInstance:
     async def stop(self) -> None:
         """Leave all groups, then close all connections."""
         self.replies.close()
+        self._routes.stop()
         for periodic in self._periodic:
             periodic.stop()
         for task in list(self._tasks):

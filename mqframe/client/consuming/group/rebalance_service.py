@@ -18,7 +18,7 @@ from mqframe.core.errors import MqframeError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.requests.consumers import GetConsumerListByGroup
-from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS
+from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS, route_again
 from mqframe.core.wire import loose_json
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, Timer
@@ -65,6 +65,7 @@ class RebalanceService:
         self._task: asyncio.Task[None] | None = None
         self._every: Every | None = None
         self._again: Timer | None = None
+        self._missing: dict[str, float] = {}
 
     def start(self) -> None:
         """Share the queues now, every `rebalance_seconds`, and whenever asked to."""
@@ -120,7 +121,7 @@ class RebalanceService:
                 complete &= await self._rebalance(topic)
             except RouteError as problem:
                 if not topic.startswith(RETRY_PREFIX):  # a new group's is made at its first heartbeat
-                    log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
+                    self._note_missing(topic, problem)
             except MqframeError as problem:
                 outages.note("rebalance failed", topic, problem, group=self._group, topic=topic)
                 complete = False
@@ -129,8 +130,21 @@ class RebalanceService:
         leftover = [queue for queue in self._queues.queues if queue.topic not in topics]
         if leftover:
             await self.give_up(leftover)
+        for topic in set(self._missing).difference(topics):
+            del self._missing[topic]
         if not complete:
             self._try_again()
+        elif self._missing:
+            since = self._clock.monotonic() - max(self._missing.values())
+            self._try_again(route_again(since, self._plan.settings.rebalance_seconds))
+
+    def _note_missing(self, topic: str, problem: RouteError) -> None:
+        """A topic that may be made at any moment is looked for again, first soon, then less often."""
+        if topic in self._missing:
+            log.info("topic has no route", group=self._group, topic=topic, reason=str(problem))
+            return
+        self._missing[topic] = self._clock.monotonic()
+        log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
 
     def _try_again(self, seconds: float = REBALANCE_AGAIN_SECONDS) -> None:
         if self._again is not None:
@@ -140,6 +154,9 @@ class RebalanceService:
     async def _rebalance(self, topic: str) -> bool:
         """Whether everything that is ours now could be taken."""
         route = await self._instance.route(topic)
+        if self._missing.pop(topic, None) is not None:
+            log.info("topic has a route now", group=self._group, topic=topic)
+            await self._instance.heartbeat_now()  # its brokers do not know us, and are asked for the members
         allocated = list(route.read_queues())
         if self._plan.model is MessageModel.CLUSTERING:
             members = await self._members(route)

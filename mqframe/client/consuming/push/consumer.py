@@ -19,7 +19,8 @@ from typing import TypeVar
 
 from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.connection.lifecycle import InstanceLease
+from mqframe.client.connection.lifecycle import InstanceLease, RunnableClient
+from mqframe.client.connection.patient_start import start_or_end
 from mqframe.client.consuming.group.consumer import GroupConsumer
 from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
@@ -41,7 +42,7 @@ from mqframe.net.settings import NetSettings
 L = TypeVar("L", bound=ListenerFunction)
 
 
-class AsyncPushConsumer(GroupConsumer):
+class AsyncPushConsumer(GroupConsumer, RunnableClient):
     """A member of the consumer group `group`, whose listeners are called with messages.
 
     `allocate`: name, class or object of the allocation strategy, `allocate_options` its options.
@@ -203,10 +204,11 @@ class AsyncPushConsumer(GroupConsumer):
         """Make `run` return. What a listener calls, since `stop` would wait for it."""
         self._ended.set()
 
-    async def run(self) -> None:
+    async def run(self, *, fail_fast: bool = False) -> None:
         """`start`, work until SIGTERM, SIGINT, `end` or `stop` from elsewhere, then `stop`.
 
-        Only the main thread hears signals. A cancellation ends it, too.
+        While no name server answers it waits for one, and the log says so every few seconds; with `fail_fast`
+        it raises `RouteError` instead. Only the main thread hears signals. A cancellation ends it, too.
         """
         loop = asyncio.get_running_loop()
         handled = []
@@ -217,12 +219,15 @@ class AsyncPushConsumer(GroupConsumer):
             except (ValueError, RuntimeError, NotImplementedError):
                 break  # not the main thread: whoever runs the loop there sees to signals
         try:
-            await self.start()
+            await self._start_or_end(fail_fast=fail_fast)
             await self._ended.wait()
         finally:
             await self.stop()
             for number in handled:
                 loop.remove_signal_handler(number)
+
+    async def _start_or_end(self, *, fail_fast: bool) -> None:
+        await start_or_end(self.start, self._ended, self._plan.clock, self.group, fail_fast=fail_fast)
 
     def _assemble(self, instance: ClientInstance) -> ConsumerRuntime:
         runtime = push_runtime(self._plan, instance)
