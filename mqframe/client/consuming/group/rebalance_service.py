@@ -65,6 +65,7 @@ class RebalanceService:
         self._task: asyncio.Task[None] | None = None
         self._every: Every | None = None
         self._again: Timer | None = None
+        self._again_at = 0.0
         self._missing: dict[str, float] = {}
 
     def start(self) -> None:
@@ -147,8 +148,12 @@ class RebalanceService:
         log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
 
     def _try_again(self, seconds: float = REBALANCE_AGAIN_SECONDS) -> None:
+        now = self._clock.monotonic()
         if self._again is not None:
+            if now < self._again_at <= now + seconds:
+                return  # it is soon enough
             self._again.cancel()
+        self._again_at = now + seconds
         self._again = self._clock.call_later(seconds, self.soon)
 
     async def _rebalance(self, topic: str) -> bool:

@@ -7,18 +7,24 @@ import asyncio
 import pytest
 from push_scenes import GROUP, OK, play, running
 
+from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import (
     ClosedError,
+    ConnectError,
     FixError,
     MessageError,
     PluginError,
+    RouteError,
 )
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.messages import PullMessage
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.hooks.interfaces import ConsumeHook
 from mqframe.testing.consuming import AllQueues, CollectingListener, MemoryOffsets
+from mqframe.testing.scripted_broker import ScriptedBroker
 
 
 class TestConstruction:
@@ -318,5 +324,90 @@ class TestHandlers:
                 """The function is what it was."""
 
             assert handle.__doc__ == "The function is what it was."
+
+        play(story)
+
+
+class TestTopicsThatAreMadeLater:
+    def test_they_are_looked_for_soon_and_then_less_often(self, caplog) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            async with running(scene, listener):
+                await scene.pass_time(60.0)
+                asked = [each.topic for each in scene.broker.sent(GetRouteinfoByTopic)]
+                assert 6 <= asked.count("orders") <= 14
+                assert caplog.text.count("topic has no route") == 1
+            return listener
+
+        play(story, topics={"others": 1})
+
+    @pytest.mark.parametrize("waited", [0.0, 3.0])
+    def test_they_are_consumed_within_a_second_or_as_long_as_was_waited(self, waited) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            async with running(scene, listener):
+                await scene.pass_time(waited)
+                scene.broker.topics["orders"] = 1
+                scene.broker.put("orders", 0, b"a")
+                await scene.pass_time(max(1.0, waited))
+                assert listener.bodies == [b"a"]
+
+        play(story, topics={"others": 1})
+
+    def test_what_another_client_learns_is_looked_at_at_once(self) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            async with running(scene, listener):
+                await scene.pass_time(60.0)
+                scene.broker.topics["orders"] = 1
+                scene.broker.put("orders", 0, b"a")
+                settings = ClientSettings(nameserver=scene.broker.nameserver, instance_name="m2")
+                another = ClientInstance(settings, scene.clock, ScriptedBroker(scene.clock, {"orders": 1}))
+                await another.start()
+                await another.route("orders")
+                await scene.pass_time(0.1)
+                assert listener.bodies == [b"a"]
+                await scene.end(another.stop())
+
+        play(story, topics={"others": 1})
+
+
+class TestRunning:
+    def test_it_waits_for_name_servers_and_then_works(self, caplog) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            scene.broker.put("orders", 0, b"a")
+            scene.broker.script(GetRouteinfoByTopic, *[ConnectError("refused")] * 3)
+            scene.consumer.subscribe("orders", "*", listener)
+            work = asyncio.ensure_future(scene.consumer.run())
+            await scene.pass_time(5.0)
+            assert listener.bodies == [b"a"]
+            scene.consumer.end()
+            await scene.end(work)
+
+        play(story)
+        assert "waiting for name servers group='billing' seconds=0 reason='no name server ans" in caplog.text
+        assert "Traceback" not in caplog.text
+
+    def test_it_is_ended_while_it_waits(self) -> None:
+        async def story(scene):
+            scene.broker.script(GetRouteinfoByTopic, *[ConnectError("refused")] * 1000)
+            scene.consumer.subscribe("orders", "*", CollectingListener())
+            work = asyncio.ensure_future(scene.consumer.run())
+            await scene.pass_time(7.5)
+            assert not work.done()
+            scene.consumer.end()
+            await scene.pass_time()
+            assert work.done()
+            assert work.exception() is None
+
+        play(story)
+
+    def test_it_fails_at_once_where_that_is_wanted(self) -> None:
+        async def story(scene):
+            scene.broker.script(GetRouteinfoByTopic, ConnectError("refused"))
+            scene.consumer.subscribe("orders", "*", CollectingListener())
+            with pytest.raises(RouteError, match="the consumer of group billing was not started"):
+                await scene.consumer.run(fail_fast=True)
 
         play(story)
