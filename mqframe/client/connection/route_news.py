@@ -28,7 +28,8 @@ class RouteNews:
 
     def __init__(self) -> None:
         self._forget()
-        os.register_at_fork(after_in_child=self._forget)
+        if hasattr(os, "register_at_fork"):  # not everywhere
+            os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
