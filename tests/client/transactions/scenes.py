@@ -17,6 +17,7 @@ from mqframe.core.storage.record import decode_records
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
+T = TypeVar("T")
 COMMIT, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.UNKNOWN
 CHECK = 30.0
 """Between two checks of a broker, seconds."""
@@ -115,6 +116,13 @@ class Scene:
             await self.clock.aadvance(0)
             await asyncio.sleep(0.002)
         raise AssertionError("it did not happen in time")
+
+    async def end(self, work: Awaitable[T]) -> T:
+        """The result of `work`; time passes until it is there."""
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.clock.aadvance(0.1)
+        return await task
 
     async def settle(self) -> None:
         for _ in range(5):

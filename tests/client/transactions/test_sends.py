@@ -211,7 +211,7 @@ class TestSends:
             with pytest.raises(MessageError):
                 await producer.send_in_transaction(Message("orders", b""))
             with pytest.raises(RouteError):
-                await producer.send_in_transaction(Message("absent", b"x"))
+                await scene.end(producer.send_in_transaction(Message("absent", b"x")))
             assert listener.executed == []
             silent = await scene.producer()
             with pytest.raises(FixError, match="needs a listener"):

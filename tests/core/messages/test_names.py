@@ -107,3 +107,12 @@ def test_queue_ids_are_those_that_records_hold() -> None:
     assert is_queue_place("t", (1 << 31) - 1)
     assert not is_queue_place("t", -1)
     assert not is_queue_place("t", 1 << 31)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(None, "NoneType"), (7, "int"), (b"orders", "bytes"), (print, "builtin")]
+)
+def test_what_is_no_text_is_no_name(name, kind) -> None:
+    for check, what in ((check_topic, "topic"), (check_group, "group")):
+        with pytest.raises(MessageError, match=f"{what} name is a {kind}.*, not a str"):
+            check(name)
