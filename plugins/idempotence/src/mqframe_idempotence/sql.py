@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from inspect import isawaitable
 from typing import Any
 
@@ -167,10 +168,25 @@ class SqlStore(_PlainTable):
         return DbapiHandle(connection, lambda: given.__exit__(None, None, None), self._paramstyle)
 
     def _take(self) -> Any:
-        connection = getattr(self._kept, "connection", None)
-        if connection is not None and self._kept is not None:
-            self._kept.connection = None
+        kept: _Kept | None = getattr(self._kept, "value", None)
+        return None if kept is None else kept.take()
+
+
+class _Kept:
+    """The connection of a thread that is not used at the moment; closed when the thread ends."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def take(self) -> Any:
+        """The connection, which is not kept any more; `None` where it is in use."""
+        connection, self._connection = self._connection, None
         return connection
+
+    def __del__(self) -> None:
+        if self._connection is not None:
+            with suppress(Exception):  # SQLite's may be closed by their threads only, and close themselves
+                self._connection.close()
 
 
 class _KeptHandle(DbapiHandle):
@@ -201,8 +217,8 @@ class _KeptHandle(DbapiHandle):
             raise
 
     def _put_back(self) -> None:
-        if self._sound and getattr(self._keeping, "connection", None) is None:
-            self._keeping.connection = self.session
+        if self._sound:
+            self._keeping.value = _Kept(self.session)
         else:
             self.session.close()
 
