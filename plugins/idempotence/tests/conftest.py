@@ -92,5 +92,3 @@ def kind(request: pytest.FixtureRequest) -> Iterator[StoreKind]:
     made = kinds()[request.param](request)
     yield made
     made.close()
-
-

@@ -393,5 +393,3 @@ def kinds() -> dict[str, Callable[[pytest.FixtureRequest], StoreKind]]:
 def message(key: str, offset: int = 0, **properties: str) -> Any:
     """A message whose unique key is `key`."""
     return received(offset, key.encode(), UNIQ_KEY=key, **properties)
-
-

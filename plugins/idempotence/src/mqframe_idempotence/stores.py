@@ -15,7 +15,7 @@ letter for up to 72 h in its broker's log, from where an operator may send it ag
 
 
 class Claim(Enum):
-    """What a store says of a key. `NEW`: it is ours; `DONE`: its effect is there; `BUSY`: others are at it."""
+    """What a store says of a key. `NEW`: it is ours; `DONE`: its effect is there; `BUSY`: others try it."""
 
     NEW = "new"
     DONE = "done"
