@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import sqlite3
 import sys
@@ -15,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from instances import PostgresServer, RedisServer, StoreKind, kinds
+from instances import PostgresServer, RedisServer, StoreKind, kinds, postgres_folder
 
 
 def missing(reason: str) -> None:
@@ -25,15 +24,6 @@ def missing(reason: str) -> None:
     pytest.skip(reason)
 
 
-def postgres_folder() -> Path | None:
-    """Where the newest PostgreSQL's programs are."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).parent
-    places = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
-    return places[-1].parent if places else None
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL of its own, on a Unix socket in a temporary folder."""
@@ -41,16 +31,8 @@ def postgres() -> Iterator[PostgresServer]:
     if programs is None:
         missing("not installed: PostgreSQL (initdb)")
     assert programs is not None
-    user = None
-    if os.geteuid() == 0:  # it refuses to run as root
-        try:
-            user = pwd.getpwnam("postgres")
-        except KeyError:
-            user = pwd.getpwnam("nobody")
     folder = Path(tempfile.mkdtemp(prefix="mqframe-postgres-"))
-    if user is not None:
-        os.chown(folder, user.pw_uid, user.pw_gid)
-    server = PostgresServer(programs, folder, user)
+    server = PostgresServer(programs, folder)
     try:
         server.start()
         yield server

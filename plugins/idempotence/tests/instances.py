@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import pwd
+import shutil
 import socket
 import sqlite3
 import subprocess
@@ -42,13 +45,26 @@ def until(true: Callable[[], object], seconds: float = START_SECONDS) -> None:
         time.sleep(0.01)
 
 
-class PostgresServer:
-    """PostgreSQL in `folder`, as `user` where root may not run it."""
+def postgres_folder() -> Path | None:
+    """Where the programs of PostgreSQL are, of the newest version where several are installed."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).parent
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
+    return places[-1].parent if places else None
 
-    def __init__(self, programs: Path, folder: Path, user: Any) -> None:
+
+class PostgresServer:
+    """PostgreSQL in `folder`, which refuses to run as root."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
         self._programs = programs
         self._folder = folder
-        self._user = user
+        self._user: Any = None
+        if os.geteuid() == 0:
+            names = {user.pw_name: user for user in pwd.getpwall()}
+            self._user = names.get("postgres") or names["nobody"]
+            os.chown(folder, self._user.pw_uid, self._user.pw_gid)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -59,11 +75,18 @@ class PostgresServer:
     def url(self) -> str:
         return f"postgresql+psycopg://tester@/postgres?host={self._folder}"
 
-    def start(self) -> None:
+    def start(self, *, fsync: bool = False) -> None:
         data = self._folder / "data"
         self._run("initdb", "-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
         words = ["-D", str(data), "-k", str(self._folder), "-c", "listen_addresses="]
-        words += ["-c", "fsync=off", "-c", "max_connections=60", "-c", "shared_buffers=32MB"]
+        words += [
+            "-c",
+            f"fsync={'on' if fsync else 'off'}",
+            "-c",
+            "max_connections=60",
+            "-c",
+            "shared_buffers=32MB",
+        ]
         with (self._folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
                 [str(self._programs / "postgres"), *words], stdout=log, stderr=log, **self._as_user()

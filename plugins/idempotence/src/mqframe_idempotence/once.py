@@ -45,7 +45,7 @@ class _Wrapping:
         if when_away not in ("retry", "process"):
             raise WrongUse(f"when_away={when_away!r} is none of 'retry', 'process'")
         self.counts = Counts()
-        self._store = store
+        self.store = store
         self._effects = Effects(
             store, checked_scope(scope), KeyRule(key, missing), self.counts, when_away, busy_delay_level
         )
@@ -101,9 +101,9 @@ class _Wrapping:
         call = getattr(type(function), "__call__", None)  # noqa: B004 - its kind is asked, not its presence
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
         name = getattr(function, "__qualname__", type(function).__qualname__)
-        if self._store.is_async is not None and self._store.is_async is not is_async:
+        if self.store.is_async is not None and self.store.is_async is not is_async:
             kind, wanted = ("async def", "plain") if is_async else ("plain", "async")
-            raise WrongUse(f"{name} is {kind}, but {type(self._store).__name__} is for {wanted} functions")
+            raise WrongUse(f"{name} is {kind}, but {type(self.store).__name__} is for {wanted} functions")
         wanted_count = place + self._in_transaction
         takes = "message" if place == _MESSAGE_ONLY else "messages, context"
         takes += ", session" if self._in_transaction else ""
