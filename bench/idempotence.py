@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How many messages a second one worker handles once: listeners of the plugin `idempotence`, without a broker.
+"""How many messages a second one worker handles once, with the plugin `idempotence` and without a broker.
 
     idempotence.py [--rounds 3] [--count 20000] [--batch 32]
 
 Starts a Redis and a PostgreSQL on this machine (needs redis-server and PostgreSQL's programs) and calls
 wrapped listeners with new messages, one call after the other, each store once a round in an order that turns.
-The listener does nothing, so that what is measured is the store alone. By 1 and by `--batch`; of a batch all keys
-are claimed in one round trip and finished in another. PostgreSQL and SQLite commit to the disk each time
+The listener does nothing, so that what is measured is the store alone. By 1 and by `--batch`; of a batch all
+keys are claimed in one round trip and finished in another. PostgreSQL and SQLite commit to the disk each time
 (`fsync` is on). Prints every run, then medians.
 """
 
@@ -26,10 +26,10 @@ from typing import Any
 ROOT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "plugins/idempotence/tests"))
 
-from instances import PostgresServer, RedisServer, message, postgres_folder
-from mqframe_idempotence import MemoryStore, Once, OnceInTransaction, RedisStore, SqlStore
+from instances import PostgresServer, RedisServer, message, postgres_folder  # noqa: E402
+from mqframe_idempotence import MemoryStore, Once, OnceInTransaction, RedisStore, SqlStore  # noqa: E402
 
-from mqframe import ConsumeResult, ListenerContext, MessageQueue
+from mqframe import ConsumeResult, ListenerContext, MessageQueue  # noqa: E402
 
 Listener = Callable[[Any, Any], Any]
 QUEUE = MessageQueue("orders", "broker-a", 0)

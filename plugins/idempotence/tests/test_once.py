@@ -102,6 +102,7 @@ def test_more_arguments_go_through() -> None:
         (lambda: Once(SqlStore(lambda: None), "s"), "SqlStore belongs to OnceInTransaction, not to Once"),
         (lambda: OnceInTransaction(MemoryStore(), "s"), "MemoryStore belongs to Once, not"),
         (lambda: Once(MemoryStore(), ""), "scope"),
+        (lambda: OnceInTransaction(SqlStore(lambda: None), "s", when_away="process"), "nothing to do the"),
         (lambda: Once(MemoryStore(), "s", when_away="open"), "when_away='open'"),  # type: ignore[arg-type]
     ],
 )

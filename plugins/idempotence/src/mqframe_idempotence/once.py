@@ -44,6 +44,8 @@ class _Wrapping:
             raise WrongUse(f"a {type(store).__name__} belongs to {other}, not to {type(self).__name__}")
         if when_away not in ("retry", "process"):
             raise WrongUse(f"when_away={when_away!r} is none of 'retry', 'process'")
+        if store.in_transaction and when_away != "retry":
+            raise WrongUse("when_away is for Once: without the database there is nothing to do the effect in")
         self.counts = Counts()
         self.store = store
         self._effects = Effects(
