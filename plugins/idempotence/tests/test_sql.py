@@ -151,7 +151,7 @@ def test_with_strict_isolation_the_second_comes_later(tables: PostgresTables, le
 
 def test_batches_with_the_same_keys_do_not_wait_for_each_other(tables: PostgresTables) -> None:
     store = SqlStore(tables.server.connect, table=tables.keys, keep_connections=True)
-    keys = [f"k{number}" for number in range(40)]
+    keys = [f"k{number:04}" for number in range(1000)]  # four statements
 
     def work(order: list[str]) -> int:
         attempt = store.open("s")

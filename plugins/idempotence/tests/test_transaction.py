@@ -61,6 +61,16 @@ def test_more_keys_than_one_statement_takes(path: Path, transactions: Any) -> No
     assert known(path) == keys[:700]
 
 
+def test_keys_are_inserted_in_one_order_everywhere(transactions: Any) -> None:
+    """Two batches that insert the same keys in two orders would wait for each other."""
+    one = transactions()
+    statements: list[str] = []
+    one.session.set_trace_callback(statements.append)
+    run(one.claim(["b", "c", "a"]))
+    [insert] = [text for text in statements if text.startswith("INSERT")]
+    assert insert.index("'a'") < insert.index("'b'") < insert.index("'c'")
+
+
 def test_closing_rolls_back(path: Path, transactions: Any) -> None:
     one = transactions()
     run(one.claim(["a"]))
