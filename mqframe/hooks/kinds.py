@@ -71,6 +71,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("rpc_hook", "acl"): "mqframe-plugin-acl",
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
+    ("command", "idempotence"): "mqframe-plugin-idempotence",
     ("command", "schedule"): "mqframe-plugin-schedules",
     ("command", "spark"): "mqframe-plugin-spark",
     ("topic_summary", "spark"): "mqframe-plugin-spark",

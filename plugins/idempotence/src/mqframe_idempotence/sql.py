@@ -1,0 +1,355 @@
+"""Stores that keep keys in a table of the application's own database, in the listener's own transaction."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from inspect import isawaitable
+from typing import Any
+
+from mqframe_idempotence.driver_errors import meaning
+from mqframe_idempotence.errors import WrongUse
+from mqframe_idempotence.handles import (
+    AlchemyHandle,
+    AsyncAlchemyHandle,
+    AsyncDbapiHandle,
+    DbapiHandle,
+    Handle,
+)
+from mqframe_idempotence.statements import PARAMSTYLES, TABLE, checked_table, ddl
+from mqframe_idempotence.steps import Steps, run, run_async
+from mqframe_idempotence.stores import KEEP_SECONDS, Claims
+from mqframe_idempotence.transaction import TableOptions, Transaction
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class _Table:
+    """What SQL stores share: see `SqlStore` for `table`, `on_conflict`, `lock_seconds`."""
+
+    in_transaction = True
+
+    def __init__(
+        self,
+        table: str,
+        on_conflict: bool,
+        lock_seconds: float | None,
+        now_ms: Callable[[], int],
+    ) -> None:
+        if lock_seconds is not None and not lock_seconds > 0:
+            raise WrongUse(f"lock_seconds={lock_seconds!r} is to be more than 0")
+        self._options = TableOptions(checked_table(table), on_conflict, lock_seconds, now_ms)
+
+    def ddl(self) -> tuple[str, str]:
+        """The statements of `create_table`, for migrations."""
+        return ddl(self._options.table)
+
+    def _away(self, problem: Exception) -> Exception:
+        return meaning(problem, self._options.table, "of the driver")
+
+
+class _PlainTable(_Table):
+    is_async = False
+
+    def _handle(self) -> Handle:
+        raise NotImplementedError
+
+    def open(self, scope: str) -> SqlAttempt:
+        """A new transaction. Raises `StoreAway` when there is no connection."""
+        try:
+            return SqlAttempt(Transaction(self._handle(), scope, self._options))
+        except Exception as problem:
+            raise self._away(problem) from problem
+
+    def create_table(self) -> None:
+        """Make the table and its index where they do not exist. Raises as `open` does."""
+        self._alone(
+            lambda transaction: transaction.carry_out([(text, _none(transaction)) for text in self.ddl()])
+        )
+
+    def purge(self, older_than_seconds: float = KEEP_SECONDS) -> int:
+        """Delete keys that are older; how many there were.
+
+        A message that comes again after its key was deleted has its effect again: keep keys for longer than
+        messages come again. Raises as `open` does.
+        """
+        return self._alone(lambda transaction: transaction.purge(older_than_seconds))
+
+    def _alone(self, steps: Callable[[Transaction], Steps[int]]) -> int:
+        attempt = self.open("")
+        try:
+            return run(steps(attempt.transaction))
+        finally:
+            attempt.close()
+
+
+class _AsyncTable(_Table):
+    is_async = True
+
+    async def _handle(self) -> Handle:
+        raise NotImplementedError
+
+    async def open(self, scope: str) -> AsyncSqlAttempt:
+        """A new transaction. Raises `StoreAway` when there is no connection."""
+        try:
+            return AsyncSqlAttempt(Transaction(await self._handle(), scope, self._options))
+        except Exception as problem:
+            raise self._away(problem) from problem
+
+    async def create_table(self) -> None:
+        """As `SqlStore.create_table`."""
+        await self._alone(
+            lambda transaction: transaction.carry_out([(text, _none(transaction)) for text in self.ddl()])
+        )
+
+    async def purge(self, older_than_seconds: float = KEEP_SECONDS) -> int:
+        """As `SqlStore.purge`."""
+        return await self._alone(lambda transaction: transaction.purge(older_than_seconds))
+
+    async def _alone(self, steps: Callable[[Transaction], Steps[int]]) -> int:
+        attempt = await self.open("")
+        try:
+            return await run_async(steps(attempt.transaction))
+        finally:
+            await attempt.close()
+
+
+class SqlStore(_PlainTable):
+    """Keys in a table that a DB-API driver (PEP 249) reaches.
+
+        store = SqlStore(lambda: sqlite3.connect("shop.db"), keep_connections=True)
+        store.create_table()
+
+    `connect`: returns a new connection that does not commit by itself, or a context manager of one, such as
+    `pool.connection`; called in every thread that works. `keep_connections`: each thread keeps its connection
+    as long as nothing goes wrong with it. `table`: its name. `paramstyle`: by default that of the driver.
+    `on_conflict=False`: for databases without ON CONFLICT DO NOTHING, whose statements fail alone.
+    `lock_seconds`: how long to wait for another delivery of the same key, and what else is locked, before the
+    message is put off; on PostgreSQL and SQLite, by default as the connection has it.
+    Raises `WrongUse`.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Any],
+        *,
+        table: str = TABLE,
+        paramstyle: str | None = None,
+        keep_connections: bool = False,
+        on_conflict: bool = True,
+        lock_seconds: float | None = None,
+        now_ms: Callable[[], int] = _wall_ms,
+    ) -> None:
+        super().__init__(table, on_conflict, lock_seconds, now_ms)
+        self._connect = connect
+        self._paramstyle = checked_paramstyle(paramstyle)
+        self._kept = threading.local() if keep_connections else None
+
+    def close(self) -> None:
+        """Close the connection that the calling thread keeps, if any; the next use opens another."""
+        kept = self._take()
+        if kept is not None:
+            kept.close()
+
+    def _handle(self) -> Handle:
+        if self._kept is not None:
+            connection = self._take()
+            if connection is None:
+                connection = self._connect()
+            return _KeptHandle(connection, self._kept, self._paramstyle)
+        given = self._connect()
+        if hasattr(given, "cursor") or not hasattr(given, "__enter__"):
+            return DbapiHandle(given, given.close, self._paramstyle)
+        connection = given.__enter__()
+        return DbapiHandle(connection, lambda: given.__exit__(None, None, None), self._paramstyle)
+
+    def _take(self) -> Any:
+        kept: _Kept | None = getattr(self._kept, "value", None)
+        return None if kept is None else kept.take()
+
+
+class _Kept:
+    """The connection of a thread that is not used at the moment; closed when the thread ends."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def take(self) -> Any:
+        """The connection, which is not kept any more; `None` where it is in use."""
+        connection, self._connection = self._connection, None
+        return connection
+
+    def __del__(self) -> None:
+        if self._connection is not None:
+            with suppress(Exception):  # SQLite's may be closed by their threads only, and close themselves
+                self._connection.close()
+
+
+class _KeptHandle(DbapiHandle):
+    """A connection that goes back to `kept` of its thread unless something went wrong with it."""
+
+    def __init__(self, connection: Any, kept: threading.local, paramstyle: str | None) -> None:
+        self._keeping = kept
+        self._sound = True
+        super().__init__(connection, self._put_back, paramstyle)
+
+    def execute(self, text: str, parameters: Any, fetch: bool) -> Any:
+        """As `Handle.execute`."""
+        return self._watched(lambda: super(_KeptHandle, self).execute(text, parameters, fetch))
+
+    def commit(self) -> Any:
+        """Commit."""
+        return self._watched(super().commit)
+
+    def rollback(self) -> Any:
+        """Roll back."""
+        return self._watched(super().rollback)
+
+    def _watched(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except BaseException:
+            self._sound = False
+            raise
+
+    def _put_back(self) -> None:
+        if self._sound:
+            self._keeping.value = _Kept(self.session)
+        else:
+            self.session.close()
+
+
+class AsyncSqlStore(_AsyncTable):
+    """As `SqlStore`, for asynchronous drivers after PEP 249: psycopg's `AsyncConnection`, aiosqlite.
+
+    `connect`: returns an awaitable of a new connection, or an asynchronous context manager of one, such as
+    `pool.connection`. `paramstyle`: by default that of the driver.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Any],
+        *,
+        table: str = TABLE,
+        paramstyle: str | None = None,
+        on_conflict: bool = True,
+        lock_seconds: float | None = None,
+        now_ms: Callable[[], int] = _wall_ms,
+    ) -> None:
+        super().__init__(table, on_conflict, lock_seconds, now_ms)
+        self._connect = connect
+        self._paramstyle = checked_paramstyle(paramstyle)
+
+    async def _handle(self) -> Handle:
+        given = self._connect()
+        if isawaitable(given):
+            connection = await given
+            return AsyncDbapiHandle(connection, connection.close, self._paramstyle)
+        connection = await given.__aenter__()
+        return AsyncDbapiHandle(connection, lambda: given.__aexit__(None, None, None), self._paramstyle)
+
+
+class SqlAlchemyStore(_PlainTable):
+    """Keys in a table that SQLAlchemy reaches.
+
+    `make`: returns a new `Session` or `Connection`: a `sessionmaker`, or an engine's `connect`; the listener
+    gets it. Everything else as of `SqlStore`.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        *,
+        table: str = TABLE,
+        on_conflict: bool = True,
+        lock_seconds: float | None = None,
+        now_ms: Callable[[], int] = _wall_ms,
+    ) -> None:
+        super().__init__(table, on_conflict, lock_seconds, now_ms)
+        self._make = make
+
+    def _handle(self) -> Handle:
+        return AlchemyHandle(self._make())
+
+
+class AsyncSqlAlchemyStore(_AsyncTable):
+    """As `SqlAlchemyStore`, for `async_sessionmaker` and the `connect` of an `AsyncEngine`."""
+
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        *,
+        table: str = TABLE,
+        on_conflict: bool = True,
+        lock_seconds: float | None = None,
+        now_ms: Callable[[], int] = _wall_ms,
+    ) -> None:
+        super().__init__(table, on_conflict, lock_seconds, now_ms)
+        self._make = make
+
+    async def _handle(self) -> Handle:
+        made = self._make()
+        return AsyncAlchemyHandle(await made if isawaitable(made) else made)
+
+
+class SqlAttempt:
+    """One transaction; see `Attempt`."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        self.session = transaction.session
+
+    def claim(self, keys: Sequence[str]) -> Claims:
+        """Claim `keys`."""
+        return run(self.transaction.claim(keys))
+
+    def finish(self, keys: Sequence[str]) -> int:
+        """Commit."""
+        return run(self.transaction.finish(keys))
+
+    def give_up(self) -> None:
+        """Roll back."""
+        run(self.transaction.give_up())
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        run(self.transaction.close())
+
+
+class AsyncSqlAttempt:
+    """One transaction of an asynchronous store; see `Attempt`."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        self.session = transaction.session
+
+    def claim(self, keys: Sequence[str]) -> Awaitable[Claims]:
+        """Claim `keys`."""
+        return run_async(self.transaction.claim(keys))
+
+    def finish(self, keys: Sequence[str]) -> Awaitable[int]:
+        """Commit."""
+        return run_async(self.transaction.finish(keys))
+
+    def give_up(self) -> Awaitable[None]:
+        """Roll back."""
+        return run_async(self.transaction.give_up())
+
+    def close(self) -> Awaitable[None]:
+        """Let go of the connection."""
+        return run_async(self.transaction.close())
+
+
+def checked_paramstyle(paramstyle: str | None) -> str | None:
+    """`paramstyle`, or `None`. Raises `WrongUse` when PEP 249 does not know it."""
+    if paramstyle is not None and paramstyle not in PARAMSTYLES:
+        raise WrongUse(f"paramstyle {paramstyle!r} is none of {', '.join(PARAMSTYLES)}")
+    return paramstyle
+
+
+def _none(transaction: Transaction) -> Any:
+    return transaction.no_parameters
