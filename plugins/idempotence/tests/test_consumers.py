@@ -242,3 +242,28 @@ def test_two_members_that_get_one_message_at_once(cluster: Cluster, topic: str) 
         go_on.set()
         until(lambda: once.counts.snapshot().duplicates)
     assert effects == ["a"]
+
+
+def test_a_handler_of_one_message_shares_its_transaction(
+    cluster: Cluster, topic: str, sqlite_path: Path
+) -> None:
+    once = OnceInTransaction(SqlStore(lambda: sqlite3.connect(sqlite_path)), topic, key="keys")
+    once.store.create_table()
+    with contextlib.closing(sqlite3.connect(sqlite_path)) as database:
+        database.execute("CREATE TABLE charged (body TEXT)")
+    consumer = PushConsumer(group=topic, nameserver=cluster.nameserver, consume_from="first")
+
+    @consumer.on(topic)
+    @once.handler
+    def charge(message: Any, connection: Any) -> None:
+        connection.execute("INSERT INTO charged VALUES (?)", (message.body.decode(),))
+
+    with Producer(group="shop", nameserver=cluster.nameserver) as producer:
+        for key in ("k1", "k1", "k2", "k1"):
+            producer.send(Message(topic, key.encode(), keys=[key]))
+    with consumer:
+        until(lambda: once.counts.snapshot().effects + once.counts.snapshot().duplicates == 4)
+    with contextlib.closing(sqlite3.connect(sqlite_path)) as database:
+        rows = database.execute("SELECT body FROM charged ORDER BY body").fetchall()
+    assert rows == [("k1",), ("k2",)]
+    assert once.counts.snapshot() == Counted(effects=2, duplicates=2)

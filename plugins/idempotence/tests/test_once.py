@@ -59,9 +59,20 @@ def test_consumers_take_wrapped_listeners() -> None:
     once = Once(MemoryStore(), "s")
     PushConsumer(group="g", nameserver="127.0.0.1:1").subscribe("t", "*", once.listener(lambda m, c: None))
 
-    async def listen(messages: Any, context: Any) -> None: ...
+    async def listen(messages: Any, context: Any) -> ConsumeResult:
+        return ConsumeResult.SUCCESS
 
-    AsyncPushConsumer(group="g", nameserver="127.0.0.1:1").subscribe("t", "*", once.listener(listen))
+    consumer = AsyncPushConsumer(group="g", nameserver="127.0.0.1:1")
+    consumer.subscribe("t", "*", once.listener(listen))
+
+    async def handle(message: ReceivedMessage) -> None: ...
+
+    consumer.subscribe("t", "*", once.handler(handle))
+    with pytest.raises(FixError, match="is annotated to return None"):
+        consumer.subscribe("t", "*", once.listener(returns_nothing))
+
+
+def returns_nothing(messages: Any, context: Any) -> None: ...
 
 
 class Shop:
