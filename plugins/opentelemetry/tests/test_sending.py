@@ -263,11 +263,8 @@ def test_half_batches_and_encoded_messages_have_a_span(cluster) -> None:
 
 def test_what_fails_says_why_and_nothing_that_stayed_here_counts_as_sent(cluster) -> None:
     told = Told()
-    with (
-        producing(cluster, told) as producer,
-        pytest.raises(RouteError),
-    ):
-        nowhere = MessageQueue("orders", "no-such-broker", 0)
+    nowhere = MessageQueue("orders", "no-such-broker", 0)
+    with producing(cluster, told) as producer, pytest.raises(RouteError):
         producer.send(Message("orders", b"body"), queue=nowhere, timeout=1.0)
     span = told.span("send orders")
     assert span.status.status_code is StatusCode.ERROR
