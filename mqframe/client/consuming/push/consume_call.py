@@ -80,7 +80,7 @@ class Caller:
         timeout_seconds: float,
     ) -> None:
         self._group = group
-        self._hooks = hooks
+        self._hooks = hooks if hooks else None
         self._monotonic = monotonic
         self._timeout_seconds = timeout_seconds
 
@@ -128,7 +128,7 @@ class Caller:
     def _begin(self, call: ConsumeCall) -> WatchedCall | None:
         call.started = True
         call.context = ListenerContext(call.held.queue, self._group)
-        if not self._hooks:
+        if self._hooks is None:
             return None
         return self._hooks.begin(call.messages, call.held.queue)
 
