@@ -4,8 +4,8 @@
     hooks.py [BEFORE] [--rounds 7] [--count 20000]
 
 Prints µs a message without hooks, with one that watches, with one that sets a property, and with
-OpenTelemetry and its SDK. With BEFORE, a folder that holds another checkout and its `.venv`: both without hooks, in turns;
-medians, their ratio, and the ratio of the best of each, which other load on the machine disturbs least.
+OpenTelemetry and its SDK. With BEFORE, a folder that holds another checkout and its `.venv`: both without
+hooks, in turns; medians, their ratio, and the ratio of the best of each, which other load disturbs least.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ _ERRORS = (
 )
 _INTERFACES = (
     "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
-    " HookPort IllegalProperty LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom RpcHook"
-    " SendContext SendHook SendOperation"
+    " HookPort IllegalProperty LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom"
+    " RpcHook SendContext SendHook SendOperation"
 )
 _HOME = {
     name: f"mqframe.{module}"
