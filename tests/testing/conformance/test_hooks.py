@@ -204,7 +204,7 @@ class NeedsTry(SendHook):
         (Insisting, [LIFE]),
         (OnceStarted, [LIFE]),
         (Restless, [LIFE]),
-        (Reserved, [LEGAL]),
+        (Reserved, [LEGAL, BESIDE, FROM_BEGIN_TO_END]),
         (TooLong, [LEGAL]),
         (InPlace, [LEGAL]),
         (Unprepared, ["test_finish_without_prepare_is_taken"]),
@@ -299,13 +299,14 @@ class LeavesBehind(ConsumeHook):
 class Shared(ConsumeHook):
     """Keeps what belongs to a call in itself."""
 
-    @contextmanager
-    def around(self, context: ConsumeContext) -> Iterator[None]:
-        self.token = GROUP.set(context.group)
-        try:
-            yield
-        finally:
-            GROUP.reset(self.token)
+    def around(self, context: ConsumeContext) -> Shared:
+        return self
+
+    def __enter__(self) -> None:
+        self.token = GROUP.set("here")
+
+    def __exit__(self, *problem: object) -> None:
+        GROUP.reset(self.token)
 
 
 @pytest.mark.parametrize(
