@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import Final
 
 from mqframe.client.sending.batches import SendBatch
 from mqframe.client.sending.in_flight_limit import InFlightLimit
@@ -26,6 +27,8 @@ from mqframe.core.messages.message import Message, MessageQueue, SendResult, wit
 from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.sending.retries import RetryRules
+
+_UNPREPARED: Final = nullcontext()
 
 
 class SendApi:
@@ -166,7 +169,7 @@ class SendApi:
                 (message,), "oneway", asked=asked, sharding_key=sharding_key
             )
             [message] = prepared.messages
-        with prepared or nullcontext():
+        with prepared or _UNPREPARED:
             seconds = self._seconds if timeout is None else timeout
             deadline = self._monotonic() + seconds
             pipeline = self.pipeline
