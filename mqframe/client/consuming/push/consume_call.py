@@ -116,6 +116,10 @@ class Caller:
             call.error = problem  # the listener let something else's cancellation out; we were not meant
         except Exception as problem:  # isolation boundary: it is the application's code
             call.raised(problem)
+        except BaseException as problem:  # re-raised: it ends the program, or the loop
+            if watched is not None:
+                watched.abandon(problem)
+            raise
         call.elapsed = self._monotonic() - started
         if watched is not None:
             self._end(call, watched)

@@ -63,7 +63,7 @@ class WatchedCall:
         after_each(self._hooks, self.context)
 
     def abandon(self, interruption: BaseException) -> None:
-        """The listener was cancelled when the consumer stopped: nobody will know how it would have ended."""
+        """The listener was cancelled, or its loop ended: nobody will know how it would have ended."""
         self.context.error = interruption
         if self._entered:
             leave_each(self._entered, interruption)

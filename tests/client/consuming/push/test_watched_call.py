@@ -182,6 +182,19 @@ def test_a_listener_that_is_cancelled_is_left_by_its_hooks() -> None:
     asyncio.run(run())
 
 
+def test_what_ends_the_program_is_no_answer_and_leaves_the_hooks() -> None:
+    notes: list = []
+    caller = Caller("g", ListenerHooks(hooks=[Wrapping("a", notes)]), ManualClock().monotonic, 10.0)
+
+    async def leave(messages, context):
+        raise SystemExit(3)
+
+    call = ConsumeCall(ProcessQueue(QUEUE, 0.0), [received(0)], subscription("orders", "*", leave, 1, 1), 0.0)
+    with pytest.raises(SystemExit):
+        caller.call_async(call).send(None)
+    assert notes == ["before a", "enter a", "raised a SystemExit(3)", "leave a  False SystemExit(3)"]
+
+
 def test_what_hooks_are_told_of_the_consumer() -> None:
     hooks = ListenerHooks(hooks=[Watching([])], group="g", client_id="me", broadcasting=True)
     assert hooks
