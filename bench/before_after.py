@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two checkouts of this project side by side, in turns: what a change costs.
 
-    before_after.py BEFORE [AFTER] [--rounds 5] [--parts append,client,broker]
+    before_after.py BEFORE [AFTER] [--rounds 5] [--parts append,client,broker] [--clients submit,…]
 
 BEFORE and AFTER (this checkout unless said otherwise) are folders that hold a clone with its `.venv`.
 Prints both medians of each figure, the ratio after / before, and that of the best of each, which other load
@@ -131,12 +131,14 @@ def in_turns(
 Table = dict[str, tuple[list[float], list[float]]]
 
 
-def compare(pair: tuple[Checkout, Checkout], parts: set[str], modes: list[str], rounds: int) -> Table:
+def compare(
+    pair: tuple[Checkout, Checkout], parts: set[str], modes: list[str], clients: list[str], rounds: int
+) -> Table:
     table: Table = defaultdict(lambda: ([], []))
     for turn in range(rounds):
         if "append" in parts:
             in_turns(pair, turn, append, table)
-        for part in CLIENT_PARTS if "client" in parts else ():
+        for part in clients if "client" in parts else ():
             in_turns(pair, turn, lambda checkout, part=part: client(checkout, part), table)  # type: ignore[misc]
     if "broker" in parts:
         jars = class_path()
@@ -167,6 +169,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--parts", default="append,client,broker")
     parser.add_argument("--modes", default="sync16,async,batch,consume", help=f"of {', '.join(MODES)}")
+    parser.add_argument("--clients", default=",".join(CLIENT_PARTS), help="parts of python_client.py")
     chosen = parser.parse_args()
     work = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
     try:
@@ -174,7 +177,8 @@ def main() -> None:
             Checkout(chosen.before.resolve(), work / "before"),
             Checkout(chosen.after.resolve(), work / "after"),
         )
-        table = compare(pair, set(chosen.parts.split(",")), chosen.modes.split(","), chosen.rounds)
+        modes, clients = chosen.modes.split(","), chosen.clients.split(",")
+        table = compare(pair, set(chosen.parts.split(",")), modes, clients, chosen.rounds)
         for name, values in table.items():
             before, after = map(statistics.median, values)
             best_before, best_after = map(max if name.endswith("rate") else min, values)

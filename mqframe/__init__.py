@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces import ForbiddenContext as ForbiddenContext
     from mqframe.hooks.interfaces import ForbiddenHook as ForbiddenHook
     from mqframe.hooks.interfaces import HookPort as HookPort
+    from mqframe.hooks.interfaces import IllegalProperty as IllegalProperty
     from mqframe.hooks.interfaces import LogRange as LogRange
     from mqframe.hooks.interfaces import MessageFilter as MessageFilter
     from mqframe.hooks.interfaces import OffsetStore as OffsetStore
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces import SavedOffsetStore as SavedOffsetStore
     from mqframe.hooks.interfaces import SendContext as SendContext
     from mqframe.hooks.interfaces import SendHook as SendHook
+    from mqframe.hooks.interfaces import SendOperation as SendOperation
     from mqframe.hooks.manager import PluginManager as PluginManager
     from mqframe.hooks.specs import hookimpl as hookimpl
     from mqframe.nameserver.server import NameServer as NameServer
@@ -121,8 +123,8 @@ _ERRORS = (
 )
 _INTERFACES = (
     "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
-    " HookPort LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom RpcHook"
-    " SavedOffsetStore SendContext SendHook"
+    " HookPort IllegalProperty LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom"
+    " RpcHook SavedOffsetStore SendContext SendHook SendOperation"
 )
 _HOME = {
     name: f"mqframe.{module}"

@@ -7,20 +7,28 @@ them for truth first, so that nothing is spent where there is no hook.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, TypeVar
 
-from mqframe.core.errors import Refusal
+from mqframe.core.errors import MessageError, Refusal
+from mqframe.core.messages.message import Message, with_properties
+from mqframe.core.sending.encoding import message_properties
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import (
     ClientHook,
+    ConsumeContext,
+    ConsumeHook,
     Forbidden,
     ForbiddenContext,
     ForbiddenHook,
     HookPort,
+    IllegalProperty,
     PendingRecord,
     RpcHook,
     SendContext,
+    SendHook,
+    SendOperation,
     SendRule,
     StoredAt,
 )
@@ -28,6 +36,8 @@ from mqframe.log import get_logger
 
 _log = get_logger("hooks")
 C = TypeVar("C")
+UNIQUE_ID: Final = "0" * 32
+"""As long as the unique keys of messages are."""
 
 
 def hook_name(hook: object) -> str:
@@ -68,6 +78,68 @@ def after_each(hooks: Sequence[ClientHook[C]], context: C) -> None:
             hook.after(context)
         except Exception as problem:  # isolation boundary: a hook only watches
             _failed(_kind(context), hook, "after", problem)
+
+
+def prepare_each(hooks: Sequence[SendHook], operation: SendOperation) -> dict[int, dict[str, str]]:
+    """Every `prepare`, in order. The properties that they set, by index of the message.
+
+    Raises the first `IllegalProperty`, which names its hook, as one does whose properties are too long.
+    """
+    everything: dict[int, dict[str, str]] = {}
+    for hook in hooks:
+        try:
+            hook.prepare(operation)
+            given = operation.take_properties()
+            operation.messages = _with_properties(operation.messages, given)
+        except IllegalProperty as problem:
+            raise IllegalProperty(f"send hook {hook_name(hook)}: {problem}") from problem
+        except Exception as problem:  # isolation boundary: only IllegalProperty may stop a send
+            operation.take_properties()
+            _failed("send_hook", hook, "prepare", problem)
+        else:
+            for index, properties in given.items():
+                everything.setdefault(index, {}).update(properties)
+    return everything
+
+
+def finish_each(hooks: Sequence[SendHook], operation: SendOperation) -> None:
+    """Every `finish`, last hook first."""
+    for hook in reversed(hooks):
+        try:
+            hook.finish(operation)
+        except Exception as problem:  # isolation boundary: a hook only watches
+            _failed("send_hook", hook, "finish", problem)
+
+
+Entered = tuple[ConsumeHook, AbstractContextManager[object]]
+
+
+def enter_each(hooks: Sequence[ConsumeHook], context: ConsumeContext) -> list[Entered]:
+    """Every `around`, in order. Those that were entered, for `leave_each`."""
+    entered: list[Entered] = []
+    for hook in hooks:
+        try:
+            manager = hook.around(context)
+            manager.__enter__()
+            entered.append((hook, manager))
+        except Exception as problem:  # isolation boundary: the listener is called all the same
+            _failed("consume_hook", hook, "around", problem)
+    return entered
+
+
+def leave_each(entered: Sequence[Entered], error: BaseException | None) -> None:
+    """Leave what was entered, last hook first; `error`: what the listener raised. It stays what it is."""
+    kind = None if error is None else type(error)
+    trace = None if error is None else error.__traceback__
+    for hook, manager in reversed(entered):
+        try:
+            manager.__exit__(kind, error, trace)
+        except BaseException as problem:  # isolation boundary: a hook neither hides nor changes an error
+            if problem is error:
+                continue  # let out again, as some managers do
+            if not isinstance(problem, Exception):
+                raise
+            _failed("consume_hook", hook, "around", problem)
 
 
 def check_forbidden(hooks: Sequence[ForbiddenHook], context: ForbiddenContext) -> None:
@@ -121,6 +193,21 @@ def after_rpc(hooks: Sequence[RpcHook], address: str, request: Frame, answer: Fr
             hook.after(address, request, answer)
         except Exception as problem:  # isolation boundary: a hook only watches
             _failed("rpc_hook", hook, "after", problem)
+
+
+def _with_properties(
+    messages: Sequence[Message], given: Mapping[int, Mapping[str, str]]
+) -> Sequence[Message]:
+    if not given:
+        return messages
+    changed = list(messages)
+    for index, properties in given.items():
+        changed[index] = with_properties(changed[index], properties)
+        try:
+            message_properties(changed[index], UNIQUE_ID)
+        except MessageError as problem:  # too long together
+            raise IllegalProperty(str(problem)) from None
+    return changed
 
 
 def _kind(context: object) -> str:

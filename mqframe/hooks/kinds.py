@@ -68,6 +68,8 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("message_filter", "SQL92"): "mqframe-plugin-sql92",
     ("send_hook", "trace"): "mqframe-plugin-trace",
     ("consume_hook", "trace"): "mqframe-plugin-trace",
+    ("send_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
+    ("consume_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
     ("rpc_hook", "acl"): "mqframe-plugin-acl",
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",

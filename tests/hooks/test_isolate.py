@@ -13,9 +13,11 @@ from mqframe.hooks.interfaces import (
     Forbidden,
     ForbiddenContext,
     ForbiddenHook,
+    IllegalProperty,
     RpcHook,
     SendContext,
     SendHook,
+    SendOperation,
 )
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
@@ -137,3 +139,161 @@ def test_interrupts_are_not_swallowed() -> None:
 
 def test_a_hook_without_a_name_is_called_by_its_class() -> None:
     assert isolate.hook_name(SendHook()) == "mqframe.hooks.interfaces.send_hook.SendHook"
+
+
+# Hooks that act
+
+
+class Setter(SendHook):
+    """Sets `pairs` on all messages, then perhaps fails."""
+
+    def __init__(self, name: str, calls: list[str], *pairs: tuple, error: Exception | None = None) -> None:
+        self.name = name
+        self.calls = calls
+        self.pairs = pairs
+        self.error = error
+
+    def prepare(self, operation):
+        self.calls.append(f"prepare {self.name} {dict(operation.messages[0].properties)}")
+        for pair in self.pairs:
+            operation.set_property(*pair)
+        if self.error is not None:
+            raise self.error
+
+    def finish(self, operation):
+        self.calls.append(f"finish {self.name}")
+        if self.error is not None:
+            raise self.error
+
+
+def operation(*bodies: bytes) -> SendOperation:
+    messages = [Message("orders", body, properties={"colour": "red"}) for body in bodies or (b"x",)]
+    return SendOperation("shop", messages, "sync")
+
+
+def test_hooks_prepare_in_order_and_see_what_was_set_before() -> None:
+    calls: list[str] = []
+    send = operation(b"one", b"two")
+    before = list(send.messages)
+    hooks = (Setter("a", calls, ("p", "1"), ("q", "2", 1)), Setter("b", calls, ("p", "3", -1)))
+    assert isolate.prepare_each(hooks, send) == {0: {"p": "1"}, 1: {"p": "3", "q": "2"}}
+    isolate.finish_each(hooks, send)
+    assert calls == [
+        "prepare a {'colour': 'red'}",
+        "prepare b {'colour': 'red', 'p': '1'}",
+        "finish b",
+        "finish a",
+    ]
+    assert [message.properties for message in send.messages] == [
+        {"colour": "red", "p": "1"},
+        {"colour": "red", "p": "3", "q": "2"},
+    ]
+    assert [message.properties for message in before] == [{"colour": "red"}] * 2
+
+
+def test_what_a_failing_hook_has_set_is_dropped(caplog) -> None:
+    calls: list[str] = []
+    send = operation()
+    hooks = (
+        Setter("a", calls, ("p", "1")),
+        Setter("faulty", calls, ("p", "2"), error=ValueError("oops")),
+        Setter("wrong", calls, ("q", "3", 1)),  # there is one message
+        Setter("c", calls, ("r", "4")),
+    )
+    with caplog.at_level(logging.ERROR, "mqframe.hooks"):
+        assert isolate.prepare_each(hooks, send) == {0: {"p": "1", "r": "4"}}
+        isolate.finish_each(hooks, send)
+    assert calls[3:] == [
+        "prepare c {'colour': 'red', 'p': '1'}", "finish c", "finish wrong", "finish faulty", "finish a"
+    ]  # fmt: skip
+    assert caplog.text.count("plugin='faulty'") == 2
+    assert caplog.text.count("plugin='wrong'") == 1
+
+
+def test_an_illegal_property_stops_a_send_by_the_name_of_its_hook() -> None:
+    calls: list[str] = []
+    hooks = (
+        Setter("a", calls, ("p", "x" * 20_000)),
+        Setter("b", calls, ("q", "x" * 20_000)),
+        Setter("c", calls),
+    )
+    with pytest.raises(IllegalProperty, match=r"^send hook b: properties .* 4\d{4} bytes, 32767 are allowed"):
+        isolate.prepare_each(hooks, operation())
+    assert len(calls) == 2
+    with pytest.raises(IllegalProperty, match=r"^send hook d: property WAIT belongs to the system"):
+        isolate.prepare_each((Setter("d", calls, ("WAIT", "false")),), operation())
+
+
+class Around(ConsumeHook):
+    """Notes when it is entered and left, and fails where it is told to."""
+
+    def __init__(self, name: str, calls: list[str], fails: str = "") -> None:
+        self.name = name
+        self.calls = calls
+        self.fails = fails
+
+    def around(self, context):
+        self.note("around")
+        return self
+
+    def __enter__(self):
+        self.note("enter")
+
+    def __exit__(self, kind, error, trace):
+        self.note(f"exit {error!r}".replace("exit None", "exit"))
+        return True  # which would swallow the error
+
+    def note(self, what: str) -> None:
+        self.calls.append(f"{what} {self.name}")
+        if self.fails and what.startswith(self.fails):
+            raise RuntimeError(f"{what} failed")
+
+
+def test_those_that_wrap_are_entered_in_order_and_left_in_reverse() -> None:
+    calls: list[str] = []
+    entered = isolate.enter_each((Around("a", calls), Around("b", calls)), CONSUME)
+    isolate.leave_each(entered, None)
+    assert calls == ["around a", "enter a", "around b", "enter b", "exit b", "exit a"]
+
+
+@pytest.mark.parametrize(
+    ("fails", "left"),
+    [("around", ["c", "a"]), ("enter", ["c", "a"]), ("exit", ["c", "faulty", "a"])],
+)
+def test_one_that_fails_to_wrap_is_logged_and_the_others_go_on(fails, left, caplog) -> None:
+    calls: list[str] = []
+    hooks = (Around("a", calls), Around("faulty", calls, fails), Around("c", calls))
+    problem = ValueError("listener")
+    with caplog.at_level(logging.ERROR, "mqframe.hooks"):
+        isolate.leave_each(isolate.enter_each(hooks, CONSUME), problem)
+    assert [call for call in calls if call.startswith("exit")] == [
+        f"exit {problem!r} {name}" for name in left
+    ]
+    assert caplog.text.count("plugin='faulty'") == 1
+    assert "call='around'" in caplog.text
+
+
+def test_a_manager_that_lets_the_error_out_again_did_not_fail(caplog) -> None:
+    class Again(ConsumeHook):
+        def around(self, context):
+            return self
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, kind, error, trace):
+            raise error
+
+    isolate.leave_each(isolate.enter_each((Again(),), CONSUME), problem := ValueError("listener"))
+    assert caplog.text == ""
+    assert problem.__context__ is None
+    with pytest.raises(KeyboardInterrupt):
+        isolate.leave_each([(Again(), Interrupting())], None)
+
+
+class Interrupting:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        raise KeyboardInterrupt

@@ -6,12 +6,13 @@ Shared by both APIs; the sync one drives these coroutines without a loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import msgspec
+from contextlib import nullcontext
+from typing import Final
 
 from mqframe.client.sending.batches import SendBatch
 from mqframe.client.sending.in_flight_limit import InFlightLimit
 from mqframe.client.sending.pipeline import SendPipeline
+from mqframe.client.sending.prepared_sends import begin
 from mqframe.client.sending.producer_parts import ProducerParts
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.delay.timer_rules import decode_recall_handle
@@ -22,11 +23,13 @@ from mqframe.core.messages.checks import (
     check_properties_size,
     check_sendable_topic,
 )
-from mqframe.core.messages.message import Message, MessageQueue, SendResult
+from mqframe.core.messages.message import Message, MessageQueue, SendResult, with_properties
 from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.sending.retries import RetryRules
 from mqframe.core.sending.time_limit import time_limit
+
+_UNPREPARED: Final = nullcontext()
 
 
 class SendApi:
@@ -60,6 +63,8 @@ class SendApi:
     ) -> SendResult:
         """Send one message."""
         check_message(message, self._body_bytes_max)
+        if self.pipeline.preparing is not None:
+            return await self._prepared(message, "", queue, selector, sharding_key, timeout)
         return await self.send(message, None, queue, selector, sharding_key, timeout)
 
     async def delayed(
@@ -72,8 +77,26 @@ class SendApi:
         timeout: float | None,
     ) -> SendResult:
         """Send one message for later delivery; `extra`: the properties that ask for it, in text form."""
+        check_message(message, self._body_bytes_max)
+        if self.pipeline.preparing is not None:
+            return await self._prepared(message, extra, queue, selector, sharding_key, timeout)
         batch = self._with_properties(message, extra)
         return await self.send(message, batch, queue, selector, sharding_key, timeout)
+
+    async def _prepared(
+        self,
+        message: Message,
+        extra: str,
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        timeout: float | None,
+    ) -> SendResult:
+        asked = decode_properties(extra)
+        with begin(self.pipeline.preparing, message, asked=asked, sharding_key=sharding_key) as prepared:
+            [message] = prepared.messages
+            batch = prepared.carried_by(self._with_properties(message, extra))
+            return prepared.done(await self.send(message, batch, queue, selector, sharding_key, timeout))
 
     async def recall(self, topic: str, handle: str, timeout: float | None) -> str:
         """Take back the waiting message that `handle` names; returns its unique key."""
@@ -93,13 +116,12 @@ class SendApi:
         return (answer.ext or {}).get("msgId", "")
 
     def _with_properties(self, message: Message, extra: str) -> SendBatch:
-        check_message(message, self._body_bytes_max)
         batch = self.pipeline.encoder.one(message)
-        batch.properties += extra
-        # Hooks see what is asked of the broker.
-        asked = {**message.properties, **decode_properties(extra)}
-        batch.messages = (msgspec.structs.replace(message, properties=asked),)
-        check_properties_size(batch.properties, message.topic)
+        if extra:
+            batch.properties += extra
+            # Hooks see what is asked of the broker.
+            batch.messages = (with_properties(message, decode_properties(extra)),)
+            check_properties_size(batch.properties, message.topic)
         return batch
 
     async def batch(
@@ -113,13 +135,19 @@ class SendApi:
         """Send several messages in one request."""
         messages = tuple(messages)
         check_batch(messages, self._body_bytes_max)
-        batch = self.pipeline.encoder.batch(messages)
-        return await self.send(messages[0], batch, queue, selector, sharding_key, timeout)
+        preparing = self.pipeline.preparing
+        if preparing is None:
+            batch = self.pipeline.encoder.batch(messages)
+            return await self.send(messages[0], batch, queue, selector, sharding_key, timeout)
+        with preparing.begin(messages, "sync", batch=True, sharding_key=sharding_key) as prepared:
+            batch = prepared.carried_by(self.pipeline.encoder.batch(prepared.messages))
+            first = prepared.messages[0]
+            return prepared.done(await self.send(first, batch, queue, selector, sharding_key, timeout))
 
     async def encoded(
         self, topic: str, elements: bytes, queue: MessageQueue | None, timeout: float | None
     ) -> SendResult:
-        """Send messages that are encoded already."""
+        """Send messages that are encoded already, so that hooks cannot prepare them."""
         check_sendable_topic(topic)
         batch = self.pipeline.encoder.encoded(topic, elements, looked_at=self.pipeline.hooked)
         return await self.send(batch.messages[0], batch, queue, timeout=timeout)
@@ -135,13 +163,23 @@ class SendApi:
     ) -> None:
         """Send one message without an answer; `extra` as for `delayed`."""
         check_message(message, self._body_bytes_max)
-        seconds = time_limit(timeout, self._seconds)
-        deadline = self._monotonic() + seconds
-        pipeline = self.pipeline
-        route = await pipeline.route(message.topic, seconds)
-        fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
-        batch = self._with_properties(message, extra) if extra else pipeline.encoder.one(message)
-        await pipeline.oneway(batch, route, fixed or pipeline.choose(route), deadline)
+        prepared = None
+        if self.pipeline.preparing is not None:
+            asked = decode_properties(extra)
+            prepared = self.pipeline.preparing.begin(
+                (message,), "oneway", asked=asked, sharding_key=sharding_key
+            )
+            [message] = prepared.messages
+        with prepared or _UNPREPARED:
+            seconds = time_limit(timeout, self._seconds)
+            deadline = self._monotonic() + seconds
+            pipeline = self.pipeline
+            route = await pipeline.route(message.topic, seconds)
+            fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
+            batch = self._with_properties(message, extra)
+            if prepared is not None:
+                prepared.carried_by(batch)
+            await pipeline.oneway(batch, route, fixed or pipeline.choose(route), deadline)
 
     async def send(
         self,

@@ -18,15 +18,17 @@ from mqframe.core.sending.encoding import (
     message_properties,
 )
 from mqframe.core.sending.request_reply import ReplyMessage
+from mqframe.hooks.interfaces import SendOperation
 
 
 class SendBatch:
     """Messages ready to go; the same for every try.
 
-    `ids`: their unique keys, which retries keep; `kind`: the request that carries them.
+    `ids`: their unique keys, which retries keep; `kind`: the request that carries them; `operations`: what
+    hooks prepared, one for all messages or one for each that was submitted; none where nobody prepares.
     """
 
-    __slots__ = ("body", "ids", "kind", "messages", "packed", "properties", "sys_flag")
+    __slots__ = ("body", "ids", "kind", "messages", "operations", "packed", "properties", "sys_flag")
 
     def __init__(
         self,
@@ -43,6 +45,7 @@ class SendBatch:
         self.properties = properties
         self.sys_flag = sys_flag
         self.packed = packed
+        self.operations: Sequence[SendOperation] = ()
         self.kind: type[SendFieldsV2] = SendBatchMessage if packed else SendMessageV2
 
     @property

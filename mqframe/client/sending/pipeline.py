@@ -2,6 +2,8 @@
 
     forbidden-check hooks, before-send hooks, RPC hook, remote call, RPC hook, after-send hooks
 
+What is sent was prepared by hooks before it was encoded (`prepared_sends`).
+
 One template for both APIs: everything that waits goes through a `SendTransport`.
 """
 
@@ -13,6 +15,7 @@ from typing import Any, Protocol
 import attrs
 
 from mqframe.client.sending.batches import Encoder, SendBatch
+from mqframe.client.sending.prepared_sends import PreparingHooks, preparing_hooks
 from mqframe.client.sending.transport import SendTransport
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.route import TopicRoute
@@ -49,7 +52,7 @@ class PipelineOptions:
     """What a pipeline does besides sending.
 
     `hooks`, `forbidden`: resolved once; empty tuples cost one truth test a send. `faults`: brokers to avoid
-    for a while, or `None`. `vip`: use the broker's port - 2.
+    for a while, or `None`. `vip`: use the broker's port - 2. `client_id`: what hooks are told.
     """
 
     hooks: tuple[SendHook, ...] = ()
@@ -57,6 +60,7 @@ class PipelineOptions:
     faults: FaultLatency | None = None
     try_timeout_seconds: float = 0.0
     vip: bool = False
+    client_id: str = ""
 
 
 class SendPipeline:
@@ -76,6 +80,8 @@ class SendPipeline:
         self.clock = clock
         self._randomness = randomness
         self._hooks = options.hooks
+        preparing = preparing_hooks(options.hooks)
+        self.preparing = PreparingHooks(preparing, self.group, options.client_id) if preparing else None
         self.forbidden = options.forbidden
         self._faults = options.faults
         self._try_timeout = options.try_timeout_seconds
@@ -272,6 +278,9 @@ class SendPipeline:
         contexts = [SendContext(self.group, (m,), (i,), queue, address, mode, born) for m, i in parts]
         if not each:
             contexts.append(SendContext(self.group, batch.messages, batch.ids, queue, address, mode, born))
+        if batch.operations:
+            for context, operation in zip(contexts, batch.operations, strict=True):
+                context.extras = operation.extras
         for context in contexts:
             before_each(self._hooks, context)
         return contexts

@@ -14,6 +14,7 @@ from mqframe.client.sending.api import SendApi
 from mqframe.client.sending.hook_port import AttachedHooks
 from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit
 from mqframe.client.sending.pipeline import Randomness
+from mqframe.client.sending.prepared_sends import preparing_hooks
 from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrategies
 from mqframe.client.sending.requests import Requests
 from mqframe.client.sending.result_futures import Item, LoopResults
@@ -110,7 +111,8 @@ class AsyncProducer(AsyncClient):
         settings = self._settings
         instance.register_producer(self.group)
         pipeline = self._parts.loop_pipeline(instance, self._clock, self._randomness)
-        self._submitter = Submitter(pipeline, settings, self._clock, self._waiting, LoopResults())
+        results = LoopResults(preparing_hooks(self._parts.send_hooks))
+        self._submitter = Submitter(pipeline, settings, self._clock, self._waiting, results)
         api = SendApi(self._parts, pipeline, self._in_flight)
         self._requests = Requests(instance, api, self._clock, settings)
         self._attached = AttachedHooks(self._parts.send_hooks, instance, self._clock, self.group, "PRODUCE")
@@ -268,21 +270,33 @@ class AsyncProducer(AsyncClient):
         """
         api = self._api or self._running()
         check_message(message, self._settings.body_bytes_max)
-        size = element_size(message)
-        route = api.pipeline.transport.known_route(message.topic)
-        if route is None or not route.write_queues():
-            route = await api.route(message.topic)
-        fixed = None
-        if queue is not None or sharding_key is not None or selector is not None:
-            fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
-        body_bytes = len(message.body)
-        if not self._waiting.acquire(body_bytes):
-            await self._waiting.wait(body_bytes, self._settings.submit_wait_seconds)
-        future: asyncio.Future[SendResult] = asyncio.get_running_loop().create_future()
+        prepared = None
+        if api.pipeline.preparing is not None:
+            prepared = api.pipeline.preparing.begin((message,), "async", sharding_key=sharding_key)
+            message = prepared.messages[0]
         try:
-            leaves = self._submitter.add(Item(message, future, size, fixed))
-        except MqframeError:
-            self._waiting.release(body_bytes)
+            size = element_size(message)
+            route = api.pipeline.transport.known_route(message.topic)
+            if route is None or not route.write_queues():
+                route = await api.route(message.topic)
+            fixed = None
+            if queue is not None or sharding_key is not None or selector is not None:
+                fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
+            body_bytes = len(message.body)
+            if not self._waiting.acquire(body_bytes):
+                await self._waiting.wait(body_bytes, self._settings.submit_wait_seconds)
+            future: asyncio.Future[SendResult] = asyncio.get_running_loop().create_future()
+            item = Item(message, future, size, fixed)
+            if prepared is not None:
+                item.operation = prepared.operation
+            try:
+                leaves = self._submitter.add(item)
+            except MqframeError:
+                self._waiting.release(body_bytes)
+                raise
+        except BaseException as problem:  # re-raised: hooks hear that it was not sent
+            if prepared is not None:
+                prepared.failed(problem)
             raise
         if leaves:
             await asyncio.sleep(0)  # a full batch leaves now, also when the caller never waits

@@ -101,9 +101,16 @@ class ProducerParts:
         )
 
     def pipeline(
-        self, transport: SendTransport, clock: Clock, randomness: Randomness, ip: str, *, vip: bool
+        self,
+        transport: SendTransport,
+        clock: Clock,
+        randomness: Randomness,
+        ip: str,
+        *,
+        vip: bool,
+        client_id: str = "",
     ) -> SendPipeline:
-        """The send template over `transport`. `ip`: goes into unique ids."""
+        """The send template over `transport`. `ip`: goes into unique ids; `client_id`: hooks are told it."""
         settings = self.settings
         ids = UniqueIds(clock, packed_ip(ip), os.getpid(), randomness.randrange(1 << 32))
         options = PipelineOptions(
@@ -112,6 +119,7 @@ class ProducerParts:
             faults=FaultLatency(clock) if settings.latency_faults else None,
             try_timeout_seconds=settings.try_timeout_seconds,
             vip=vip,
+            client_id=client_id,
         )
         encoder = Encoder(self.group, ids, settings, self.compression)
         return SendPipeline(transport, clock, randomness, encoder, options)
@@ -123,7 +131,14 @@ class ProducerParts:
         transport = AsyncTransport(
             instance, clock, self.settings.default_topic, self.settings.default_topic_queues
         )
-        return self.pipeline(transport, clock, randomness, instance.ip, vip=instance.settings.vip_channel)
+        return self.pipeline(
+            transport,
+            clock,
+            randomness,
+            instance.ip,
+            vip=instance.settings.vip_channel,
+            client_id=instance.client_id,
+        )
 
     def in_flight_count(self) -> InFlightCount:
         """The limit of awaited sends; nothing is counted in yet."""

@@ -14,6 +14,7 @@ from mqframe.client.connection.sync_api import SyncClient
 from mqframe.client.sending.api import SendApi
 from mqframe.client.sending.blocking_transport import BlockingTransport, run_blocking
 from mqframe.client.sending.in_flight_limit import BlockingInFlightLimit
+from mqframe.client.sending.prepared_sends import preparing_hooks
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.sending.result_futures import Item, ThreadResults
 from mqframe.client.sending.submit import Submitter
@@ -50,7 +51,7 @@ class ProducerThread(SyncClient[AsyncProducer]):
         self._api: SendApi | None = None
         self._remoting: BlockingClient | None = None
         self._waiting = BlockingInFlightLimit(self._parts.waiting_count())
-        self._results = ThreadResults()
+        self._results = ThreadResults(preparing_hooks(self._parts.send_hooks))
         self._inbox: deque[Item] = deque()
         self._awake = False
         self._over = False
@@ -79,18 +80,30 @@ class ProducerThread(SyncClient[AsyncProducer]):
         """
         api = self._running()
         check_message(message, self._settings.body_bytes_max)
-        size = element_size(message)
-        route = api.pipeline.transport.known_route(message.topic)
-        if route is None or not route.write_queues():
-            route = run_blocking(api.route(message.topic))
-        fixed = None
-        if queue is not None or sharding_key is not None or selector is not None:
-            fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
-        body_bytes = len(message.body)
-        if not self._waiting.acquire(body_bytes):
-            run_blocking(self._waiting.wait(body_bytes, self._settings.submit_wait_seconds))
+        prepared = None
+        if api.pipeline.preparing is not None:
+            prepared = api.pipeline.preparing.begin((message,), "async", sharding_key=sharding_key)
+            message = prepared.messages[0]
+        try:
+            size = element_size(message)
+            route = api.pipeline.transport.known_route(message.topic)
+            if route is None or not route.write_queues():
+                route = run_blocking(api.route(message.topic))
+            fixed = None
+            if queue is not None or sharding_key is not None or selector is not None:
+                fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
+            body_bytes = len(message.body)
+            if not self._waiting.acquire(body_bytes):
+                run_blocking(self._waiting.wait(body_bytes, self._settings.submit_wait_seconds))
+        except BaseException as problem:  # re-raised: hooks hear that it was not sent
+            if prepared is not None:
+                prepared.failed(problem)
+            raise
         future = self._results.new()
-        self._inbox.append(Item(message, future, size, fixed))
+        item = Item(message, future, size, fixed)
+        if prepared is not None:
+            item.operation = prepared.operation
+        self._inbox.append(item)
         if not self._awake:
             self._wake()
         if self._over:  # nobody looks into the inbox any more
@@ -117,8 +130,10 @@ class ProducerThread(SyncClient[AsyncProducer]):
                 raise RouteError(f"no route to topic {topic}: {problem}; nothing was sent") from None
 
         transport = BlockingTransport(self._remoting, instance.routes.known, find_route)
-        vip = instance.settings.vip_channel
-        pipeline = parts.pipeline(transport, clock, random.SystemRandom(), instance.ip, vip=vip)
+        vip, client_id = instance.settings.vip_channel, instance.client_id
+        pipeline = parts.pipeline(
+            transport, clock, random.SystemRandom(), instance.ip, vip=vip, client_id=client_id
+        )
         return SendApi(parts, pipeline, BlockingInFlightLimit(parts.in_flight_count()))
 
     def _running(self) -> SendApi:

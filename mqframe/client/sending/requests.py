@@ -6,11 +6,13 @@ import asyncio
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.api import SendApi
+from mqframe.client.sending.prepared_sends import begin
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import CallTimeout, MqframeError, RouteError
 from mqframe.core.messages.checks import check_message, check_properties_size
 from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import reply_topic
+from mqframe.core.messages.properties import decode_properties
 from mqframe.core.sending.request_reply import request_properties
 from mqframe.core.sending.time_limit import time_limit
 from mqframe.log import get_logger
@@ -50,12 +52,20 @@ class Requests:
         replies = self._instance.replies
         correlation_id, reply = replies.expect(deadline)
         try:
-            batch = self._api.pipeline.encoder.one(message)
-            batch.properties += request_properties(correlation_id, self._instance.client_id, seconds)
-            check_properties_size(batch.properties, message.topic)
-            left = deadline - self._clock.monotonic()
+            asked = request_properties(correlation_id, self._instance.client_id, seconds)
             try:
-                await self._api.send(message, batch, queue, selector, sharding_key, left)
+                with begin(
+                    self._api.pipeline.preparing,
+                    message,
+                    asked=decode_properties(asked),
+                    sharding_key=sharding_key,
+                ) as prepared:
+                    [message] = prepared.messages
+                    batch = prepared.carried_by(self._api.pipeline.encoder.one(message))
+                    batch.properties += asked
+                    check_properties_size(batch.properties, message.topic)
+                    left = deadline - self._clock.monotonic()
+                    prepared.done(await self._api.send(message, batch, queue, selector, sharding_key, left))
             except MqframeError:
                 if not reply.done() or reply.exception() is not None:
                     raise  # a reply that is there says that the request went well after all

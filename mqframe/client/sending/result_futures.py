@@ -13,22 +13,56 @@ import msgspec
 
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import Message, MessageQueue, SendResult
+from mqframe.hooks.interfaces import SendHook, SendOperation
+from mqframe.hooks.isolate import finish_each
 
 
 class Item(msgspec.Struct, gc=False):
-    """A submitted message: who waits for its result, its size in bytes, the queue that it is bound to."""
+    """A submitted message: who waits for its result, its size in bytes, the queue that it is bound to.
+
+    `operation`: what hooks prepared, until they were told how it ended.
+    """
 
     message: Message
     future: Any
     size: int
     queue: MessageQueue | None
+    operation: SendOperation | None = None
+
+
+def operations_of(items: Sequence[Item]) -> tuple[SendOperation, ...]:
+    """What hooks prepared of `items`, all or none of which were prepared."""
+    return tuple([item.operation for item in items if item.operation is not None])
+
+
+def _finish(
+    hooks: Sequence[SendHook],
+    items: Sequence[Item],
+    results: Sequence[SendResult] | None,
+    problem: BaseException | None,
+) -> None:
+    """Tell `hooks` how the sends of `items` ended, each once."""
+    for index, item in enumerate(items):
+        operation, item.operation = item.operation, None
+        if operation is not None:
+            operation.result = None if results is None else results[index]
+            operation.error = problem
+            finish_each(hooks, operation)
 
 
 class LoopResults:
-    """For futures of asyncio, on their loop. Those that nobody waits for any more are passed over."""
+    """For futures of asyncio, on their loop. Those that nobody waits for any more are passed over.
+
+    `hooks`: are told of each result before who waits for it, as those of `ThreadResults`.
+    """
+
+    def __init__(self, hooks: Sequence[SendHook] = ()) -> None:
+        self._hooks = hooks
 
     def resolve(self, items: Sequence[Item], results: Sequence[SendResult]) -> None:
         """Give each its result."""
+        if self._hooks:
+            _finish(self._hooks, items, results, None)
         for item, result in zip(items, results, strict=True):
             future = item.future
             if not future.done():
@@ -36,6 +70,8 @@ class LoopResults:
 
     def fail(self, items: Sequence[Item], problem: MqframeError) -> None:
         """Give all the same error."""
+        if self._hooks:
+            _finish(self._hooks, items, None, problem)
         for item in items:
             if not item.future.done():
                 item.future.set_exception(problem)
@@ -108,7 +144,8 @@ class SendFuture(Future[SendResult]):
 class ThreadResults:
     """For `SendFuture`s; makes them, too. `changed`: notified once for each batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, hooks: Sequence[SendHook] = ()) -> None:
+        self._hooks = hooks
         self._changed = threading.Condition()
 
     def new(self) -> SendFuture:
@@ -117,6 +154,8 @@ class ThreadResults:
 
     def resolve(self, items: Sequence[Item], results: Sequence[SendResult]) -> None:
         """Give each its result, and wake once all who wait."""
+        if self._hooks:
+            _finish(self._hooks, items, results, None)
         with self._changed:
             for item, result in zip(items, results, strict=True):
                 item.future.finish(result, None)
@@ -125,6 +164,8 @@ class ThreadResults:
 
     def fail(self, items: Sequence[Item], problem: MqframeError) -> None:
         """Give all the same error, and wake once all who wait."""
+        if self._hooks:
+            _finish(self._hooks, items, None, problem)
         with self._changed:
             for item in items:
                 item.future.finish(None, problem)

@@ -9,9 +9,10 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
+from mqframe.client.sending.batches import SendBatch
 from mqframe.client.sending.in_flight_limit import InFlightLimit
 from mqframe.client.sending.pipeline import SendPipeline
-from mqframe.client.sending.result_futures import Item, Results
+from mqframe.client.sending.result_futures import Item, Results, operations_of
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import ClosedError, GiveUpError, MqframeError
 from mqframe.core.messages.message import MessageQueue
@@ -166,10 +167,8 @@ class Submitter:
             if not items:
                 return
         bound = any(item.queue is not None for item in items)
-        messages = [item.message for item in items]
-        encoder = pipeline.encoder
-        ids = encoder.take_ids(len(messages))
-        batch = encoder.one(messages[0], ids[0]) if len(items) == 1 else encoder.batch(messages, ids)
+        ids = pipeline.encoder.take_ids(len(items))
+        batch = self._packed(items, ids)
         rules = NEVER if bound else self._rules
         fixed = queue if bound else None
         try:
@@ -186,11 +185,7 @@ class Submitter:
             # Only those that are bound to the queue must not go elsewhere.
             self._results.fail([item for item in items if item.queue is not None], problem)
             items, ids = [item for item, _ in free], [i for _, i in free]
-            batch = (
-                encoder.one(items[0].message, ids[0])
-                if len(items) == 1
-                else encoder.batch([item.message for item in items], ids)
-            )
+            batch = self._packed(items, ids)
             again = self._rules.after_one()
             result = await pipeline.deliver(
                 batch,
@@ -203,6 +198,15 @@ class Submitter:
             )
         one = len(items) == 1
         self._results.resolve(items, (result,) if one else split_send_result(result, ids))
+
+    def _packed(self, items: Sequence[Item], ids: list[str]) -> SendBatch:
+        pipeline = self._pipeline
+        messages = [item.message for item in items]
+        one = len(items) == 1
+        batch = pipeline.encoder.one(messages[0], ids[0]) if one else pipeline.encoder.batch(messages, ids)
+        if pipeline.preparing is not None:
+            batch.operations = operations_of(items)
+        return batch
 
     def _allowed(self, items: Sequence[Item], queue: MessageQueue, address: str) -> list[Item]:
         allowed = []

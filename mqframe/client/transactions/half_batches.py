@@ -11,6 +11,7 @@ import attrs
 from mqframe.client.sending.api import SendApi
 from mqframe.client.sending.batches import SendBatch
 from mqframe.client.sending.in_flight_limit import InFlightLimit
+from mqframe.client.sending.prepared_sends import PreparedSend, UnpreparedSend, begin
 from mqframe.client.settings import ProducerSettings
 from mqframe.client.transactions.sends import end_request, half_properties, not_durable, prepared_half
 from mqframe.core.codes import ResponseCode, SysFlag
@@ -62,6 +63,7 @@ class _Asked:
     count: int
     own: dict[str, str]
     timeout: float | None
+    prepared: PreparedSend | UnpreparedSend
 
 
 class HalfBatches:
@@ -95,16 +97,22 @@ class HalfBatches:
         """Store the `count` messages of the batch body `elements` where no consumer sees them."""
         message = Message(topic, elements, properties=properties)
         check_message(message, self._body_bytes_max)
-        asked = _Asked(message, count, half_properties(self._group, check_after), timeout)
+        own = half_properties(self._group, check_after)
         if topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
             raise MessageError(f"messages to {topic} cannot go in a batch")
         if not 0 < count <= ELEMENTS_MAX:
             raise MessageError(f"count is {count}; a half holds 1 to {ELEMENTS_MAX} messages")
+        with begin(self._running().pipeline.preparing, message, asked=own) as prepared:
+            [message] = prepared.messages
+            return await self._prepare(queue, _Asked(message, count, own, timeout, prepared))
+
+    async def _prepare(self, queue: MessageQueue | None, asked: _Asked) -> tuple[PreparedHalf, ...]:
         pipeline = self._running().pipeline
-        route = await pipeline.route(topic, time_limit(timeout, self._seconds))
+        size = len(asked.message.body)
+        route = await pipeline.route(asked.message.topic, time_limit(asked.timeout, self._seconds))
         chosen = queue or pipeline.choose(route)
-        if not self._in_flight.acquire(len(elements)):
-            await self._in_flight.wait(len(elements), self._turn_seconds)
+        if not self._in_flight.acquire(size):
+            await self._in_flight.wait(size, self._turn_seconds)
         try:
             return await self._prepare_in(chosen, asked)
         except ConnectError:
@@ -116,7 +124,7 @@ class HalfBatches:
                 raise
             return await self._prepare_in(other, asked)
         finally:
-            self._in_flight.release(len(elements))
+            self._in_flight.release(size)
 
     async def end(
         self, halves: Sequence[PreparedHalf], outcome: TransactionOutcome, timeout: float | None = None
@@ -177,14 +185,14 @@ class HalfBatches:
         text = p.encode_properties({**head, **message.properties, **asked.own, p.HALF_BATCH: str(count)})
         batch = SendBatch((message,), [unique_id], message.body, text, SysFlag.TRANSACTION_PREPARED, True)
         batch.kind = SendHalfBatch
-        sent = await self._send(batch, queue, asked.timeout)
+        sent = await self._send(batch, queue, asked)
         return await self._stored(sent, message.topic, count, True)
 
     async def _single(self, queue: MessageQueue, asked: _Asked) -> tuple[PreparedHalf, ...]:
         batches = self._single_halves(asked.message, asked.count)
 
         async def one(batch: SendBatch) -> PreparedHalf:
-            sent = await self._send(batch, queue, asked.timeout)
+            sent = await self._send(batch, queue, asked)
             return await self._stored(sent, asked.message.topic, 1, False)
 
         done = await _windowed(batches, one)
@@ -219,8 +227,12 @@ class HalfBatches:
             )
         return batches
 
-    async def _send(self, batch: SendBatch, queue: MessageQueue, timeout: float | None) -> SendResult:
-        return await self._running().send(batch.messages[0], batch, queue, timeout=timeout, rules=_RULES)
+    async def _send(self, batch: SendBatch, queue: MessageQueue, asked: _Asked) -> SendResult:
+        asked.prepared.carried_by(batch, beside_others=not batch.packed)
+        message, timeout = batch.messages[0], asked.timeout
+        return asked.prepared.done(
+            await self._running().send(message, batch, queue, timeout=timeout, rules=_RULES)
+        )
 
     async def _stored(self, sent: SendResult, topic: str, count: int, repeatable: bool) -> PreparedHalf:
         half = prepared_half(sent, topic, count, repeatable=repeatable)

@@ -10,6 +10,7 @@ import msgspec
 
 from mqframe.client.sending.api import SendApi
 from mqframe.client.sending.blocking_transport import run_blocking
+from mqframe.client.sending.prepared_sends import PreparedSend, UnpreparedSend, begin
 from mqframe.client.settings import ProducerSettings
 from mqframe.client.transactions.listener import (
     HalfMessage,
@@ -23,7 +24,13 @@ from mqframe.core.errors import AnswerError, ClosedError, MessageError, MqframeE
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.checks import check_message, check_properties_size
 from mqframe.core.messages.ids import parse_offset_id
-from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
+from mqframe.core.messages.message import (
+    Message,
+    MessageQueue,
+    SendResult,
+    SendStatus,
+    with_properties,
+)
 from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.sending.retries import NEVER
 from mqframe.core.transactions.half_batch import PreparedHalf
@@ -110,13 +117,23 @@ class TransactionSends:
         answer when it asks."""
         check_message(message, self._body_bytes_max)
         api = self._running()
-        batch = api.pipeline.encoder.one(message)
-        [transaction_id] = batch.ids
         own = half_properties(self._group, where.check_after)
+        key = where.sharding_key
+        with begin(api.pipeline.preparing, message, asked=own, sharding_key=key) as prepared:
+            begun = await self._begin(api, prepared, own, where)
+            prepared.done(begun.sent)
+        return begun
+
+    async def _begin(
+        self, api: SendApi, prepared: PreparedSend | UnpreparedSend, own: dict[str, str], where: Where
+    ) -> Begun:
+        [message] = prepared.messages
+        batch = prepared.carried_by(api.pipeline.encoder.one(message))
+        [transaction_id] = batch.ids
         fields = {name: getattr(message, name) for name in Message.__struct_fields__}
         half = HalfMessage(**fields, transaction_id=transaction_id)
         # What hooks see tells them that it is a half.
-        shown = msgspec.structs.replace(half, properties={**message.properties, **own})
+        shown = with_properties(half, own)
         batch.messages = (shown,)
         batch.properties += p.encode_properties(own)
         check_properties_size(batch.properties, message.topic)

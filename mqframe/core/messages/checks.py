@@ -69,6 +69,16 @@ def check_sendable_topic(topic: str) -> None:
         raise MessageError(f"topic {topic} is the broker's own; producers may not send to it")
 
 
+def check_property(name: str, value: str) -> None:
+    """Raise `MessageError` unless applications may give a message the property `name` with `value`."""
+    _check_text("property name", name)
+    _check_text(f"value of property {name}", value)
+    if not name or not value:
+        raise MessageError(f"property {name!r} = {value!r}: neither name nor value may be empty")
+    if name in RESERVED:
+        raise MessageError(f"property {name} belongs to the system; choose another name")
+
+
 def check_properties_size(text: str, topic: str, more_bytes: int = 0) -> None:
     """Raise `MessageError` when properties in their text form, and `more_bytes`, do not fit a record."""
     if len(text) * 4 + more_bytes > PROPERTIES_BYTES_MAX:
@@ -131,9 +141,4 @@ def _check_properties(message: Message) -> None:
     if not isinstance(message.properties, Mapping):
         raise MessageError(f"properties is {type(message.properties).__name__}; pass a dict of texts")
     for name, value in message.properties.items():
-        _check_text("property name", name)
-        _check_text(f"value of property {name}", value)
-        if not name or not value:
-            raise MessageError(f"property {name!r} = {value!r}: neither name nor value may be empty")
-        if name in RESERVED:
-            raise MessageError(f"property {name} belongs to the system; choose another name")
+        check_property(name, value)

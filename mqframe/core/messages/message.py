@@ -48,6 +48,11 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         return f"<Message {self.topic} {len(self.body)} bytes>"
 
 
+def with_properties(message: Message, properties: Mapping[str, str]) -> Message:
+    """A copy of `message` that has `properties`, too; of a name that it has, the new value counts."""
+    return msgspec.structs.replace(message, properties={**message.properties, **properties})
+
+
 class SendStatus(Enum):
     """How far a stored message had got when the broker answered. All four mean that it is stored."""
 

@@ -39,6 +39,8 @@ from mqframe.hooks.interfaces.rpc_hook import RpcHook as RpcHook
 from mqframe.hooks.interfaces.selector import QueueSelector as QueueSelector
 from mqframe.hooks.interfaces.send_hook import SendContext as SendContext
 from mqframe.hooks.interfaces.send_hook import SendHook as SendHook
+from mqframe.hooks.interfaces.send_operation import IllegalProperty as IllegalProperty
+from mqframe.hooks.interfaces.send_operation import SendOperation as SendOperation
 from mqframe.hooks.interfaces.send_rule import PendingRecord as PendingRecord
 from mqframe.hooks.interfaces.send_rule import SendRule as SendRule
 from mqframe.hooks.interfaces.send_rule import StoredAt as StoredAt

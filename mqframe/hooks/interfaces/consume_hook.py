@@ -1,8 +1,9 @@
-"""Consume hooks: called before and after every call of a message listener."""
+"""Consume hooks: called before and after every call of a message listener, and around it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import attrs
 
@@ -14,7 +15,9 @@ from mqframe.hooks.interfaces.hook_port import ClientHook
 class ConsumeContext:
     """One call of a listener. `outcome` is one of "success", "failed", "timeout", "exception", "null".
 
-    `elapsed_seconds`, `outcome`, `error` are set before `after`. `extras` is the hooks' own.
+    `elapsed_seconds`, `outcome`, `success`, `error` are set once the listener ended: `around` finds them when
+    it is left, `after` likewise. `extras` is the hooks' own. `broadcasting`: every member of the group gets
+    every message; `ordered`: the messages of a queue are consumed one after the other.
     """
 
     group: str
@@ -26,7 +29,18 @@ class ConsumeContext:
     elapsed_seconds: float = 0.0
     error: BaseException | None = None
     extras: dict[str, object] = attrs.field(factory=dict)
+    broadcasting: bool = False
+    ordered: bool = False
 
 
 class ConsumeHook(ClientHook[ConsumeContext]):
-    """Sees each call of a listener, before and after it."""
+    """Sees each call of a listener: before and after it, or wraps it."""
+
+    def around(self, context: ConsumeContext) -> AbstractContextManager[object]:
+        """Called after `before`; the listener runs inside of what is returned, and `after` comes last.
+
+        It is entered and left by the thread that calls a plain listener, or the task that awaits an
+        `async def` one, so that context variables set here hold in the listener. An exception of the listener
+        is shown to it and goes on as it is: it cannot be swallowed nor replaced.
+        """
+        return nullcontext()

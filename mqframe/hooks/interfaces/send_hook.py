@@ -1,4 +1,4 @@
-"""Send hooks: called before and after every send of a producer."""
+"""Send hooks: called before a send is encoded, before and after each of its tries, and when it is over."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import attrs
 
 from mqframe.core.messages.message import Message, MessageQueue, SendResult
 from mqframe.hooks.interfaces.hook_port import ClientHook
+from mqframe.hooks.interfaces.send_operation import SendOperation
 
 
 @attrs.define
 class SendContext:
-    """One kernel send. `messages` has one element except for batches; `mode` is "sync", "async" or "oneway".
+    """One try of a send. `messages` has one element except for batches; `mode`: "sync", "async" or "oneway".
 
-    `result` and `error` are set before `after`. `extras` is the hooks' own, from `before` to `after`.
+    `result` and `error` are set before `after`. `extras` is the hooks' own, from `before` to `after`; where a
+    hook has `prepare` or `finish` it is the operation's, from `prepare` to `finish`.
     """
 
     group: str
@@ -30,4 +32,18 @@ class SendContext:
 
 
 class SendHook(ClientHook[SendContext]):
-    """Sees each try of a send: before the request leaves, and with its result or error."""
+    """Sees each send: before it is encoded, before and after each try, and when it is over.
+
+    `prepare` and `finish` are called once a send, for each message that is submitted by itself, and never for
+    `send_encoded`, whose messages are fixed.
+    """
+
+    def prepare(self, operation: SendOperation) -> None:
+        """Called once, by the thread or task that sends, after the messages were found legal.
+
+        Here `operation.set_property` works. Hooks see what those before them have set. `IllegalProperty`
+        stops the send; after any other exception nothing that this hook has set is sent.
+        """
+
+    def finish(self, operation: SendOperation) -> None:
+        """Called once, when the result is there or nothing more is tried; also when an error came before."""

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import copy
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import pytest
 
 from mqframe.core.errors import AnswerFix, CallTimeout
 from mqframe.core.messages.addresses import encode_host
-from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, SendResult, SendStatus
+from mqframe.core.messages.message import (
+    Message,
+    MessageQueue,
+    ReceivedMessage,
+    SendResult,
+    SendStatus,
+    with_properties,
+)
+from mqframe.core.sending.encoding import message_properties
 from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.hooks.interfaces import (
     ConsumeContext,
@@ -21,6 +33,7 @@ from mqframe.hooks.interfaces import (
     RpcHook,
     SendContext,
     SendHook,
+    SendOperation,
 )
 
 QUEUE = MessageQueue("orders", "broker-a", 1)
@@ -154,6 +167,67 @@ class SendHookConformance(_AttachedConformance):
             context.error = CallTimeout("3 s")
             self.make().after(context)
 
+    def operations(self) -> list[SendOperation]:
+        """One send of each shape, as before it is encoded."""
+        return [
+            SendOperation(
+                context.group, list(context.messages), context.mode, "10.0.0.1@42", len(context.messages) > 1
+            )
+            for context in self.contexts()
+        ]
+
+    def test_what_it_sets_is_legal_and_leaves_the_messages_of_the_application_alone(self) -> None:
+        """Properties by `set_property` only; every message can be encoded with them."""
+        hook = self.make()
+        for operation in self.operations():
+            given = list(operation.messages)
+            plain = copy.deepcopy(given)
+            hook.prepare(operation)
+            assert list(operation.messages) == plain, "prepare replaced the messages; use set_property"
+            assert given == plain
+            for index, properties in operation.take_properties().items():
+                message_properties(with_properties(given[index], properties), "0" * 32)
+            operation.result = sent_result()
+            hook.finish(operation)
+
+    def test_a_send_from_its_beginning_to_its_end(self) -> None:
+        """None of its tries may have left; all but the last failed; then it ends in every way."""
+        hook = self.make()
+        outcomes: list[SendResult | Exception | None] = [sent_result(), None, CallTimeout("3 s")]
+        for tries, outcome in itertools.product((0, 1, 3), outcomes):
+            for operation, context in zip(self.operations(), self.contexts(), strict=True):
+                hook.prepare(operation)
+                operation.take_properties()
+                for left in range(tries, 0, -1):
+                    attempt = attrs.evolve(context, extras=operation.extras)
+                    hook.before(attempt)
+                    attempt.result = outcome if left == 1 and isinstance(outcome, SendResult) else None
+                    attempt.error = None if attempt.result else CallTimeout("3 s")
+                    hook.after(attempt)
+                operation.result = outcome if isinstance(outcome, SendResult) else None
+                operation.error = outcome if isinstance(outcome, Exception) else None
+                hook.finish(operation)
+
+    def test_sends_beside_each_other_do_not_mix(self) -> None:
+        """Many are under way at once, and end in any order."""
+        hook = self.make()
+        operations = self.operations()
+        given = []
+        for operation in operations:
+            hook.prepare(operation)
+            given.append(operation.take_properties())
+        for operation, properties in zip(operations, given, strict=True):
+            assert set(properties) <= set(range(len(operation.messages)))
+        for operation in reversed(operations):
+            operation.result = sent_result()
+            hook.finish(operation)
+
+    def test_finish_without_prepare_is_taken(self) -> None:
+        """Another hook may have stopped the send before its turn came."""
+        for operation in self.operations():
+            operation.error = CallTimeout("3 s")
+            self.make().finish(operation)
+
 
 class ConsumeHookConformance(_AttachedConformance):
     """A consume hook takes every outcome of a listener, and leaves the messages alone."""
@@ -201,6 +275,43 @@ class ConsumeHookConformance(_AttachedConformance):
         context = self.context()
         self.ended(context)
         self.make().after(context)
+
+    def test_around_lets_the_listener_run_and_leaves_nothing_behind(self) -> None:
+        """Context variables are afterwards what they were."""
+        hook = self.make()
+        for outcome in ("success", "failed", "timeout", "null"):
+            before, context = dict(contextvars.copy_context()), self.context()
+            with hook.around(context):
+                context.outcome, context.success = outcome, outcome == "success"
+            assert dict(contextvars.copy_context()) == before
+
+    def test_around_lets_errors_of_the_listener_out_as_they_are(self) -> None:
+        """A consumer would pass on a swallowed or a replaced one all the same, and log the second."""
+        hook = self.make()
+        for problem in (ValueError("listener"), asyncio.CancelledError(), SystemExit(1)):
+            before, context = dict(contextvars.copy_context()), self.context()
+            raised: BaseException | None = None
+            try:
+                with hook.around(context):
+                    context.outcome, context.error = "exception", problem
+                    raise problem
+            except BaseException as error:
+                raised = error
+            assert raised is problem
+            assert dict(contextvars.copy_context()) == before
+
+    def test_listeners_beside_each_other_do_not_mix(self) -> None:
+        """Each has a context of its own, as threads and tasks have, and any may end first."""
+        hook = self.make()
+        under_way = []
+        for _ in range(3):
+            where, context = contextvars.copy_context(), self.context()
+            manager = where.run(hook.around, context)
+            where.run(manager.__enter__)
+            under_way.append((where, manager, context))
+        for where, manager, context in under_way[1:] + under_way[:1]:
+            self.ended(context)
+            assert not where.run(manager.__exit__, None, None, None)
 
 
 class ForbiddenHookConformance:

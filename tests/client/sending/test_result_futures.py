@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
-from mqframe.client.sending.result_futures import Item, LoopResults, ThreadResults
+from mqframe.client.sending.result_futures import Item, LoopResults, ThreadResults, operations_of
 from mqframe.core.errors import ConnectionLost
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
+from mqframe.hooks.interfaces import SendHook, SendOperation
 
 RESULT = SendResult(SendStatus.SEND_OK, "ID", MessageQueue("t", "b", 0), 1)
 
@@ -36,6 +37,42 @@ def test_an_error_is_raised():
     results.fail([item(future)], ConnectionLost("gone"))
     with pytest.raises(ConnectionLost, match="gone"):
         future.result()
+
+
+class Ending(SendHook):
+    """Notes the ends of sends, and whether who waits has heard of them."""
+
+    def __init__(self):
+        self.ends = []
+
+    def finish(self, operation):
+        done = operation.extras["future"].done()
+        self.ends.append((operation.extras["name"], operation.result, operation.error, done))
+
+
+def prepared(future, name):
+    made = item(future)
+    made.operation = SendOperation("shop", [made.message], "async", extras={"future": future, "name": name})
+    return made
+
+
+@pytest.mark.parametrize("kind", [ThreadResults, LoopResults])
+def test_hooks_hear_of_each_end_once_and_first(kind):
+    async def run():
+        hook = Ending()
+        results = kind([hook])
+        make = results.new if kind is ThreadResults else asyncio.get_running_loop().create_future
+        good, bad, plain = prepared(make(), "good"), prepared(make(), "bad"), item(make())
+        assert len(operations_of([good, plain, bad])) == 2
+        problem = ConnectionLost("gone")
+        results.fail([bad], problem)
+        results.resolve([plain, good], [RESULT, RESULT])
+        results.fail([bad], problem)
+        assert hook.ends == [("bad", None, problem, False), ("good", RESULT, None, False)]
+        assert operations_of([good, bad]) == ()
+        assert bad.future.exception() is problem
+
+    asyncio.run(run())
 
 
 def test_no_result_in_time():

@@ -279,6 +279,56 @@ class Guard(ForbiddenHook):
             raise Forbidden("not this one")
 
 
+class Preparing(SendHook):
+    """Numbers messages, and notes what their tries and their ends have of it."""
+
+    def __init__(self):
+        self.tries = []
+        self.ends = []
+        self.count = 0
+
+    def prepare(self, operation):
+        operation.extras["number"] = self.count
+        operation.set_property("number", str(self.count))
+        self.count += 1
+
+    def before(self, context):
+        self.tries.append((context.extras["number"], context.messages[0].properties["number"]))
+
+    def finish(self, operation):
+        self.ends.append((operation.extras["number"], operation.result, operation.error))
+
+
+def test_what_was_prepared_stays_with_its_message_when_some_are_tried_again():
+    hook = Preparing()
+
+    async def play(producer, broker, clock):
+        queue = broker.queue("t", 0)
+        broker.script(SendBatchMessage, ConnectError("refused"))
+        bound = await producer.submit(Message("t", b"bound"), queue=queue)
+        free = await producer.submit(Message("t", b"free"))
+        more = await producer.submit(Message("t", b"more"))
+        await producer.flush()
+        error = bound.exception()
+        assert hook.tries == [(0, "0"), (1, "1"), (2, "2"), (1, "1"), (2, "2")]
+        assert hook.ends == [(0, None, error), (1, await free, None), (2, await more, None)]
+
+    scene(play, queues=1, send_hooks=[hook])
+
+
+def test_who_waits_no_more_does_not_keep_a_hook_from_the_end():
+    hook = Preparing()
+
+    async def play(producer, broker, clock):
+        given_up = await producer.submit(Message("t", b"given up"))
+        given_up.cancel()
+        await producer.flush()
+        [(number, result, error)] = hook.ends
+        assert (number, error, broker.stored[0]) == (0, None, [(b"given up", result.message_id)])
+
+    scene(play, queues=1, send_hooks=[hook])
+
+
 def test_a_forbidden_message_leaves_the_others_alone():
     async def play(producer, broker, clock):
         futures = [await producer.submit(Message("t", body)) for body in bodies(3)]

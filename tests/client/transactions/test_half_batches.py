@@ -20,6 +20,9 @@ from mqframe import (
     MessageQueue,
     PreparedHalf,
     RouteError,
+    SendContext,
+    SendHook,
+    SendOperation,
     TransactionOutcome,
 )
 from mqframe.client.settings import ProducerSettings
@@ -239,6 +242,37 @@ class TestOtherBrokers:
             assert {(m.tag, m.flag, m.properties["job"]) for m in held} == {("a", 7, "7")}
             assert await producer.end(halves, COMMIT) == [DONE] * 600
             assert sorted(scene.bodies()) == sorted(bodies)
+
+        play_batches(scenario)
+
+    def test_what_hooks_prepared_is_on_each_of_them(self, play_batches: Any) -> None:
+        class Tenant(SendHook):
+            def __init__(self) -> None:
+                self.seen: list[Any] = []
+
+            def prepare(self, operation: SendOperation) -> None:
+                self.seen.append("prepare")
+                operation.set_property("tenant", "acme")
+                operation.extras["tries"] = 0
+
+            def before(self, context: SendContext) -> None:
+                context.extras["tries"] += 1  # type: ignore[operator]
+
+            def after(self, context: SendContext) -> None:
+                self.seen.append((context.messages[0].properties["tenant"], context.extras["tries"]))
+
+            def finish(self, operation: SendOperation) -> None:
+                self.seen.append(("finish", operation.result is not None, operation.error))
+
+        async def scenario(scene: BatchScene) -> None:
+            hook = Tenant()
+            scene.forget_half_batches()
+            producer = await scene.producer(send_hooks=[hook])
+            halves = await producer.prepare("orders", batch(b"1", b"2"), 2)
+            # The first try is of the whole batch, which the broker does not know.
+            assert hook.seen == ["prepare", ("acme", 1), ("acme", 2), ("acme", 2), ("finish", True, None)]
+            assert await producer.end(halves, COMMIT) == [DONE, DONE]
+            assert [message.properties["tenant"] for message in scene.stored()] == ["acme", "acme"]
 
         play_batches(scenario)
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextvars
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
 import pytest
 from testing.faults import caught_by
 
@@ -17,6 +22,7 @@ from mqframe.hooks.interfaces import (
     RpcHook,
     SendContext,
     SendHook,
+    SendOperation,
 )
 from mqframe.testing.conformance import (
     ConsumeHookConformance,
@@ -25,8 +31,12 @@ from mqframe.testing.conformance import (
     SendHookConformance,
 )
 
+GROUP: contextvars.ContextVar[str] = contextvars.ContextVar("group", default="")
 OUTCOMES = "test_before_and_after_take_every_outcome"
 ALONE = "test_after_without_before_is_taken"
+LEGAL = "test_what_it_sets_is_legal_and_leaves_the_messages_of_the_application_alone"
+BESIDE = "test_sends_beside_each_other_do_not_mix"
+FROM_BEGIN_TO_END = "test_a_send_from_its_beginning_to_its_end"
 LIFE = "test_it_works_between_the_start_and_the_stop_of_a_client"
 
 
@@ -108,6 +118,82 @@ class Restless(Counting):
         port.every(0.0, lambda: None)
 
 
+class Setting(Counting):
+    """Sets properties of its own."""
+
+    def prepare(self, operation: SendOperation) -> None:
+        operation.set_property("tenant", "acme")
+        operation.set_property("last", "yes", -1)
+        operation.extras["prepared"] = True
+
+    def finish(self, operation: SendOperation) -> None:
+        operation.extras.pop("prepared", None)
+
+
+class TestSettingHook(SendHookConformance):
+    def make(self) -> SendHook:
+        return Setting()
+
+
+class Reserved(SendHook):
+    """Sets what belongs to the system."""
+
+    def prepare(self, operation: SendOperation) -> None:
+        if operation.messages[0].tag:
+            operation.set_property("TAGS", "mine")
+
+    def finish(self, operation: SendOperation) -> None: ...
+
+
+class TooLong(SendHook):
+    """Sets what no message can carry."""
+
+    def prepare(self, operation: SendOperation) -> None:
+        operation.set_property("tenant", "x" * 32_767)
+
+
+class InPlace(SendHook):
+    """Changes the message of the application."""
+
+    def prepare(self, operation: SendOperation) -> None:
+        operation.messages[0].properties["tenant"] = "acme"  # type: ignore[index]
+
+
+class Unprepared(Setting):
+    """Needs what `prepare` left."""
+
+    def finish(self, operation: SendOperation) -> None:
+        operation.extras.pop("prepared")
+
+
+class OneAtATime(SendHook):
+    """Believes that a send ends before the next one begins."""
+
+    under_way: SendOperation | None = None
+
+    def prepare(self, operation: SendOperation) -> None:
+        if self.under_way is not None:
+            raise RuntimeError("one is under way")
+        self.under_way = operation
+
+    def finish(self, operation: SendOperation) -> None:
+        self.under_way = None
+
+
+class NeedsTry(SendHook):
+    """Believes that every send has a try."""
+
+    def before(self, context: SendContext) -> None:
+        context.extras["left"] = True
+
+    def finish(self, operation: SendOperation) -> None:
+        if "prepared" in operation.extras:
+            operation.extras.pop("left")
+
+    def prepare(self, operation: SendOperation) -> None:
+        operation.extras["prepared"] = True
+
+
 @pytest.mark.parametrize(
     ("faulty", "checks"),
     [
@@ -118,6 +204,12 @@ class Restless(Counting):
         (Insisting, [LIFE]),
         (OnceStarted, [LIFE]),
         (Restless, [LIFE]),
+        (Reserved, [LEGAL, BESIDE, FROM_BEGIN_TO_END]),
+        (TooLong, [LEGAL]),
+        (InPlace, [LEGAL]),
+        (Unprepared, ["test_finish_without_prepare_is_taken"]),
+        (OneAtATime, [BESIDE]),
+        (NeedsTry, [FROM_BEGIN_TO_END, LEGAL, BESIDE]),
     ],
 )
 def test_a_faulty_send_hook_is_caught(faulty: type[SendHook], checks: list[str]) -> None:
@@ -165,6 +257,58 @@ class SendsAlways(ConsumeHook):
             raise OSError("not taken")
 
 
+class Wrapping(ConsumeHook):
+    """Sets a context variable around the listener."""
+
+    @contextmanager
+    def around(self, context: ConsumeContext) -> Iterator[None]:
+        token = GROUP.set(context.group)
+        try:
+            yield
+        finally:
+            GROUP.reset(token)
+
+
+class TestWrappingHook(ConsumeHookConformance):
+    def make(self) -> ConsumeHook:
+        return Wrapping()
+
+
+class Swallowing(ConsumeHook):
+    """Keeps errors to itself."""
+
+    @contextmanager
+    def around(self, context: ConsumeContext) -> Iterator[None]:
+        with suppress(ValueError):
+            yield
+
+
+class LeavesBehind(ConsumeHook):
+    """Forgets to take back what it has set when all goes well."""
+
+    @contextmanager
+    def around(self, context: ConsumeContext) -> Iterator[None]:
+        token = GROUP.set(str(time.monotonic_ns()))
+        try:
+            yield
+        except BaseException:
+            GROUP.reset(token)
+            raise
+
+
+class Shared(ConsumeHook):
+    """Keeps what belongs to a call in itself."""
+
+    def around(self, context: ConsumeContext) -> Shared:
+        return self
+
+    def __enter__(self) -> None:
+        self.token = GROUP.set("here")
+
+    def __exit__(self, *problem: object) -> None:
+        GROUP.reset(self.token)
+
+
 @pytest.mark.parametrize(
     ("faulty", "check"),
     [
@@ -172,6 +316,9 @@ class SendsAlways(ConsumeHook):
         (Hiding, "test_the_messages_stay_as_they_are"),
         (NeedsBefore, ALONE),
         (SendsAlways, LIFE),
+        (Swallowing, "test_around_lets_errors_of_the_listener_out_as_they_are"),
+        (LeavesBehind, "test_around_lets_the_listener_run_and_leaves_nothing_behind"),
+        (Shared, "test_listeners_beside_each_other_do_not_mix"),
     ],
 )
 def test_a_faulty_consume_hook_is_caught_by_one_check(faulty: type[ConsumeHook], check: str) -> None:

@@ -21,6 +21,7 @@ from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.retry_topic import RetryTopicSubscription, retry_subscription
 from mqframe.client.consuming.push.running_info import PushInfo
 from mqframe.client.consuming.push.send_back import SendBack
+from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.core.consuming.consume_rules import MessageModel
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.group_member import GroupMember, MemberKind
@@ -55,7 +56,14 @@ def push_runtime(plan: ConsumerPlan, instance: ClientInstance) -> ConsumerRuntim
             plan.group, plan.clock.now_ms(), subscriptions.by_topic.get, asyncio.get_running_loop()
         )
     timeout = plan.settings.consume_timeout_seconds
-    caller = Caller(plan.group, instance.client_id, plan.hooks, plan.clock.monotonic, timeout)
+    hooks = ListenerHooks(
+        hooks=tuple(plan.hooks),
+        group=plan.group,
+        client_id=instance.client_id,
+        broadcasting=not clustering,
+        ordered=plan.ordered,
+    )
+    caller = Caller(plan.group, hooks, plan.clock.monotonic, timeout)
     failures = FailureLog(plan.group, plan.clock.monotonic)
     listener_parts = ListenerParts(plan, caller, subscriptions.find, offsets.store, statistics, failures)
 

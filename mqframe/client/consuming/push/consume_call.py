@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mqframe.client.consuming.push.listener import ListenerContext, Subscription
+from mqframe.client.consuming.push.watched_call import ListenerHooks, WatchedCall
 from mqframe.core.consuming.consume_result import ConsumeResult, Outcome, outcome
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable
 from mqframe.core.messages.message import ReceivedMessage, unreadable
-from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook
-from mqframe.hooks.isolate import after_each, before_each
 
 
 class ConsumeCall:
@@ -68,14 +67,12 @@ class Caller:
     def __init__(
         self,
         group: str,
-        client_id: str,
-        hooks: Sequence[ConsumeHook],
+        hooks: ListenerHooks,
         monotonic: Callable[[], float],
         timeout_seconds: float,
     ) -> None:
         self._group = group
-        self._client_id = client_id
-        self._hooks = tuple(hooks)
+        self._hooks = hooks if hooks else None
         self._monotonic = monotonic
         self._timeout_seconds = timeout_seconds
 
@@ -105,10 +102,16 @@ class Caller:
         except asyncio.CancelledError as problem:
             task = asyncio.current_task()
             if task is None or task.cancelling():
+                if watched is not None:
+                    watched.abandon(problem)
                 raise
             call.error = problem  # the listener let something else's cancellation out; we were not meant
         except Exception as problem:  # isolation boundary: it is the application's code
             call.raised(problem)
+        except BaseException as problem:  # re-raised: it ends the program, or the loop
+            if watched is not None:
+                watched.abandon(problem)
+            raise
         call.elapsed = self._monotonic() - started
         if watched is not None:
             self._end(call, watched)
@@ -118,18 +121,17 @@ class Caller:
         waited = self._monotonic() - call.since
         return outcome(call.result, call.error, waited, self._timeout_seconds)
 
-    def _begin(self, call: ConsumeCall) -> ConsumeContext | None:
+    def _begin(self, call: ConsumeCall) -> WatchedCall | None:
         call.started = True
         call.context = ListenerContext(call.held.queue, self._group)
-        if not self._hooks:
+        if self._hooks is None:
             return None
-        watched = ConsumeContext(self._group, call.messages, call.held.queue, self._client_id)
-        before_each(self._hooks, watched)
-        return watched
+        return self._hooks.begin(call.messages, call.held.queue)
 
-    def _end(self, call: ConsumeCall, watched: ConsumeContext) -> None:
-        watched.elapsed_seconds = call.elapsed
-        watched.error = call.error
-        watched.success = call.result is ConsumeResult.SUCCESS
-        watched.outcome = self.outcome(call).value
-        after_each(self._hooks, watched)
+    def _end(self, call: ConsumeCall, watched: WatchedCall) -> None:
+        context = watched.context
+        context.elapsed_seconds = call.elapsed
+        context.error = call.error
+        context.success = call.result is ConsumeResult.SUCCESS
+        context.outcome = self.outcome(call).value
+        watched.end()

@@ -16,6 +16,7 @@ from mqframe.client.consuming.group.running_info import RunningInfoSource
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
 from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
 from mqframe.client.consuming.push.plan import ConsumerPlan
+from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming import running_info as info
 from mqframe.core.consuming.consume_result import direct_result
@@ -50,7 +51,7 @@ class PushInfo(RunningInfoSource):
         self._locks = locks
         # Hooks watch what is consumed in the ordinary way; this does not count as such.
         timeout = plan.settings.consume_timeout_seconds
-        self._caller = Caller(plan.group, runtime.instance.client_id, (), plan.clock.monotonic, timeout)
+        self._caller = Caller(plan.group, ListenerHooks(), plan.clock.monotonic, timeout)
         self._direct_calls = 0
 
     def properties(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ import pytest
 
 from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
 from mqframe.client.consuming.push.listener import subscription
+from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.core.consuming.consume_result import ConsumeResult, Outcome
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.messages.message import MessageQueue
@@ -38,7 +39,8 @@ def call_of(function, since: float = 0.0) -> ConsumeCall:
 def run(function, *, hooks=(), timeout=10.0, clock=None):
     """The call of `function`, plain or async."""
     clock = clock or ManualClock()
-    caller = Caller("g", "me", hooks, clock.monotonic, timeout)
+    watched = ListenerHooks(hooks=hooks, group="g", client_id="me")
+    caller = Caller("g", watched, clock.monotonic, timeout)
     call = call_of(function, clock.monotonic())
     if call.subscription.is_async:
         asyncio.run(caller.call_async(call))
@@ -100,7 +102,7 @@ def test_time_in_the_listener_and_the_whole_wait_are_counted_apart() -> None:
 @pytest.mark.parametrize("why", ["over", "dropped"])
 def test_nobody_is_called_for_what_does_not_count_any_more(why) -> None:
     watch = Watch()
-    caller = Caller("g", "me", [watch], ManualClock().monotonic, 10.0)
+    caller = Caller("g", ListenerHooks(hooks=[watch]), ManualClock().monotonic, 10.0)
     for function in (plain(ValueError("called")), waiting(ValueError("called"))):
         call = call_of(function)
         if why == "over":
@@ -116,7 +118,7 @@ def test_nobody_is_called_for_what_does_not_count_any_more(why) -> None:
 
 def test_a_cancellation_from_outside_goes_on_and_one_of_the_listeners_own_is_noted() -> None:
     async def story():
-        caller = Caller("g", "me", (), ManualClock().monotonic, 10.0)
+        caller = Caller("g", ListenerHooks(), ManualClock().monotonic, 10.0)
 
         async def forever(messages, context):
             await asyncio.get_running_loop().create_future()

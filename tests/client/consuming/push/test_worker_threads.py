@@ -9,6 +9,7 @@ import pytest
 
 from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
 from mqframe.client.consuming.push.listener import subscription
+from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
 from mqframe.core.consuming.consume_result import ConsumeResult
@@ -43,7 +44,7 @@ class Pool:
         self.back: list[ConsumeCall] = []
         self.changed = asyncio.Event()
         clock = SystemClock()
-        caller = Caller("g", "c", (), clock.monotonic, 900.0)
+        caller = Caller("g", ListenerHooks(), clock.monotonic, 900.0)
         self.workers = make(caller, self.done, clock, limit)
 
     def done(self, calls) -> None:
@@ -215,7 +216,7 @@ def test_stop_does_not_wait_for_ever() -> None:
     async def story() -> None:
         clock = ManualClock()
         back: list[ConsumeCall] = []
-        caller = Caller("g", "c", (), clock.monotonic, 900.0)
+        caller = Caller("g", ListenerHooks(), clock.monotonic, 900.0)
         workers = WorkerThreads(caller.call, back.extend, clock, NamedThreads("test", 1))
         started, gate = threading.Event(), threading.Event()
 
