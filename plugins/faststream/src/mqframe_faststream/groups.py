@@ -24,6 +24,9 @@ TASKS_MAX = 10_000
 SPARE_TASKS = 32
 """In a group of several subscribers calls that wait for a worker of theirs take so many tasks each."""
 STOP_SECONDS_MAX = 86_400.0
+QUEUE_SECONDS = 3.0
+"""How long a start waits for queues; a group with more members than queues leaves some without."""
+QUEUE_STEP_SECONDS = 0.005
 
 
 class Member(Protocol):
@@ -95,7 +98,19 @@ class Group:
             await consumer.start()
         except BaseException:
             self.consumer = None
+            await consumer.stop()
             raise
+
+    async def ready(self) -> None:
+        """Wait for queues: where a new group begins is settled then, and what is published later comes."""
+        consumer = self.consumer
+        if consumer is None:
+            return
+        wanted = {topic for topic in self.members if not topic.startswith("%")}
+        loop = asyncio.get_running_loop()
+        until = loop.time() + QUEUE_SECONDS
+        while not wanted <= {queue.topic for queue in consumer.queues} and loop.time() < until:  # noqa: ASYNC110
+            await asyncio.sleep(QUEUE_STEP_SECONDS)
 
     async def stop(self) -> None:
         """Pull nothing more, let running handlers finish, commit, leave."""
@@ -165,8 +180,10 @@ class Groups:
             yield
         finally:
             self._together = False
-        for group in list(self._groups.values()):
+        groups = list(self._groups.values())
+        for group in groups:
             await group.start(self.connection, self._stop_seconds)
+        await asyncio.gather(*[group.ready() for group in groups])
 
     async def join(self, member: Member) -> None:
         """Have `member` called with messages. Raises `OptionError`, and as `AsyncPushConsumer.start`."""
@@ -176,6 +193,7 @@ class Groups:
         group.add(member)
         if not self._together:
             await group.start(self.connection, self._stop_seconds)
+            await group.ready()
 
     async def leave(self, member: Member) -> None:
         """Call `member` no more; returns when its running calls are over."""

@@ -120,14 +120,15 @@ class MqframePublisher(PublisherUsecase):
     async def _publish(
         self, cmd: PublishCommand, *, _extra_middlewares: Iterable[PublisherMiddleware]
     ) -> None:
-        command = MqframePublishCommand.from_cmd(cmd)
+        command = MqframePublishCommand.from_cmd(cmd, batch=self.batch)
         command.destination = command.destination or self.topic
         command.reply_to = command.reply_to or self.reply_to
         command.add_headers(self.headers, override=False)
         command.plan = command.plan.over(self.plan)
         producer = self._outer_config.producer
         if self.batch:
-            command.batch_bodies = _several(command.body)
+            if not command.batch_bodies:
+                return  # the handler has nothing to say
             await self._basic_publish_batch(command, producer=producer, _extra_middlewares=_extra_middlewares)
         else:
             await self._basic_publish(command, producer=producer, _extra_middlewares=_extra_middlewares)
@@ -147,8 +148,3 @@ class ReplyPublisher(FakePublisher):
         command.destination = self.topic
         command.request = self.request_message
         return command
-
-
-def _several(body: Any) -> tuple[Any, ...]:
-    """The messages that a handler of a batch publisher returned."""
-    return tuple(body) if isinstance(body, list | tuple) else (body,)

@@ -151,10 +151,15 @@ class MqframePublishCommand(BatchPublishCommand):
 
     @classmethod
     def from_cmd(cls, cmd: PublishCommand, *, batch: bool = False) -> MqframePublishCommand:
-        """`cmd` itself, or what another broker's handler returned as one of ours."""
-        if isinstance(cmd, MqframePublishCommand):
-            return cmd
+        """`cmd` itself, or what another broker's handler returned as one of ours.
+
+        `batch`: a sequence for a body are several messages.
+        """
         body, more = cls._parse_bodies(cmd.body, batch=batch)
+        if isinstance(cmd, MqframePublishCommand):
+            if batch and not cmd.extra_bodies:
+                cmd.body, cmd.extra_bodies = body, more
+            return cmd
         return cls(
             body,
             *more,
