@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+from mqframe_faststream import MqframeBroker
 
 from mqframe.testing.cluster import Cluster
-from mqframe_faststream import MqframeBroker
 
 SECONDS_MAX = 20.0
 

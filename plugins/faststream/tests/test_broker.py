@@ -11,6 +11,7 @@ import pytest
 from fast_depends.msgspec import MsgSpecSerializer
 from faststream import Context, Depends, FastStream, TestApp
 from faststream.security import SASLPlaintext, SASLScram256
+from mqframe_faststream import MqframeBroker, MqframeMessage, MqframeResponse, OptionError, ReplyTimeout
 from pydantic import BaseModel
 
 from mqframe import (
@@ -24,7 +25,6 @@ from mqframe import (
     TransactionListener,
     TransactionOutcome,
 )
-from mqframe_faststream import MqframeBroker, MqframeMessage, MqframeResponse, OptionError, ReplyTimeout
 
 
 class Order(BaseModel):
@@ -38,7 +38,9 @@ class Cup(msgspec.Struct):
 
 
 class TestTypes:
-    def test_a_pydantic_model_goes_through_and_a_dependency_comes_along(self, make, play, topic, seen) -> None:
+    def test_a_model_goes_through_and_a_dependency_comes_along(
+        self, make, play, topic, seen
+    ) -> None:
         broker = make()
 
         def price(order: Order) -> float:
@@ -85,7 +87,6 @@ class TestTypes:
         [got] = play(broker, story)
         assert got == (body if body != "" else "")
         assert type(got) is type(body)
-
 
 
 class TestConnection:
@@ -235,7 +236,9 @@ class TestPublishing:
         for key in range(3):
             assert [n for k, n in seen.all if k == key] == list(range(20))
 
-    def test_a_batch_is_stored_at_once_and_each_message_has_its_own_tag(self, make, play, topic, seen) -> None:
+    def test_a_batch_is_stored_at_once_each_message_with_its_tag(
+        self, make, play, topic, seen
+    ) -> None:
         broker = make()
 
         @broker.subscriber(topic, consume_from="first")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 INVISIBLE_SECONDS = 30.0
 """How long nobody else gets what `get_one` returned and nobody acknowledged."""
+ASK_SECONDS = 60.0
+"""How long an `async for` asks at once; it goes on asking."""
 
 
 class MqframeSubscriber(SubscriberUsecase[Any]):
@@ -52,6 +54,7 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
         self._at_work: set[asyncio.Task[Any]] = set()
         self._waits = self.ack_policy is AckPolicy.MANUAL
         self._popper: AsyncSimpleConsumer | None = None
+        self._asked: asyncio.Task[list[PoppedMessage]] | None = None
 
     @property
     def topic(self) -> str:
@@ -90,6 +93,10 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
                 groups.leave_later(self)
             else:
                 await groups.leave(self)
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            asked.cancel()
+            await asyncio.wait({asked})
         popper, self._popper = self._popper, None
         if popper is not None:
             await popper.stop()
@@ -139,19 +146,24 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
         `ack`. Only for subscribers without handlers. Raises as `AsyncSimpleConsumer.receive`.
         """
         popper = await self._popping()
-        try:
-            async with asyncio.timeout(timeout):
-                found = await popper.receive(1, INVISIBLE_SECONDS)
-        except TimeoutError:
-            return None
-        return await self._popped(popper, found[0]) if found else None
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        while True:
+            # One that was asked for and came too late goes to who asks next.
+            asked = self._asked = self._asked or asyncio.ensure_future(popper.receive(1, INVISIBLE_SECONDS))
+            await asyncio.wait({asked}, timeout=max(0.0, until - loop.time()))
+            if not asked.done():
+                return None
+            self._asked = None
+            if found := asked.result():
+                return await self._popped(popper, found[0])
 
     async def __aiter__(self) -> AsyncIterator[MqframeMessage]:
         """Messages as they come, as by `get_one`."""
-        popper = await self._popping()
         while True:
-            for message in await popper.receive(1, INVISIBLE_SECONDS):
-                yield await self._popped(popper, message)
+            message = await self.get_one(timeout=ASK_SECONDS)
+            if message is not None:
+                yield message
 
     async def _popping(self) -> AsyncSimpleConsumer:
         assert not self.calls, "You can't use `get_one` method if subscriber has registered handlers."
