@@ -38,9 +38,7 @@ class Cup(msgspec.Struct):
 
 
 class TestTypes:
-    def test_a_model_goes_through_and_a_dependency_comes_along(
-        self, make, play, topic, seen
-    ) -> None:
+    def test_a_model_goes_through_and_a_dependency_comes_along(self, make, play, topic, seen) -> None:
         broker = make()
 
         def price(order: Order) -> float:
@@ -236,9 +234,7 @@ class TestPublishing:
         for key in range(3):
             assert [n for k, n in seen.all if k == key] == list(range(20))
 
-    def test_a_batch_is_stored_at_once_each_message_with_its_tag(
-        self, make, play, topic, seen
-    ) -> None:
+    def test_a_batch_is_stored_at_once_each_message_with_its_tag(self, make, play, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic, consume_from="first")

@@ -149,9 +149,7 @@ class TestOrder:
 
         assert play(broker, story) == [(0, 0), (1, 0), (1, 1), (1, 2), (2, 0)]
 
-    def test_what_is_rejected_is_dead_and_the_queue_goes_on(
-        self, make, play, topic, seen, server
-    ) -> None:
+    def test_what_is_rejected_is_dead_and_the_queue_goes_on(self, make, play, topic, seen, server) -> None:
         broker = make(group=f"g-{topic}")
 
         @broker.subscriber(topic, ordered=True, ack_policy=AckPolicy.REJECT_ON_ERROR)

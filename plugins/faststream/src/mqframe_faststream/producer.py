@@ -26,7 +26,7 @@ from mqframe import (
 )
 from mqframe_faststream.errors import OptionError, ReplyTimeout
 from mqframe_faststream.parser import CONTENT_TYPE, CORRELATION, EMPTY_BODY, LENGTH, REPLY_TO, MqframeParser
-from mqframe_faststream.response import NO_PLAN, MqframePublishCommand, MqframeResponse, SendPlan
+from mqframe_faststream.response import MqframePublishCommand, MqframeResponse, SendPlan
 
 if TYPE_CHECKING:
     from fast_depends.library.serializer import SerializerProto
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 3.0
 """How long `request` waits for the reply unless told."""
+CROWD = 16
+"""While so many sends wait for their answers, further messages are packed together."""
+SMALL_BYTES = 4096
+"""Bodies below it are not compressed, wherever they travel (`producer.compress_over_bytes`)."""
 
 
 class MqframeProducer(ProducerProto[MqframePublishCommand]):
@@ -50,6 +54,7 @@ class MqframeProducer(ProducerProto[MqframePublishCommand]):
         self.codec: CodecProto = DefaultCodec()
         self.serializer: SerializerProto | None = None
         self._sender: AsyncTransactionProducer | None = None
+        self._under_way = 0
 
     def connect(
         self,
@@ -79,8 +84,8 @@ class MqframeProducer(ProducerProto[MqframePublishCommand]):
                 cmd.request, message.body, tag=message.tag, keys=message.keys, properties=message.properties
             )
             return await sender.send(answer, timeout=cmd.timeout)
-        if plan is NO_PLAN and not cmd.oneway:
-            return await sender.send(message, timeout=cmd.timeout)
+        if not (plan.is_bound or plan.is_delayed or cmd.oneway):
+            return await self._send(sender, message, cmd.timeout)
         send = sender.send_oneway if cmd.oneway else sender.send
         return await send(
             message,
@@ -145,6 +150,19 @@ class MqframeProducer(ProducerProto[MqframePublishCommand]):
             timeout=cmd.timeout,
             check_after=check_after,
         )
+
+    async def _send(
+        self, sender: AsyncTransactionProducer, message: Message, timeout: float | None
+    ) -> SendResult:
+        """Send a message that may go to any queue: in a request of its own, or where many are on their way
+        with others. What is large goes alone, as it is packed then."""
+        if self._under_way >= CROWD and timeout is None and len(message.body) < SMALL_BYTES:
+            return await (await sender.submit(message))
+        self._under_way += 1
+        try:
+            return await sender.send(message, timeout=timeout)
+        finally:
+            self._under_way -= 1
 
     # What is sent
 

@@ -63,6 +63,11 @@ class SendPlan:
         """Whether the message is to be delivered later."""
         return not (self.delay is None and self.deliver_at is None and self.delay_level is None)
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether the message has to go to one queue."""
+        return self.queue is not None or self.sharding_key is not None
+
     def over(self, base: SendPlan) -> SendPlan:
         """This plan; what it leaves open is as in `base`."""
         if self is NO_PLAN:
@@ -71,7 +76,7 @@ class SendPlan:
         own = {name: value for name, value in attrs.asdict(self, recurse=False).items() if value}
         if self.is_delayed:
             values.update(delay=None, deliver_at=None, delay_level=None)
-        if self.queue is not None or self.sharding_key is not None:
+        if self.is_bound:
             values.update(queue=None, sharding_key=None)
         return SendPlan(**{**values, **own})
 
