@@ -1,10 +1,10 @@
 """Typed FastStream handlers over mqframe and over NATS, on this machine.
 
-    python bench/faststream_peers.py --nats-server PATH [--count 20000] [--rounds 3]
+    uv run --with nats-py python bench/faststream_peers.py --nats-server PATH [--count 20000] [--rounds 3]
 
 Each broker has a server process of its own; one at a time is measured, in turns. Like with like: mqframe and
-JetStream keep messages on disk and are acknowledged one by one; core NATS keeps nothing. Both servers run with
-their defaults. What is measured, always by FastStream's broker, with a model of three fields as JSON:
+JetStream keep messages on disk and are acknowledged one by one; core NATS keeps nothing. Both servers run
+with their defaults. What is measured, always by FastStream's broker, with a model of three fields as JSON:
 
     published   `broker.publish` of models, 256 under way at once, until the last is answered
     consumed    a handler with the model as its argument works off what is stored, one after the other

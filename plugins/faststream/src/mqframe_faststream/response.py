@@ -113,6 +113,13 @@ class MqframeResponse(Response):
             _publish_type=PublishType.PUBLISH,
         )
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Any body: a handler that is annotated with it gets into AsyncAPI documents so."""
+        from pydantic_core import core_schema
+
+        return core_schema.any_schema()
+
     def get_publish_key(self) -> str | None:
         """The sharding key."""
         return self.plan.sharding_key
