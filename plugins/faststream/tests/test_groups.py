@@ -62,7 +62,7 @@ def test_subscribers_of_a_group_have_to_agree(make, topic) -> None:
     @broker.subscriber(f"{topic}-2")
     async def two(value: int) -> None: ...
 
-    with pytest.raises(OptionError, match="do not agree in ordered"):
+    with pytest.raises(OptionError, match="differ in ordered; say the same"):
         started(broker)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 import anyio
-import attrs
 from fast_depends import Provider, dependency_provider
 from faststream._internal.broker import BrokerUsecase
 from faststream._internal.constants import EMPTY
@@ -23,27 +21,17 @@ from faststream.specification.schema import BrokerSpec
 
 from mqframe import (
     AsyncTransaction,
-    ClientSettings,
-    ConsumerSettings,
-    FixError,
-    NetSettings,
-    PluginManager,
-    ProducerSettings,
     SendResult,
-    TransactionListener,
     TransactionSendResult,
 )
-from mqframe.core.cluster.name_servers import parse_addresses
-from mqframe.core.messages.names import check_group
 from mqframe_faststream.config import MqframeBrokerConfig
-from mqframe_faststream.connection import Connection, ConnectionOptions
-from mqframe_faststream.errors import OptionError
+from mqframe_faststream.connection import Connection
+from mqframe_faststream.keywords import ConnectionKeywords, addresses_of, options_of
 from mqframe_faststream.logs import logger_state
 from mqframe_faststream.message import MqframeMessage
 from mqframe_faststream.producer import MqframeProducer
 from mqframe_faststream.registrator import MqframeRegistrator
 from mqframe_faststream.response import MqframePublishCommand, SendOptions, plan_of
-from mqframe_faststream.security import secured
 from mqframe_faststream.transaction import BrokerTransaction
 
 if TYPE_CHECKING:
@@ -57,30 +45,7 @@ if TYPE_CHECKING:
     from faststream.specification.schema.extra import Tag, TagDict
 
 T = TypeVar("T")
-NAMESERVER = "127.0.0.1:9876"
-PRODUCER_GROUP = "faststream"
 PING_SECONDS = 5.0
-
-
-class ConnectionKeywords(TypedDict, total=False):
-    """How a broker connects.
-
-    `client`, `producer`, `consumer`, `net`: settings of mqframe; `send_hooks`, `consume_hooks`, `rpc_hooks`:
-    names, classes or objects; `plugins`: the plugin manager; `transaction_listener`: says how transactions
-    ended, as `mqframe.DatabaseOutcome` does; `topic_queues`: queues of topics that subscribers find missing,
-    4 by default, 0 to make none.
-    """
-
-    client: ClientSettings | None
-    producer: ProducerSettings | None
-    consumer: ConsumerSettings | None
-    net: NetSettings | None
-    send_hooks: Sequence[object]
-    consume_hooks: Sequence[object]
-    rpc_hooks: Sequence[object]
-    plugins: PluginManager | None
-    transaction_listener: TransactionListener | None
-    topic_queues: int
 
 
 class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBrokerConfig]):
@@ -134,8 +99,8 @@ class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBr
         underlying_driver_annotations: UnderlyingDriverAnnotations | None = None,
         **connection: Unpack[ConnectionKeywords],
     ) -> None:
-        addresses = _addresses(nameserver, connection.get("client"))
-        self._options = _options(addresses, group, security, connection)
+        addresses = addresses_of(nameserver, connection.get("client"))
+        self._options = options_of(addresses, group, security, connection)
         shown = specification_url or [f"{protocol}://{address}" for address in addresses]
         super().__init__(
             routers=routers,
@@ -146,13 +111,8 @@ class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBr
                 broker_parser=parser,
                 broker_decoder=decoder,
                 broker_codec=codec,
-                logger=logger_state(logger=logger, log_level=log_level),
-                fd_config=FastDependsConfig(
-                    use_fastdepends=apply_types,
-                    serializer=serializer,
-                    provider=provider or dependency_provider,
-                    context=context or ContextRepo(),
-                ),
+                logger=logger_state(logger, log_level),
+                fd_config=_injection(apply_types, serializer, provider, context),
                 broker_dependencies=dependencies,
                 graceful_timeout=graceful_timeout,
                 ack_policy=ack_policy,
@@ -369,39 +329,15 @@ class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBr
         return result
 
 
-def _addresses(nameserver: str | Iterable[str], client: ClientSettings | None) -> tuple[str, ...]:
-    text = nameserver if isinstance(nameserver, str) else ";".join(nameserver)
-    if not text and client is not None:
-        text = client.nameserver
-    return parse_addresses(text or os.environ.get("NAMESRV_ADDR") or NAMESERVER)
-
-
-def _options(
-    addresses: tuple[str, ...], group: str, security: BaseSecurity | None, given: ConnectionKeywords
-) -> ConnectionOptions:
-    unknown = set(given) - ConnectionKeywords.__annotations__.keys()
-    if unknown:
-        raise OptionError(f"MqframeBroker takes no option {', '.join(sorted(unknown))}")
-    plugins = given.get("plugins") or PluginManager()
-    net, rpc_hooks = secured(security, given.get("net"), given.get("rpc_hooks", ()))
-    queues = given.get("topic_queues", 4)
-    if not 0 <= queues <= 65_536:
-        raise OptionError(f"topic_queues is {queues}; 0 to 65536 are allowed")
-    try:
-        check_group(group or PRODUCER_GROUP)
-    except FixError as problem:
-        raise OptionError(str(problem)) from None
-    client = attrs.evolve(given.get("client") or ClientSettings(), nameserver=";".join(addresses))  # type: ignore[misc]
-    return ConnectionOptions(
-        producer_group=group or PRODUCER_GROUP,
-        client=client,
-        producer=given.get("producer"),
-        consumer=given.get("consumer") or ConsumerSettings(),
-        net=net,
-        send_hooks=plugins.create_all("send_hook", given.get("send_hooks", ())),
-        consume_hooks=plugins.create_all("consume_hook", given.get("consume_hooks", ())),
-        rpc_hooks=plugins.create_all("rpc_hook", rpc_hooks),
-        listener=given.get("transaction_listener"),
-        plugins=plugins,
-        topic_queues=queues,
+def _injection(
+    apply_types: bool,
+    serializer: SerializerProto | None,
+    provider: Provider | None,
+    context: ContextRepo | None,
+) -> FastDependsConfig:
+    return FastDependsConfig(
+        use_fastdepends=apply_types,
+        serializer=serializer,
+        provider=provider or dependency_provider,
+        context=context or ContextRepo(),
     )

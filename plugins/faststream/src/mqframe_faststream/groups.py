@@ -16,7 +16,7 @@ from mqframe import AsyncPushConsumer, ConsumerSettings, MqframeError
 from mqframe.log import get_logger
 from mqframe_faststream.connection import Connection
 from mqframe_faststream.errors import OptionError
-from mqframe_faststream.options import OF_GROUP, Subscription
+from mqframe_faststream.options import Subscription
 
 log = get_logger("faststream")
 
@@ -71,10 +71,10 @@ class Group:
                 "register both handlers with one subscriber, each with a filter"
             )
         for other in self.members.values():
-            if other.subscription.of_group != member.subscription.of_group:
+            if differing := member.subscription.disagreements(other.subscription):
                 raise OptionError(
-                    f"subscribers of {other.topic} and {topic} are of group {self.name}, and do not agree in "
-                    f"{OF_GROUP}; give one another group"
+                    f"subscribers of {other.topic} and {topic} are of group {self.name}, and differ in "
+                    f"{', '.join(differing)}; say the same, or give one another group"
                 )
         self.members[topic] = member
         if self.consumer is not None:

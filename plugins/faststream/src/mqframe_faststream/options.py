@@ -67,20 +67,13 @@ class Subscription:
         if self.max_reconsume_times is not None and self.max_reconsume_times < 0:
             raise OptionError(f"{where}: max_reconsume_times is {self.max_reconsume_times}; 0 is the least")
 
-    @property
-    def of_group(self) -> tuple[object, ...]:
-        """What all subscribers of a group must say alike."""
-        return (
-            self.ordered,
-            self.broadcasting,
-            self.consume_from,
-            self.max_reconsume_times,
-            self.consume_timeout,
-        )
+    def disagreements(self, other: Subscription) -> list[str]:
+        """In which options of their group this one and `other` differ."""
+        return [name for name in OF_GROUP if getattr(self, name) != getattr(other, name)]
 
 
-OF_GROUP = "ordered, broadcasting, consume_from, max_reconsume_times, consume_timeout"
-"""The names of these."""
+OF_GROUP = ("ordered", "broadcasting", "consume_from", "max_reconsume_times", "consume_timeout")
+"""What all subscribers of a group must say alike."""
 
 
 def expression_of(tags: Tags | None, sql: str | Sql | None, topic: str) -> str | Sql:

@@ -64,34 +64,15 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
     ) -> MqframeSubscriber:
         """Decorator: call the function with the messages of `topic`.
 
-        Args:
-            topic: the topic.
-            group: the consumer group, whose members share the messages; by default the broker's, else one
-                named after the topic. Subscribers of one group have to agree in all that concerns it.
-            tags: tags to choose messages by: "paid || refunded", or a list. Without them all messages come.
-            sql: an expression over properties instead, as text or `mqframe.Sql`.
-            ordered: the messages of a queue come one after the other; what fails is tried again in its place.
-            broadcasting: every member of the group gets every message; what fails is dropped.
-            consume_from: where queues begin that the group has no progress in: "last", "first", a datetime
-                with time zone, or ms since 1970.
-            batch: call the function with a list of messages.
-            max_records: messages in it, at most (32).
-            max_workers: calls of the function at once, at most.
-            max_reconsume_times: a message that failed so often becomes a dead letter (16; in order: never).
-            consume_timeout: a message that is not done with for so long has failed, s (900).
-            ack_policy: what becomes of messages whose handler raises; by default NACK_ON_ERROR: they come
-                again, later and later. REJECT_ON_ERROR: they are dead letters at once.
-            no_reply: send no results to who asked.
-            dependencies: FastDepends dependencies of all handlers.
-            parser: makes a `MqframeMessage` of a `mqframe.ReceivedMessage`.
-            decoder: makes what the function gets of a `MqframeMessage`.
-            codec: does what `decoder` does, for both ways.
-            persistent: keep the subscriber though nobody holds it.
-            title: its name in AsyncAPI documents.
-            description: its description there, by default the function's docstring.
-            include_in_schema: whether it is there.
-
-        Raises `OptionError` when something makes no sense.
+        `group`: the consumer group, by default the broker's, else one named after the topic. `tags`, `sql`:
+        what to choose, "paid || refunded" or a list of tags, or an expression over properties. `ordered`:
+        messages of a queue come one after the other; what fails is tried again in its place. `broadcasting`:
+        every member gets every message; what fails is dropped. `consume_from`: where a new group begins:
+        "last", "first", a datetime, or ms since 1970. `batch`, `max_records`: call it with lists of so many
+        (32). `max_workers`: calls at once. `max_reconsume_times`: a message that failed so often is a dead
+        letter (16; in order: never). `consume_timeout`: a call that takes so long has failed, s (900).
+        `ack_policy`: what becomes of messages whose handler raises; by default they come again.
+        All others are as of FastStream's brokers. Raises `OptionError` when something makes no sense.
         """
         wanted = Subscription(
             topic=topic,
@@ -108,13 +89,12 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
         )
         made = self._make_subscriber(wanted, ack_policy, no_reply, (title, description, include_in_schema))
         super().subscriber(made, persistent=persistent)
-        made.add_call(
+        return made.add_call(
             parser_=parser or self._parser,
             decoder_=decoder or self._decoder,
             codec_=codec,
             dependencies_=dependencies,
         )
-        return made
 
     def publisher(  # type: ignore[override]
         self,
