@@ -9,6 +9,9 @@ with their defaults. What is measured, always by FastStream's broker, with a mod
     published   `broker.publish` of models, 256 under way at once, until the last is answered
     consumed    a handler with the model as its argument works off what is stored, one after the other
     through     both at once in one process, 256 messages on their way
+
+Printed are medians: messages a second, and the application's own processor time for a message, which says
+the same on a machine that others use, too.
 """
 
 from __future__ import annotations
@@ -94,6 +97,17 @@ class Peer:
             await connection.jetstream().add_stream(name=self.name, subjects=[self.name])
 
 
+class Watch:
+    """Time and processor time between `start` and `stop`, s."""
+
+    def start(self) -> None:
+        self._began = time.perf_counter(), time.process_time()
+
+    def stop(self) -> None:
+        self.seconds = time.perf_counter() - self._began[0]
+        self.processor = time.process_time() - self._began[1]
+
+
 async def windowed(peer: Peer, count: int, room: asyncio.Semaphore, *, released: bool) -> None:
     """Publish `count`; `released`: the answer makes room for the next, else somebody else does."""
 
@@ -112,24 +126,25 @@ async def windowed(peer: Peer, count: int, room: asyncio.Semaphore, *, released:
         await asyncio.wait(set(tasks))
 
 
-async def published(peer: Peer, count: int) -> float:
+async def published(peer: Peer, count: int) -> Watch:
+    watch = Watch()
     await peer.broker.connect()
     await peer.need_stream()
     await peer.publish(0)  # routes, subjects
-    start = time.perf_counter()
+    watch.start()
     await windowed(peer, count, asyncio.Semaphore(IN_FLIGHT), released=True)
-    seconds = time.perf_counter() - start
+    watch.stop()
     await peer.broker.stop()
-    return count / seconds
+    return watch
 
 
-async def consumed(peer: Peer, count: int) -> float:
-    done, left, start = asyncio.Event(), count, 0.0
+async def consumed(peer: Peer, count: int) -> Watch:
+    done, left, watch = asyncio.Event(), count, Watch()
 
     async def handle(order: Any) -> None:
-        nonlocal left, start
+        nonlocal left
         if left == count:
-            start = time.perf_counter()
+            watch.start()
         left -= 1
         if left == 0:
             done.set()
@@ -138,12 +153,13 @@ async def consumed(peer: Peer, count: int) -> float:
     peer.subscribe(handle)
     await peer.broker.start()
     await asyncio.wait_for(done.wait(), 120)
-    seconds = time.perf_counter() - start
+    watch.stop()
     await peer.broker.stop()
-    return count / seconds
+    return watch
 
 
-async def through(peer: Peer, count: int) -> float:
+async def through(peer: Peer, count: int) -> Watch:
+    watch = Watch()
     done, left, room = asyncio.Event(), count, asyncio.Semaphore(IN_FLIGHT)
 
     async def handle(order: Any) -> None:
@@ -156,20 +172,22 @@ async def through(peer: Peer, count: int) -> float:
     handle.__annotations__["order"] = peer.model
     peer.subscribe(handle)
     await peer.broker.start()
-    start = time.perf_counter()
+    watch.start()
     publishing = asyncio.ensure_future(windowed(peer, count, room, released=False))
     await asyncio.wait_for(done.wait(), 120)
-    seconds = time.perf_counter() - start
+    watch.stop()
     await publishing
     await peer.broker.stop()
-    return count / seconds
+    return watch
 
 
 MEASURES = {"published": published, "consumed": consumed, "through": through}
 
 
-def measure(what: str, peer: Peer, count: int) -> float:
-    return asyncio.run(MEASURES[what](peer, count))
+def measure(what: str, peer: Peer, count: int) -> tuple[float, float]:
+    """Messages a second, and the processor time of this process, µs a message."""
+    watch = asyncio.run(MEASURES[what](peer, count))
+    return count / watch.seconds, watch.processor / count * 1e6
 
 
 def free_port() -> int:
@@ -190,23 +208,22 @@ def start_nats(program: str, folder: Path) -> tuple[subprocess.Popen[str], str]:
     return process, f"127.0.0.1:{port}"
 
 
-def one_round(addresses: dict[str, str], library: str, count: int) -> dict[tuple[str, str], float]:
-    """Each measurement in a process of its own, as applications are."""
-    rates = {}
-    for kind in KINDS:
-        address = addresses["mqframe" if kind == "mqframe" else "nats"]
-        name = f"b{uuid.uuid4().hex[:12]}"
-        for what in ("published", "consumed", "through"):
+def one_round(addresses: dict[str, str], library: str, count: int) -> dict[tuple[str, str], list[float]]:
+    """Each measurement in a process of its own, as applications are; brokers take turns."""
+    stored = {kind: f"b{uuid.uuid4().hex[:12]}" for kind in KINDS}
+    results = {}
+    for what in MEASURES:
+        for kind in KINDS:
             if kind == "core" and what == "consumed":
                 continue  # it stores nothing
-            if what == "through":
-                name = f"b{uuid.uuid4().hex[:12]}"
+            address = addresses["mqframe" if kind == "mqframe" else "nats"]
+            name = f"b{uuid.uuid4().hex[:12]}" if what == "through" else stored[kind]
             command = [sys.executable, __file__, "--one", what, kind, address, library, name, str(count)]
             answer = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
             if answer.returncode:
                 raise SystemExit(f"{kind} {what}: {answer.stderr[-2000:]}")
-            rates[kind, what] = json.loads(answer.stdout.splitlines()[-1])
-    return rates
+            results[what, kind] = json.loads(answer.stdout.splitlines()[-1])
+    return results
 
 
 def main() -> None:
@@ -227,9 +244,10 @@ def main() -> None:
             addresses = {"mqframe": ours.nameserver, "nats": nats}
             for library in MODELS:
                 rounds = [one_round(addresses, library, given.count) for _ in range(given.rounds)]
-                for kind, what in rounds[0]:
-                    rate = statistics.median(each[kind, what] for each in rounds)
-                    print(f"{library:9s} {what:10s} {kind:15s} {rate:10,.0f} msg/s", flush=True)
+                for what, kind in rounds[0]:
+                    rate = statistics.median(each[what, kind][0] for each in rounds)
+                    cost = statistics.median(each[what, kind][1] for each in rounds)
+                    print(f"{library:9s} {what:10s} {kind:15s} {rate:8,.0f} msg/s {cost:6.0f} µs", flush=True)
         finally:
             theirs.terminate()
             theirs.wait(30)
