@@ -8,7 +8,9 @@ from faststream import ContextRepo
 from mqframe_faststream.logs import MqframeLogColumns
 
 
-def test_columns_are_as_wide_as_what_is_subscribed_to() -> None:
+def test_columns_are_as_wide_as_what_is_subscribed_to(monkeypatch) -> None:
+    # The first broker of a process shapes the log.
+    monkeypatch.setattr(logging.getLogger("faststream.access.rocketmq"), "handlers", [])
     columns = MqframeLogColumns()
     columns.register_subscriber({"topic": "orders", "group": "billing"})
     columns.register_subscriber({"topic": "a-longer-topic", "group": "g"})
