@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mqframe.broker.settings import BrokerSettings as BrokerSettings
     from mqframe.client.admin.admin import AsyncAdmin as AsyncAdmin
     from mqframe.client.admin.blocking_admin import Admin as Admin
+    from mqframe.client.connection.instance import ClientInstance as ClientInstance
     from mqframe.client.consuming.lite_pull.blocking_consumer import LitePullConsumer as LitePullConsumer
     from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer as AsyncLitePullConsumer
     from mqframe.client.consuming.lite_pull.settings import LitePullSettings as LitePullSettings
@@ -132,6 +133,7 @@ _HOME = {
         "broker.broker": "Broker",
         "broker.settings": "BrokerSettings",
         "client.admin.admin": "AsyncAdmin",
+        "client.connection.instance": "ClientInstance",
         "client.transactions.batch_producer": "AsyncBatchTransactionProducer",
         "client.transactions.blocking_batch_producer": "BatchTransactionProducer",
         "client.admin.blocking_admin": "Admin",

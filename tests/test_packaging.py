@@ -92,7 +92,8 @@ def test_a_wheel_carries_license_readme_and_entry_points(project: Path, built: P
         metadata = Parser().parsestr(wheel.read(info["METADATA"]).decode())
         points = configparser.ConfigParser(delimiters=("=",))
         points.optionxform = str  # type: ignore[assignment,method-assign]
-        points.read_string(wheel.read(info["entry_points.txt"]).decode())
+        if "entry_points.txt" in info:
+            points.read_string(wheel.read(info["entry_points.txt"]).decode())
     assert (metadata["Name"], metadata["Version"]) == (stated["name"], stated["version"])
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
@@ -101,7 +102,8 @@ def test_a_wheel_carries_license_readme_and_entry_points(project: Path, built: P
         assert dict(points["console_scripts"]) == {"mqframe": "mqframe.cli:main"}
         assert "mqframe" not in points, "the kernel brings no strategy"
     else:
-        assert dict(points["mqframe"]) == stated["entry-points"]["mqframe"]
+        given = dict(points["mqframe"]) if "mqframe" in points else {}
+        assert given == stated.get("entry-points", {}).get("mqframe", {})
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=title)

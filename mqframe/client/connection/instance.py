@@ -30,7 +30,7 @@ from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.log import get_logger
 from mqframe.net.client import Client
-from mqframe.net.clock import Every, LoopClock
+from mqframe.net.clock import Every, LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
 log = get_logger("client")
@@ -93,12 +93,16 @@ class ClientInstance:
     def connect(
         cls,
         settings: ClientSettings,
-        clock: LoopClock,
+        clock: LoopClock | None = None,
         net: NetSettings | None = None,
         *,
         rpc_hooks: tuple[RpcHook, ...] = (),
     ) -> ClientInstance:
-        """An instance with a remoting of its own. What brokers may ask is added with `remoting.serve`."""
+        """An instance with a remoting of its own. What brokers may ask is added with `remoting.serve`.
+
+        `clock`: for tests.
+        """
+        clock = clock or SystemClock()
         return cls(settings, clock, Client(clock, net or NetSettings(), rpc_hooks=rpc_hooks))
 
     async def start(self) -> None:

@@ -31,7 +31,7 @@ class ListenerContext:
     `queue`: where the messages come from; `group`: whom they were consumed for; `ack_index`: set it to the
     index of the last message that succeeded when only the front of a batch did, together with SUCCESS; not
     heeded in order. `delay_level_when_next_consume`: when messages that failed come again: 0 leaves that to
-    the broker, a level names the wait, -1 makes them dead letters at once; not heeded in order.
+    the broker, a level names the wait, -1 makes them dead letters at once; in order only -1 is heeded.
     `suspend_current_queue_time_millis`: in order, for how long the queue pauses after a failure.
     """
 

@@ -250,8 +250,11 @@ class OrderedService:
         self._failures.note(call, self._caller.outcome(call), meant, "their queue waits")
         seconds = suspend_seconds(context.suspend_current_queue_time_millis, self._suspend_millis)
         # What cannot be unpacked now never can be: to wait for it would be to wait for ever.
+        dead = context.delay_level_when_next_consume < 0
         over = [
-            each for each in messages if each in call.unreadable or 0 <= self._limit <= each.reconsume_times
+            each
+            for each in messages
+            if dead or each in call.unreadable or 0 <= self._limit <= each.reconsume_times
         ]
         if over:
             self._spawn(self._send_on(call.queue, messages, over, seconds, call.unreadable))

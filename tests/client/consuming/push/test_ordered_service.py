@@ -565,6 +565,26 @@ class TestLimit:
 
         play(story, settings=ConsumerSettings(max_reconsume_times=1))
 
+    def test_a_listener_may_make_a_message_a_dead_letter_at_once(self) -> None:
+        async def story(scene):
+            async def first_is_dead(messages, context):
+                if messages[0].queue_offset == 0:
+                    context.delay_level_when_next_consume = -1
+                    return SUSPEND
+                return OK
+
+            scene.broker.put("orders", 0, b"a", b"b")
+            listener = CollectingListener(first_is_dead)
+            await scene.start(listener)
+            await scene.pass_time(2.1)
+            assert listener.offsets() == [0, 1]
+            (sent,) = scene.broker.sent(SendMessageV2)
+            assert (sent.topic, sent.reconsume_times) == (f"%RETRY%{GROUP}", 1)
+            await scene.pass_time(5.0)
+            assert scene.stored() == 2
+
+        play(story)
+
     def test_without_a_limit_it_is_tried_for_ever(self) -> None:
         async def story(scene):
             scene.broker.put("orders", 0, b"a")

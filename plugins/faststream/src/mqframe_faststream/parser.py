@@ -1,0 +1,111 @@
+"""From received messages to those of handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any, NamedTuple
+
+from faststream.message import StreamMessage, decode_message
+
+from mqframe import ReceivedMessage
+from mqframe.core.errors import BodyUnreadable
+from mqframe.core.messages.properties import CLUSTER, CORRELATION_ID, REPLY_TO_CLIENT, RESERVED
+from mqframe_faststream.message import Delivery, MqframeMessage
+
+CONTENT_TYPE = "content-type"
+CORRELATION = "correlation_id"
+REPLY_TO = "reply_to"
+LENGTH = "content-length"
+"""Says "0" for a body that was empty: messages are not, so one byte stands for it."""
+EMPTY_BODY = b"\x00"
+
+
+class _Part(NamedTuple):
+    """As much of a message as its decoding needs."""
+
+    body: bytes
+    content_type: str | None
+
+
+class MqframeParser:
+    """Makes messages for handlers. `deliveries`: where to settle what is consumed now, by its identity."""
+
+    def __init__(self, deliveries: Mapping[int, Delivery] | None = None) -> None:
+        self._deliveries = {} if deliveries is None else deliveries
+
+    async def parse_message(self, message: ReceivedMessage) -> MqframeMessage:
+        """One message. Raises `BodyUnreadable`, also to the listener whose message it is."""
+        delivery = self._deliveries.get(id(message))
+        headers = headers_of(message)
+        parsed = MqframeMessage(
+            raw_message=message,
+            body=_body(message, headers, delivery),
+            headers=headers,
+            reply_to=reply_address(message, headers),
+            content_type=headers.get(CONTENT_TYPE),
+            correlation_id=headers.get(CORRELATION) or message.message_id,
+            message_id=message.message_id,
+        )
+        parsed.settlement = delivery
+        return parsed
+
+    async def parse_batch(self, message: tuple[ReceivedMessage, ...]) -> MqframeMessage:
+        """Several messages. Raises `BodyUnreadable` as above."""
+        delivery = self._deliveries.get(id(message))
+        all_headers = [headers_of(each) for each in message]
+        first, headers = message[0], all_headers[0]
+        parsed = MqframeMessage(
+            raw_message=message,
+            body=[_body(each, own, delivery) for each, own in zip(message, all_headers, strict=True)],
+            headers=headers,
+            batch_headers=all_headers,
+            reply_to=reply_address(first, headers),
+            content_type=headers.get(CONTENT_TYPE),
+            correlation_id=headers.get(CORRELATION) or first.message_id,
+            message_id=first.message_id,
+        )
+        parsed.settlement = delivery
+        return parsed
+
+    async def decode_message(self, msg: StreamMessage[Any]) -> Any:
+        """What the body says, by its content type."""
+        return decode_message(msg)
+
+    async def decode_batch(self, msg: StreamMessage[Any]) -> list[Any]:
+        """What the bodies say, each by its own content type."""
+        return [
+            decode_message(_Part(body, headers.get(CONTENT_TYPE)))  # type: ignore[arg-type]
+            for body, headers in zip(msg.body, msg.batch_headers, strict=True)
+        ]
+
+
+def headers_of(message: ReceivedMessage) -> dict[str, Any]:
+    """The properties that applications set."""
+    return {name: value for name, value in message.properties.items() if name not in RESERVED}
+
+
+def is_request(message: ReceivedMessage) -> bool:
+    """Whether a producer waits for the reply (`mqframe.reply_to`)."""
+    asked = message.properties
+    # Hardly any message is one, and the first question says so.
+    return bool(asked.get(REPLY_TO_CLIENT) and asked.get(CORRELATION_ID) and asked.get(CLUSTER))
+
+
+def reply_address(message: ReceivedMessage, headers: Mapping[str, Any]) -> str:
+    """Where the handler's result goes to besides its publishers: a waiting client, a topic, or nowhere."""
+    if is_request(message):
+        return message.properties[REPLY_TO_CLIENT]
+    return str(headers.get(REPLY_TO, ""))
+
+
+def _body(message: ReceivedMessage, headers: MutableMapping[str, Any], delivery: Delivery | None) -> bytes:
+    try:
+        body = message.body
+    except BodyUnreadable as problem:
+        if delivery is not None:
+            delivery.problem = problem
+        raise
+    if body == EMPTY_BODY and headers.get(LENGTH) == "0":
+        del headers[LENGTH]
+        return b""
+    return body

@@ -1,0 +1,203 @@
+"""How subscribers and publishers are registered, with brokers and routers alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from faststream._internal.broker.registrator import Registrator
+from faststream._internal.constants import EMPTY
+from faststream._internal.endpoint.subscriber.call_item import CallsCollection
+from faststream.exceptions import SetupError
+from faststream.middlewares import AckPolicy
+
+from mqframe import FixError, Sql
+from mqframe.core.messages.checks import check_sendable_topic
+from mqframe_faststream.config import (
+    MqframeBrokerConfig,
+    MqframePublisherConfig,
+    MqframePublisherSpecificationConfig,
+    MqframeSubscriberConfig,
+    MqframeSubscriberSpecificationConfig,
+)
+from mqframe_faststream.errors import OptionError
+from mqframe_faststream.options import ConsumeFrom, Subscription, Tags, expression_of, records
+from mqframe_faststream.publisher import MqframePublisher
+from mqframe_faststream.response import SendOptions, plan_of
+from mqframe_faststream.specification import MqframePublisherSpecification, MqframeSubscriberSpecification
+from mqframe_faststream.subscriber import MqframeSubscriber
+
+if TYPE_CHECKING:
+    from fast_depends.dependencies import Dependant
+    from faststream._internal.parser import CodecProto
+    from faststream._internal.types import BrokerMiddleware, CustomCallable
+
+
+class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
+    """What brokers and routers have in common."""
+
+    def subscriber(  # type: ignore[override]
+        self,
+        topic: str,
+        *,
+        group: str = "",
+        tags: Tags | None = None,
+        sql: str | Sql | None = None,
+        ordered: bool = False,
+        broadcasting: bool = False,
+        consume_from: ConsumeFrom = "last",
+        batch: bool = False,
+        max_records: int | None = None,
+        max_workers: int = 1,
+        max_reconsume_times: int | None = None,
+        consume_timeout: float | None = None,
+        ack_policy: AckPolicy = EMPTY,
+        no_reply: bool = False,
+        dependencies: Sequence[Dependant] = (),
+        parser: CustomCallable | None = None,
+        decoder: CustomCallable | None = None,
+        codec: CodecProto | None = None,
+        persistent: bool = True,
+        title: str | None = None,
+        description: str | None = None,
+        include_in_schema: bool = True,
+    ) -> MqframeSubscriber:
+        """Decorator: call the function with the messages of `topic`.
+
+        `group`: the consumer group, by default the broker's, else one named after the topic. `tags`, `sql`:
+        what to choose, "paid || refunded" or a list of tags, or an expression over properties. `ordered`:
+        messages of a queue come one after the other; what fails is tried again in its place. `broadcasting`:
+        every member gets every message; what fails is dropped. `consume_from`: where a new group begins:
+        "last", "first", a datetime, or ms since 1970. `batch`, `max_records`: call it with lists of so many
+        (32). `max_workers`: calls at once. `max_reconsume_times`: a message that failed so often is a dead
+        letter (16; in order: never). `consume_timeout`: a call that takes so long has failed, s (900).
+        `ack_policy`: what becomes of messages whose handler raises; by default they come again.
+        All others are as of FastStream's brokers. Raises `OptionError` when something makes no sense.
+        """
+        wanted = Subscription(
+            topic=topic,
+            group=group,
+            expression=expression_of(tags, sql, topic),
+            ordered=ordered,
+            broadcasting=broadcasting,
+            consume_from=consume_from,
+            batch=batch,
+            max_records=records(batch, max_records, topic),
+            max_workers=max_workers,
+            max_reconsume_times=max_reconsume_times,
+            consume_timeout=consume_timeout,
+        )
+        made = self._make_subscriber(wanted, ack_policy, no_reply, (title, description, include_in_schema))
+        super().subscriber(made, persistent=persistent)
+        return made.add_call(
+            parser_=parser or self._parser,
+            decoder_=decoder or self._decoder,
+            codec_=codec,
+            dependencies_=dependencies,
+        )
+
+    def publisher(  # type: ignore[override]
+        self,
+        topic: str,
+        *,
+        headers: Mapping[str, Any] | None = None,
+        reply_to: str = "",
+        batch: bool = False,
+        persistent: bool = True,
+        title: str | None = None,
+        description: str | None = None,
+        schema: Any = None,
+        include_in_schema: bool = True,
+        **options: Unpack[SendOptions],
+    ) -> MqframePublisher:
+        """An object that publishes to `topic`; also a decorator of handlers whose results it publishes.
+
+        Args:
+            topic: the topic.
+            headers: of all messages; a message's own win.
+            reply_to: topic that handlers of the messages are to send their results to.
+            batch: a handler's list is published as messages of one request.
+            persistent: keep the publisher though nobody holds it.
+            title: its name in AsyncAPI documents.
+            description: its description there.
+            schema: the type of its messages there, by default that of the handler's result.
+            include_in_schema: whether it is there.
+            options: of all messages, as of `publish`; a message's own win.
+
+        Raises `OptionError` when something makes no sense.
+        """
+        try:
+            check_sendable_topic(topic)
+        except FixError as problem:
+            raise OptionError(f"publisher to {topic!r}: {problem}") from None
+        plan = plan_of(options)
+        if batch and plan.is_delayed:
+            raise OptionError(f"publisher to {topic!r}: a batch cannot be delayed")
+        outer = cast("MqframeBrokerConfig", self.config)
+        specification = MqframePublisherSpecification(
+            outer,
+            MqframePublisherSpecificationConfig(
+                topic=topic,
+                plan=plan,
+                schema_=schema,
+                title_=title,
+                description_=description,
+                include_in_schema=include_in_schema,
+            ),
+        )
+        config = MqframePublisherConfig(
+            topic=topic,
+            plan=plan,
+            headers=dict(headers or {}),
+            reply_to=reply_to,
+            batch=batch,
+            _outer_config=outer,
+        )
+        made = MqframePublisher(config, specification)
+        super().publisher(made, persistent=persistent)
+        return made
+
+    def include_router(
+        self,
+        router: Registrator[Any, Any],
+        *,
+        prefix: str = "",
+        dependencies: Sequence[Dependant] = (),
+        middlewares: Sequence[BrokerMiddleware[Any, Any]] = (),
+        include_in_schema: bool | None = None,
+    ) -> None:
+        """Take in all that `router` has. Raises `SetupError` for a router of another kind of broker."""
+        if not isinstance(router, MqframeRegistrator):
+            raise SetupError(f"a MqframeRouter can be included here, not a {type(router).__name__}")
+        super().include_router(
+            router,
+            prefix=prefix,
+            dependencies=dependencies,
+            middlewares=middlewares,
+            include_in_schema=include_in_schema,
+        )
+
+    def _make_subscriber(
+        self,
+        wanted: Subscription,
+        ack_policy: AckPolicy,
+        no_reply: bool,
+        shown: tuple[str | None, str | None, bool],
+    ) -> MqframeSubscriber:
+        outer = cast("MqframeBrokerConfig", self.config)
+        title, description, include_in_schema = shown
+        calls = CallsCollection[Any]()
+        specification = MqframeSubscriberSpecification(
+            outer,
+            MqframeSubscriberSpecificationConfig(
+                subscription=wanted,
+                title_=title,
+                description_=description,
+                include_in_schema=include_in_schema,
+            ),
+            calls,
+        )
+        config = MqframeSubscriberConfig(
+            subscription=wanted, no_reply=no_reply, _outer_config=outer, _ack_policy=ack_policy
+        )
+        return MqframeSubscriber(config, specification, calls)

@@ -1,0 +1,224 @@
+"""Subscribers: what FastStream does with what a consumer hands over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from faststream._internal.endpoint.publisher import PublisherProto
+from faststream._internal.endpoint.subscriber import SubscriberUsecase
+from faststream._internal.endpoint.utils import process_msg
+from faststream.exceptions import FeatureNotSupportedException
+from faststream.message import StreamMessage
+from faststream.middlewares import AckPolicy
+
+from mqframe import AsyncSimpleConsumer, ConsumeResult, ListenerContext, PoppedMessage, ReceivedMessage
+from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
+from mqframe_faststream.message import Delivery, MqframeMessage, PoppedSettlement, RawMessage
+from mqframe_faststream.options import Subscription, check_policy
+from mqframe_faststream.parser import MqframeParser, is_request
+from mqframe_faststream.publisher import ReplyPublisher
+
+if TYPE_CHECKING:
+    from faststream._internal.endpoint.subscriber.call_item import CallsCollection
+
+    from mqframe_faststream.config import MqframeSubscriberConfig
+    from mqframe_faststream.specification import MqframeSubscriberSpecification
+
+INVISIBLE_SECONDS = 30.0
+"""How long nobody else gets what `get_one` returned and nobody acknowledged."""
+ASK_SECONDS = 60.0
+"""How long an `async for` asks at once; it goes on asking."""
+
+
+class MqframeSubscriber(SubscriberUsecase[Any]):
+    """A subscriber of one topic. Made by `MqframeBroker.subscriber`, which says what the options mean."""
+
+    _outer_config: MqframeBrokerConfig
+
+    def __init__(
+        self,
+        config: MqframeSubscriberConfig,
+        specification: MqframeSubscriberSpecification,
+        calls: CallsCollection[Any],
+    ) -> None:
+        self.subscription: Subscription = config.subscription
+        self._deliveries: dict[int, Delivery] = {}
+        parser = MqframeParser(self._deliveries)
+        config.parser = parser.parse_batch if self.subscription.batch else parser.parse_message
+        config.decoder = parser.decode_batch if self.subscription.batch else parser.decode_message
+        super().__init__(config, cast("Any", specification), calls)
+        check_policy(self.subscription, config._ack_policy)
+        self._limit: asyncio.Semaphore | None = None
+        self._at_work: set[asyncio.Task[Any]] = set()
+        self._waits = self.ack_policy is AckPolicy.MANUAL
+        self._popper: AsyncSimpleConsumer | None = None
+        self._asked: asyncio.Task[list[PoppedMessage]] | None = None
+
+    @property
+    def topic(self) -> str:
+        """The topic, with the prefixes of its routers."""
+        return topic_of(self.subscription.topic, self._outer_config)
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+        return group_of(self.subscription, self._outer_config)
+
+    # Running
+
+    async def start(self) -> None:
+        """Join the group. Raises `OptionError` when it does not go with the others of it, `RouteError`."""
+        await super().start()
+        if self.calls:
+            # From here on messages may come.
+            self._post_start()
+            try:
+                await groups_of(self._outer_config).join(self)
+            except BaseException:
+                self.running = False
+                raise
+        else:
+            self._post_start()
+
+    async def stop(self) -> None:
+        """Leave: call handlers no more, wait for those that run."""
+        for delivery in list(self._deliveries.values()):
+            delivery.give_up()
+        groups = getattr(self._outer_config, "groups", None)
+        if groups is not None and self.calls:
+            if asyncio.current_task() in self._at_work:
+                self.running = False
+                groups.leave_later(self)
+            else:
+                await groups.leave(self)
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            asked.cancel()
+            await asyncio.wait({asked})
+        popper, self._popper = self._popper, None
+        if popper is not None:
+            await popper.stop()
+        await super().stop()
+
+    def share_tasks(self) -> None:
+        """The group has other subscribers: mind the own number of workers."""
+        if self._limit is None:
+            self._limit = asyncio.Semaphore(self.subscription.max_workers)
+
+    async def listen(self, messages: Sequence[ReceivedMessage], context: ListenerContext) -> ConsumeResult:
+        """Have handlers called with `messages`, and answer what became of them.
+
+        Raises `BodyUnreadable` for what can never be read: it becomes a dead letter.
+        """
+        if self._limit is None:
+            return await self._handle(messages, context)
+        async with self._limit:
+            return await self._handle(messages, context)
+
+    async def _handle(self, messages: Sequence[ReceivedMessage], context: ListenerContext) -> ConsumeResult:
+        raw: RawMessage = tuple(messages) if self.subscription.batch else messages[0]
+        delivery = self._deliveries[id(raw)] = Delivery()
+        task = asyncio.current_task()
+        assert task is not None
+        self._at_work.add(task)
+        try:
+            done = await self.consume(raw)
+            if self._waits and delivery.verdict is None and done is not None and self.running:
+                await delivery.decided()
+        finally:
+            self._at_work.discard(task)
+            del self._deliveries[id(raw)]
+        if delivery.problem is not None and delivery.verdict is not ConsumeResult.SUCCESS:
+            raise delivery.problem
+        if delivery.verdict is None:
+            return ConsumeResult.RECONSUME_LATER
+        context.delay_level_when_next_consume = delivery.delay_level
+        return delivery.verdict
+
+    # Asking for messages
+
+    async def get_one(self, *, timeout: float = 5.0) -> MqframeMessage | None:
+        """The next message, or `None` when none came within `timeout` seconds.
+
+        Unless the policy is ACK_FIRST it comes again after 30 s, or to whoever asks then, if nobody calls
+        `ack`. Only for subscribers without handlers. Raises as `AsyncSimpleConsumer.receive`.
+        """
+        popper = await self._popping()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        while True:
+            # One that was asked for and came too late goes to who asks next.
+            asked = self._asked = self._asked or asyncio.ensure_future(popper.receive(1, INVISIBLE_SECONDS))
+            await asyncio.wait({asked}, timeout=max(0.0, until - loop.time()))
+            if not asked.done():
+                return None
+            self._asked = None
+            if found := asked.result():
+                return await self._popped(popper, found[0])
+
+    async def __aiter__(self) -> AsyncIterator[MqframeMessage]:
+        """Messages as they come, as by `get_one`."""
+        while True:
+            message = await self.get_one(timeout=ASK_SECONDS)
+            if message is not None:
+                yield message
+
+    async def _popping(self) -> AsyncSimpleConsumer:
+        assert not self.calls, "You can't use `get_one` method if subscriber has registered handlers."
+        if self._popper is None:
+            wanted = self.subscription
+            if wanted.broadcasting or not isinstance(wanted.consume_from, str):
+                raise FeatureNotSupportedException(
+                    f"subscriber of {self.topic}: messages are not asked for one by one with broadcasting, "
+                    'nor from a moment on; consume_from is "last" or "first" there'
+                )
+            connection = groups_of(self._outer_config).connection
+            await connection.need_topics([self.topic])
+            popper = AsyncSimpleConsumer(
+                self.group,
+                consume_from=wanted.consume_from,
+                ordered=wanted.ordered,
+                instance=connection.instance,
+                plugins=connection.options.plugins,
+            )
+            popper.subscribe(self.topic, wanted.expression)
+            await popper.start()
+            self._popper = popper
+        return self._popper
+
+    async def _popped(self, popper: AsyncSimpleConsumer, message: PoppedMessage) -> MqframeMessage:
+        parser, decoder = self._get_parser_and_decoder()
+        raw: RawMessage = (message,) if self.subscription.batch else message
+        context = self._outer_config.context
+        settlement = PoppedSettlement(popper, message)
+        if self.ack_policy is AckPolicy.ACK_FIRST:
+            await settlement.ack()
+        parsed = await process_msg(
+            msg=raw,
+            middlewares=(m(raw, context=context) for m in self._broker_middlewares),
+            parser=parser,
+            decoder=decoder,
+        )
+        assert isinstance(parsed, MqframeMessage)
+        if self.ack_policy is AckPolicy.ACK_FIRST:
+            await parsed.ack()
+        parsed.settlement = settlement
+        return parsed
+
+    # What FastStream asks for
+
+    def _make_response_publisher(self, message: StreamMessage[Any]) -> Sequence[PublisherProto]:
+        raw = message.raw_message
+        first = raw[0] if isinstance(raw, tuple) else raw
+        request = first if isinstance(first, ReceivedMessage) and is_request(first) else None
+        return (ReplyPublisher(self._outer_config.producer, message.reply_to, request),)
+
+    def get_log_context(self, message: StreamMessage[Any] | None) -> dict[str, str]:
+        """What log lines say of a message."""
+        return {
+            "topic": self.topic,
+            "group": self.group,
+            "message_id": getattr(message, "message_id", ""),
+        }

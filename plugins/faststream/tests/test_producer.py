@@ -1,0 +1,76 @@
+"""What becomes of a command before it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from faststream.response import PublishType
+from hypothesis import given
+from hypothesis import strategies as st
+from mqframe_faststream import MqframePublishCommand, MqframeResponse
+from mqframe_faststream.producer import MqframeProducer
+from mqframe_faststream.response import SendPlan
+
+from mqframe import MessageError
+
+
+def command(body, *more, **options):
+    return MqframePublishCommand(body, *more, topic="orders", _publish_type=PublishType.PUBLISH, **options)
+
+
+def message_of(cmd):
+    return asyncio.run(MqframeProducer(None, None).message(cmd))
+
+
+def test_a_message_has_all_that_its_command_says() -> None:
+    plan = SendPlan(tag="paid", keys=["a", "b"])
+    made = message_of(
+        command([1], headers={"h": 1, "none": None, "empty": ""}, correlation_id="c", reply_to="r", plan=plan)
+    )
+    assert (made.topic, made.body, made.tag, made.keys) == ("orders", b"[1]", "paid", ("a", "b"))
+    assert made.properties == {
+        "h": "1",
+        "content-type": "application/json",
+        "correlation_id": "c",
+        "reply_to": "r",
+    }
+
+
+@given(st.binary())
+def test_bytes_are_sent_as_they_are(body) -> None:
+    made = message_of(command(body))
+    assert made.body == (body or b"\x00")
+    assert made.properties == ({} if body else {"content-length": "0"})
+
+
+def test_a_batch_is_encoded_each_for_itself() -> None:
+    several = command("a", b"b", MqframeResponse(3, headers={"own": "1"}), headers={"h": "1"})
+    made = asyncio.run(MqframeProducer(None, None).messages(several))
+    assert [each.body for each in made] == [b"a", b"b", b"3"]
+    assert [each.properties.get("content-type") for each in made] == ["text/plain", None, "application/json"]
+    assert [each.properties.get("own") for each in made] == [None, None, "1"]
+    assert {each.properties["h"] for each in made} == {"1"}
+
+
+def test_an_empty_batch_is_an_error() -> None:
+    with pytest.raises(MessageError, match="at least one"):
+        asyncio.run(MqframeProducer(None, None).messages(command(None)))
+
+
+def test_many_at_once_arrive_all_and_each_has_its_result(make, play, topic, seen) -> None:
+    broker = make()
+
+    @broker.subscriber(topic, batch=True)
+    async def handle(values: list[int]) -> None:
+        for value in values:
+            seen(value)
+
+    async def story():
+        results = await asyncio.gather(*[broker.publish(value, topic) for value in range(200)])
+        await seen.take(200)
+        places = {(result.queue, result.queue_offset) for result in results}
+        return len(places), len({result.message_id for result in results})
+
+    assert play(broker, story) == (200, 200)
+    assert sorted(seen.all) == list(range(200))

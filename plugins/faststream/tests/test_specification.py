@@ -1,0 +1,97 @@
+"""What AsyncAPI documents say."""
+
+from __future__ import annotations
+
+import pytest
+from faststream import FastStream
+from faststream.specification import AsyncAPI
+from faststream.specification.asyncapi.v3_0_0.schema.bindings import ChannelBinding
+from faststream.specification.schema.bindings import ChannelBinding as ChannelBindingSpec
+from faststream.specification.schema.bindings import mqtt
+from mqframe_faststream import MqframeBroker, MqframeRouter
+from mqframe_faststream.specification import teach
+from pydantic import BaseModel
+
+
+class Order(BaseModel):
+    number: int
+
+
+def document(broker, version="3.0.0"):
+    return (
+        FastStream(broker, specification=AsyncAPI(schema_version=version))
+        .schema.to_specification()
+        .to_jsonable()
+    )
+
+
+@pytest.fixture
+def broker() -> MqframeBroker:
+    broker = MqframeBroker("a:1;b:2", group="billing", description="the shop")
+    router = MqframeRouter(prefix="shop-")
+
+    @router.subscriber("orders", tags=["paid", "refunded"], batch=True, max_records=7)
+    @broker.publisher("bills", tag="new", delay_level=3)
+    async def bill(orders: list[Order]) -> str:
+        """Write a bill."""
+        return ""
+
+    @router.subscriber("events", sql="a > 1", ordered=True, group="audit", title="Audit")
+    async def audit(order: Order) -> None: ...
+
+    broker.include_router(router)
+    return broker
+
+
+def test_version_3_has_servers_channels_and_operations(broker) -> None:
+    made = document(broker)
+    assert {server["host"] for server in made["servers"].values()} == {"a:1", "b:2"}
+    assert {server["protocol"] for server in made["servers"].values()} == {"rocketmq"}
+    assert {name: channel["bindings"] for name, channel in made["channels"].items()} == {
+        "shop-orders:Bill": {"x-rocketmq": {"topic": "shop-orders"}},
+        "Audit": {"x-rocketmq": {"topic": "shop-events"}},
+        "bills:Publisher": {"x-rocketmq": {"topic": "bills"}},
+    }
+    assert made["channels"]["shop-orders:Bill"]["address"] == "shop-orders"
+    assert made["channels"]["shop-orders:Bill"]["description"] == "Write a bill."
+    assert {name: operation["bindings"] for name, operation in made["operations"].items()} == {
+        "shop-orders:BillSubscribe": {
+            "x-rocketmq": {
+                "consumerGroup": "billing",
+                "tags": ["paid", "refunded"],
+                "messageModel": "CLUSTERING",
+                "ordered": False,
+                "maxRecords": 7,
+            }
+        },
+        "Audit": {
+            "x-rocketmq": {
+                "consumerGroup": "audit",
+                "sql": "a > 1",
+                "messageModel": "CLUSTERING",
+                "ordered": True,
+            }
+        },
+        "bills:Publisher": {"x-rocketmq": {"tag": "new", "delayLevel": 3}},
+    }
+    assert made["components"]["schemas"]["Order"]["properties"] == {
+        "number": {"title": "Number", "type": "integer"}
+    }
+
+
+def test_version_2_has_them_too(broker) -> None:
+    made = document(broker, "2.6.0")
+    channel = made["channels"]["shop-orders:Bill"]
+    assert channel["bindings"] == {"x-rocketmq": {"topic": "shop-orders"}}
+    assert channel["publish"]["bindings"]["x-rocketmq"]["consumerGroup"] == "billing"
+
+
+def test_bindings_of_other_brokers_are_as_before() -> None:
+    teach(ChannelBinding)  # once more does no harm
+    assert ChannelBinding.from_sub(None) is None
+    made = ChannelBinding.from_sub(
+        ChannelBindingSpec(mqtt=mqtt.ChannelBinding(topic="t", qos=0, retain=False))
+    )
+    assert made is not None
+    assert made.mqtt is not None
+    assert made.mqtt.topic == "t"
