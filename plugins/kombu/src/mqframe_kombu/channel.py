@@ -32,6 +32,8 @@ ARGUMENTS = {
     "x-dead-letter-routing-key": "dead_letter_routing_key",
 }
 """Arguments of queues that are kept, and the fields of `QueueRecord` for them; besides `x-max-priority`."""
+BACK_SECONDS = 0.25
+"""How long a broker needs, at most, for what was given back to be there again."""
 
 
 class Channel(virtual.Channel):  # type: ignore[misc]
@@ -45,6 +47,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
     do_restore = False
     body_encoding = None
     connection: Transport | None
+    closed: bool
 
     def __init__(self, connection: Transport, **kwargs: Any) -> None:
         super().__init__(connection, **kwargs)
@@ -85,7 +88,9 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         known = self._link.call(self._link.directory.declare_exchange(name, declared))
         if known.type != kind:
             self._raise(
-                406, f"PRECONDITION_FAILED - exchange {name!r} is of the type {known.type!r}", "Exchange.declare"
+                406,
+                f"PRECONDITION_FAILED - exchange {name!r} is of the type {known.type!r}",
+                "Exchange.declare",
             )
 
     def exchange_delete(self, exchange: str, if_unused: bool = False, nowait: bool = False) -> None:
@@ -175,9 +180,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         """Arguments of `kombu.Queue` by RabbitMQ's names: `expires` becomes `x-expires`."""
         return to_rabbitmq_queue_arguments(arguments or {}, **kwargs)
 
-    def queue_delete(
-        self, queue: str, if_unused: bool = False, if_empty: bool = False, **kwargs: Any
-    ) -> int:
+    def queue_delete(self, queue: str, if_unused: bool = False, if_empty: bool = False, **kwargs: Any) -> int:
         """Delete a queue with its messages; how many there were. One that is not there: nothing happens."""
         if not self._link.call(self._link.queues.exists(queue)):
             return 0
@@ -258,15 +261,19 @@ class Channel(virtual.Channel):  # type: ignore[misc]
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
         """A message that is there already, or `None`."""
-        found = self._link.call(self._link.get(queue))
+        held = self._link.call(self._get_one(queue))
+        return None if held is None else self._made(held, no_ack)
+
+    async def _get_one(self, queue: str) -> Held | None:
+        found = await self._link.get(queue)
+        if found is None and self._feed.just_gave_back():
+            # The broker needs a moment to bring back what went back.
+            found = await self._link.get(queue, BACK_SECONDS)
         if found is None:
             return None
         held = Held(*found)
-        self._link.call(self._adopt(held))
-        return self._made(held, no_ack)
-
-    async def _adopt(self, held: Held) -> None:
         self._feed.adopt(held)
+        return held
 
     def basic_ack(self, delivery_tag: int, multiple: bool = False) -> None:
         """A message is done."""

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from mqframe import AsyncAdmin
+from mqframe.core.errors import RetryError
 
 LEASE_MS: Final = 120_000
 """How long a temporary queue stays, at least, when nobody who used it says that he is still there."""
@@ -86,7 +87,7 @@ class Directory:
         """What `name` is: as `declared` unless it was there before."""
         known = await self.exchange(name)
         if known is None:
-            await self._admin.put_kv(self._table("exchanges"), name, _text(declared))
+            await self._put(self._table("exchanges"), name, _text(declared))
             known = self._exchanges[name] = declared
         return known
 
@@ -96,16 +97,16 @@ class Directory:
         for binding in await self.bindings(name):
             await self.unbind(name, binding)
         if await self._admin.get_kv(self._table("exchanges"), name) is not None:
-            await self._admin.delete_kv(self._table("exchanges"), name)
+            await self._delete(self._table("exchanges"), name)
 
     async def bind(self, exchange: str, binding: Binding) -> None:
         """Note a binding. Twice does no harm."""
-        await self._admin.put_kv(self._bindings(exchange), _key(binding), "1")
+        await self._put(self._bindings(exchange), _key(binding), "1")
 
     async def unbind(self, exchange: str, binding: Binding) -> None:
         """Forget a binding. One that is not there: nothing happens."""
         if await self._admin.get_kv(self._bindings(exchange), _key(binding)) is not None:
-            await self._admin.delete_kv(self._bindings(exchange), _key(binding))
+            await self._delete(self._bindings(exchange), _key(binding))
 
     async def bindings(self, exchange: str) -> list[Binding]:
         """All bindings of `exchange`, in a fixed order."""
@@ -130,17 +131,32 @@ class Directory:
 
     async def put_queue(self, name: str, record: QueueRecord) -> None:
         """Note what `name` is."""
-        await self._admin.put_kv(self._table("queues"), name, _text(record))
+        await self._put(self._table("queues"), name, _text(record))
 
     async def forget_queue(self, name: str) -> None:
         """Forget what `name` was. One that is not there: nothing happens."""
         if await self._admin.get_kv(self._table("queues"), name) is not None:
-            await self._admin.delete_kv(self._table("queues"), name)
+            await self._delete(self._table("queues"), name)
 
     async def queues(self) -> dict[str, QueueRecord]:
         """All queues by name."""
         found = await self._admin.list_kv(self._table("queues"))
         return {name: msgspec.json.decode(text, type=QueueRecord) for name, text in sorted(found.items())}
+
+    async def _put(self, table: str, key: str, value: str) -> None:
+        """Store in all name servers; one at least has to be there."""
+        try:
+            await self._admin.put_kv(table, key, value)
+        except RetryError:
+            if await self._admin.get_kv(table, key) != value:
+                raise
+
+    async def _delete(self, table: str, key: str) -> None:
+        try:
+            await self._admin.delete_kv(table, key)
+        except RetryError:
+            if await self._admin.get_kv(table, key) is not None:
+                raise
 
     def _table(self, name: str) -> str:
         return f"kombu.{name}/{self._host}" if self._host else f"kombu.{name}"

@@ -24,9 +24,7 @@ DUE: Final = "kombu_due"
 """When the message is to run, ms since 1970, where a broker could not wait for so long."""
 FORM: Final = "kombu_form"
 """`body`: headers and properties were too large, or the body empty, and all of it is in the body."""
-NAMES: Final = frozenset(
-    {CONTENT_TYPE, CONTENT_ENCODING, HEADERS, PROPERTIES, TASK, DUE, FORM}
-)
+NAMES: Final = frozenset({CONTENT_TYPE, CONTENT_ENCODING, HEADERS, PROPERTIES, TASK, DUE, FORM})
 TABLES_BYTES_MAX: Final = 20_000
 """Headers and properties up to this size, bytes, are properties; a broker takes 32,767 bytes in all."""
 _KEY_LENGTH_MAX: Final = 255

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from mqframe import AsyncSimpleConsumer, PoppedMessage
 from mqframe.core.errors import ClosedError, MqframeError, ReceiptError, RetryError
@@ -97,6 +97,7 @@ class Feed:
         self._turn = 0
         self._changed = asyncio.Event()
         self._closed = False
+        self._gave_back = float("-inf")
         self._retired: dict[Source, None] = {}
         self._work: set[asyncio.Task[None]] = set()
         self._loops = [asyncio.create_task(self._fetch()), asyncio.create_task(self._keep())]
@@ -136,10 +137,22 @@ class Feed:
             self._forget(held)
             self._acknowledge(held)
         elif outcome is Outcome.REQUEUE:
-            self._forget(held)
-            self._spawn(self._give_back([held]))
+            self._spawn(self.give_back([held]))
         else:
             self._spawn(self._bury(held))
+
+    async def give_back(self, helds: Sequence[Held]) -> None:
+        """Let others have them. Those that were settled before, or lost: nothing happens."""
+        ours = [held for held in helds if held in self._out]
+        for held in ours:
+            self._forget(held)
+        await self._give_back(ours)
+        if ours:
+            self._gave_back = self._loop.time()
+
+    def just_gave_back(self) -> bool:
+        """Whether something went back within the last second."""
+        return self._loop.time() - self._gave_back < 1
 
     def adopt(self, held: Held) -> None:
         """Keep `held`, which was asked for beside, until it is settled."""
@@ -363,8 +376,8 @@ class Feed:
         if under_way:
             await asyncio.gather(*under_way, return_exceptions=True)
 
-    def _spawn(self, work: object) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[arg-type]
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
         return task

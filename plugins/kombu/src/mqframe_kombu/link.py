@@ -77,9 +77,7 @@ class Link:
     ) -> None:
         self.options = options
         self.inbox = Inbox()
-        self._client = ClientSettings(
-            nameserver=nameserver, request_timeout_seconds=options.request_timeout
-        )
+        self._client = ClientSettings(nameserver=nameserver, request_timeout_seconds=options.request_timeout)
         self._hooks = list(hooks)
         self._net = net
         self._process = os.getpid()
@@ -266,20 +264,20 @@ class Link:
         """Nobody consumes from `queue` here any more."""
         self._used.discard(queue)
 
-    async def get(self, queue: str) -> tuple[Source, PoppedMessage] | None:
-        """One message of `queue` that is there already, of the highest priority there is."""
+    async def get(self, queue: str, wait: float = 0.0) -> tuple[Source, PoppedMessage] | None:
+        """One message of `queue`, of the highest priority there is; `None` when none came in `wait` s."""
         for step, topic in self.queues.topics(queue, await self.queues.record(queue)).items():
             if topic not in self._getters:
                 self._getters[topic] = await self.join(topic)
             source = Source(queue, step, self._getters[topic])
-            while popped := await source.consumer.receive(1, self.options.visibility_timeout, 0.0):
+            while popped := await source.consumer.receive(1, self.options.visibility_timeout, wait):
                 if await self.is_for_now(source, popped[0]):
                     return source, popped[0]
                 await source.consumer.ack(popped[0])
         return None
 
     async def is_for_now(self, source: Source, popped: PoppedMessage) -> bool:
-        """Whether `popped` is to be handed out. One that is too old is not; one that is early is sent again."""
+        """Whether `popped` is to be handed out: not what is too old, nor what is early and was sent again."""
         now = now_ms()
         record = self.queues.known.get(source.queue)
         lifetime = lifetime_ms(envelope.expiration_of(popped), record.message_ttl if record else None)

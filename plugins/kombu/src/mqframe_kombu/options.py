@@ -60,7 +60,7 @@ def _steps(_: object, __: object, value: object) -> None:
         raise SettingError(f"{value!r} are not rising priorities from 0 to 9, the first of which is 0")
 
 
-def _text(_: object, __: object, value: object) -> None:
+def _text(_: object, __: object, value: Any) -> None:
     if value is not None and not isinstance(value, str):
         raise SettingError(f"{value!r} is not a text")
 
@@ -87,9 +87,7 @@ class TransportOptions:
     request_timeout: float = attrs.field(default=5.0, validator=_between(0.1, 600))
     delays: bool = attrs.field(default=True, validator=_truth)
     delay_max: float = attrs.field(default=259_000.0, validator=_between(1, 31_536_000))
-    priority_steps: tuple[int, ...] = attrs.field(
-        default=(0, 3, 6, 9), converter=_as_tuple, validator=_steps
-    )
+    priority_steps: tuple[int, ...] = attrs.field(default=(0, 3, 6, 9), converter=_as_tuple, validator=_steps)
     max_redeliveries: int = attrs.field(default=100, validator=_between(1, 2_147_483_647))
     reject_to_dead_letters: bool = attrs.field(default=True, validator=_truth)
     queue_name_prefix: str = attrs.field(default="", validator=_text)

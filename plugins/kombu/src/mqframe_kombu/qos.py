@@ -49,6 +49,10 @@ class QoS:
         with self._lock:
             tags = [tag for tag in self._delivered if tag <= delivery_tag] if multiple else [delivery_tag]
             helds = [self._delivered.pop(tag) for tag in tags if tag in self._delivered]
+        if outcome is Outcome.REQUEUE:
+            # Waited for: who gives back and asks at once is to find it.
+            self._link.call(self._feed.give_back(helds))
+            return
         for held in helds:
             self._link.soon(self._feed.settle, held, outcome)
 
@@ -57,8 +61,7 @@ class QoS:
         with self._lock:
             helds = list(self._delivered.values())
             self._delivered.clear()
-        for held in helds:
-            self._link.soon(self._feed.settle, held, Outcome.REQUEUE)
+        self._link.call(self._feed.give_back(helds))
 
     def restore_unacked_once(self, stderr: object = None) -> None:
         """As `restore_unacked`, as kombu calls it at the end."""

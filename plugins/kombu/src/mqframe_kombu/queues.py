@@ -65,7 +65,7 @@ class Queues:
         """
         before = await self._directory.queue(queue)
         now = self._now_ms()
-        if before is not None and before.is_over(now):
+        if before is not None and (before.is_over(now) or await self._is_left(queue, before)):
             await self.delete(queue)
             before = None
         seen = msgspec.structs.replace(
@@ -79,6 +79,12 @@ class Queues:
             await self._directory.put_queue(queue, seen)
         self.known[queue] = seen
         return bool(missing)
+
+    async def _is_left(self, queue: str, record: QueueRecord) -> bool:
+        """Whether AMQP would have deleted the queue, as the last who consumed from it is gone."""
+        # Queues of results are durable: they outlive a connection that is opened anew.
+        mortal = record.auto_delete and record.consumed and not record.durable
+        return mortal and await self.is_unused(queue)
 
     async def mark_used(self, queue: str) -> None:
         """Note that somebody who uses a temporary queue is there."""

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from kombu.transport import virtual
+from kombu.utils.compat import detect_environment
 from kombu.utils.url import parse_url
 
 import mqframe
@@ -25,8 +26,8 @@ SSL_CHECKS = {"none": "none", "optional": "none", "required": "full"}
 class Transport(virtual.Transport):  # type: ignore[misc]
     """`mqframe://[access key:secret key@]name server[:port][/virtual host]`.
 
-    Several name servers: `mqframe://one:9876;two:9876`, or a list of URLs. `client`: kombu's connection; raises
-    `SettingError` for transport options that are not known, or wrong.
+    Several name servers: `mqframe://one:9876;two:9876`, or a list of URLs. `client`: kombu's connection.
+    Raises `SettingError` for transport options that are not known, or wrong.
     """
 
     Channel = Channel
@@ -60,7 +61,12 @@ class Transport(virtual.Transport):  # type: ignore[misc]
         return mqframe.__version__
 
     def establish_connection(self) -> Transport:
-        """Connect. Raises `ConnectError` when no name server answers, or none knows a broker."""
+        """Connect. Raises `ConnectError` when no name server answers, or none knows a broker.
+
+        Raises `FixError` where threads are greenlets.
+        """
+        if (kind := detect_environment()) != "default":
+            raise FixError(f"mqframe:// needs real threads, not {kind}; use the pools prefork, threads or solo")
         client = self.client
         link = Link(
             ";".join(nameservers_of(client)),
@@ -84,7 +90,7 @@ class Transport(virtual.Transport):  # type: ignore[misc]
         if link is not None:
             link.close()
 
-    def create_channel(self, connection: Transport) -> Channel:
+    def create_channel(self, connection: Transport) -> Any:
         """A new channel."""
         channel = self.Channel(connection)
         self.channels.append(channel)
@@ -161,7 +167,7 @@ def net_of(ssl: Any, connect_timeout: float | None) -> NetSettings:
     values: dict[str, Any] = {"connect_timeout_seconds": min(20.0, max(0.001, connect_timeout or 3.0))}
     if ssl:
         values["tls"] = True
-    for name, value in (ssl.items() if isinstance(ssl, dict) else ()):
+    for name, value in ssl.items() if isinstance(ssl, dict) else ():
         short = name.removeprefix("ssl_").removeprefix("ssl")
         if short in SSL_NAMES:
             values[SSL_NAMES[short]] = str(value)
