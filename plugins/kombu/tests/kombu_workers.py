@@ -87,7 +87,16 @@ class FixedServer:
     def __init__(self, data: Path) -> None:
         self._ports = free_ports(2)
         self.nameserver = f"127.0.0.1:{self._ports[0]}"
-        self._command = [sys.executable, "-m", "mqframe", "server", "--host", "127.0.0.1", "--data", str(data)]
+        self._command = [
+            sys.executable,
+            "-m",
+            "mqframe",
+            "server",
+            "--host",
+            "127.0.0.1",
+            "--data",
+            str(data),
+        ]
         self._command += ["--nameserver-port", str(self._ports[0]), "--broker-port", str(self._ports[1])]
         self._command += ["--set", "store.disk_limits=false"]
         self._process: subprocess.Popen[str] | None = None

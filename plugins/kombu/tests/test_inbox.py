@@ -5,7 +5,6 @@ import threading
 import time
 
 import pytest
-
 from mqframe_kombu.inbox import Inbox
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from mqframe_kombu.names import LENGTH_MAX, QueueName, queue_of, topic_of
 
 from mqframe.core.errors import FixError
 from mqframe.core.messages.names import check_group, check_topic, is_system_topic
-from mqframe_kombu.names import LENGTH_MAX, QueueName, queue_of, topic_of
 
 queues = st.text(min_size=1, max_size=200)
 hosts = st.text(max_size=30).map(lambda text: text.strip("/"))

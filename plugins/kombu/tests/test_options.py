@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_kombu.options import NAMES, TransportOptions, options_of
 
 from mqframe.core.errors import SettingError
-from mqframe_kombu.options import NAMES, TransportOptions, options_of
 
 
 def test_nothing_given_is_the_default() -> None:

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 from kombu.transport import get_transport_cls
-
 from mqframe_kombu import Transport, register
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from mqframe.core.errors import FixError
 from mqframe_kombu.directory import Binding
 from mqframe_kombu.routing import fits, matching
+
+from mqframe.core.errors import FixError
 
 BINDINGS = [Binding("a", "x"), Binding("b", "x.*"), Binding("b", "#"), Binding("c", "y.#")]
 

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from mqframe_kombu.times import deliver_ms, due_ms, lifetime_ms, waits_again
 
 DAY = 86_400_000
@@ -18,7 +17,7 @@ DAY = 86_400_000
         ("1970-01-02T00:00:00Z", DAY),
         ("1970-01-02T09:00:00+09:00", DAY),
         ("1970-01-01T17:00:00.0001-07:00", DAY + 1),
-        (datetime(1970, 1, 2, tzinfo=timezone.utc), DAY),
+        (datetime(1970, 1, 2, tzinfo=UTC), DAY),
         ("1970-01-02T00:00:00", None),
         (datetime(1970, 1, 2), None),
         ("tomorrow", None),
@@ -36,7 +35,7 @@ def test_when_a_task_is_due(eta: object, due: int | None) -> None:
 def test_it_is_never_due_early_and_less_than_a_millisecond_late(at: datetime, minutes: int) -> None:
     eta = at.replace(tzinfo=timezone(timedelta(minutes=minutes)))
     due = due_ms({"eta": eta.isoformat()})
-    exact = (eta - datetime(1970, 1, 1, tzinfo=timezone.utc)) / timedelta(milliseconds=1)
+    exact = (eta - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1)
     assert due is not None
     assert -0.01 <= due - exact < 1.01
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from celery import Celery, chain, chord, group
 from kombu_workers import SECONDS_MAX, FixedServer, notes, until, words
+from mqframe_kombu import topic_of
 
 from mqframe import Admin
-from mqframe_kombu import topic_of
 
 
 def result(promise, seconds: float = SECONDS_MAX):
@@ -68,9 +69,7 @@ def test_results_come_by_rpc_and_their_queue_is_deleted(app: Celery, worker, ser
         assert topic not in admin.list_groups()
 
 
-def test_workers_are_controlled_and_leave_nothing_behind(
-    app: Celery, folder: Path, server, worker
-) -> None:
+def test_workers_are_controlled_and_leave_nothing_behind(app: Celery, folder: Path, server, worker) -> None:
     from tasks_of_tests import note
 
     first = worker("-P", "solo", "-n", "first@here", "-E")
@@ -177,7 +176,7 @@ def test_tasks_of_later_wait_in_the_broker(app: Celery, folder: Path, worker) ->
     sent = now_ms()
     note.apply_async(("countdown",), countdown=3)
     app.conf.timezone = "Asia/Tokyo"
-    note.apply_async(("naive",), eta=datetime.now(timezone.utc).replace(tzinfo=None) + timedelta(seconds=3))
+    note.apply_async(("naive",), eta=datetime.now(UTC).replace(tzinfo=None) + timedelta(seconds=3))
     note.delay("now")
     until(lambda: words(folder) == ["now"])
     inspect = app.control.inspect(timeout=5, limit=1)
@@ -193,7 +192,7 @@ def test_tasks_of_later_wait_in_the_broker(app: Celery, folder: Path, worker) ->
     assert result(flaky.delay(2)) == 2
     tries = [at for text, at in notes(folder) if text.startswith("try-")]
     assert [text for text in words(folder) if text.startswith("try-")] == ["try-0", "try-1", "try-2"]
-    assert all(later - earlier >= 500 for earlier, later in zip(tries, tries[1:], strict=False))
+    assert all(later - earlier >= 500 for earlier, later in itertools.pairwise(tries))
 
 
 def test_what_is_refused_is_a_dead_letter(app: Celery, folder: Path, server, worker) -> None:

@@ -272,6 +272,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         if found is None:
             return None
         held = Held(*found)
+        held.delivered = True
         self._feed.adopt(held)
         return held
 
@@ -308,6 +309,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         if not tags or self.closed:
             self._link.soon(self._feed.settle, held, Outcome.REQUEUE)
             return
+        held.delivered = True
         tags.append(tags.pop(0))  # consumers of one queue take turns
         _, no_ack, callback = self._callbacks[tags[-1]]
         message = self._made(held, no_ack)
@@ -337,7 +339,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         for tag in list(self._callbacks):
             self.basic_cancel(tag)
         self.closed = True
-        if self._link.alive:
+        if self._link.open:
             try:
                 self._link.call(self._feed.close(), END_SECONDS)
             except (ClosedError, CallTimeout) as problem:

@@ -78,10 +78,17 @@ class Directory:
 
     async def exchange(self, name: str) -> Exchange | None:
         """What `name` was declared as, by whomever; `None`: it was not."""
-        known = self._exchanges.get(name)
-        if known is None and (text := await self._admin.get_kv(self._table("exchanges"), name)):
-            known = self._exchanges[name] = msgspec.json.decode(text, type=Exchange)
+        text = await self._admin.get_kv(self._table("exchanges"), name)
+        if not text:
+            self._exchanges.pop(name, None)
+            return None
+        known = self._exchanges[name] = msgspec.json.decode(text, type=Exchange)
         return known
+
+    async def type_of(self, name: str) -> str:
+        """The type of `name`, as it was when it was looked at first; "direct" when it was never declared."""
+        known = self._exchanges.get(name) or await self.exchange(name)
+        return known.type if known is not None else "direct"
 
     async def declare_exchange(self, name: str, declared: Exchange) -> Exchange:
         """What `name` is: as `declared` unless it was there before."""

@@ -54,11 +54,13 @@ class Source:
 class Held:
     """A popped message that is ours until it is settled."""
 
-    __slots__ = ("popped", "renewal", "source")
+    __slots__ = ("delivered", "popped", "renewal", "source")
 
     def __init__(self, source: Source, popped: PoppedMessage) -> None:
         self.source = source
         self.popped = popped
+        self.delivered = False
+        """Whether it reached a callback."""
         self.renewal: asyncio.Task[None] | None = None
 
 
@@ -111,12 +113,18 @@ class Feed:
 
     async def remove(self, sources: Sequence[Source]) -> None:
         """Consume from `sources` no more. What was delivered can still be settled; the rest goes back."""
-        gone = [held for held in self._waiting if held.source in sources]
+        gone = [
+            held for held in (*self._out, *self._waiting) if held.source in sources and not held.delivered
+        ]
         self._waiting = deque(held for held in self._waiting if held.source not in sources)
+        for held in gone:
+            self._forget(held)
         for source in sources:
             self._sources.remove(source)
             await self._retire(source, gone)
         await self._give_back(gone)
+        for source in sources:
+            await self._dismiss(source)
 
     def set_prefetch(self, count: int) -> None:
         """At most `count` messages are out; 0: any number, of which few wait for being looked at."""
@@ -124,7 +132,7 @@ class Feed:
         self._changed.set()
 
     def delivered(self) -> None:
-        """One that was handed out reached its callback."""
+        """One that was handed out was looked at."""
         self._ready -= 1
         if not self._prefetch:
             self._changed.set()
@@ -149,6 +157,8 @@ class Feed:
         await self._give_back(ours)
         if ours:
             self._gave_back = self._loop.time()
+        for source in {held.source for held in ours}:
+            await self._dismiss(source)
 
     def just_gave_back(self) -> bool:
         """Whether something went back within the last second."""
@@ -185,7 +195,7 @@ class Feed:
         poll, old = source.poll, source.consumer
         if poll is not None:
             poll.cancel()
-        if source.flush is not None or any(held.source is source for held in (*self._out, *left)):
+        if self._is_used(source, left):
             try:
                 source.consumer = await self._owner.join(old.topics[0])
             except MqframeError as problem:
@@ -193,6 +203,15 @@ class Feed:
                 return
             self._retired[source] = None
         await old.stop()
+
+    async def _dismiss(self, source: Source) -> None:
+        """Let the member go that settled what was out of `source`, once nothing is."""
+        if source in self._retired and not self._is_used(source, ()):
+            del self._retired[source]
+            await source.consumer.stop()
+
+    def _is_used(self, source: Source, left: Sequence[Held]) -> bool:
+        return source.flush is not None or any(held.source is source for held in (*self._out, *left))
 
     # Fetching
 
@@ -314,6 +333,8 @@ class Feed:
                     log.warning("cannot be acknowledged", queue=source.queue, reason=str(problem))
         finally:
             source.flush = None
+        if not self._closed:
+            await self._dismiss(source)
 
     async def _bury(self, held: Held) -> None:
         try:

@@ -75,6 +75,7 @@ class Link:
         hooks: Sequence[object] = (),
         net: NetSettings | None = None,
     ) -> None:
+        self.nameserver = nameserver
         self.options = options
         self.inbox = Inbox()
         self._client = ClientSettings(nameserver=nameserver, request_timeout_seconds=options.request_timeout)
@@ -94,7 +95,6 @@ class Link:
         self._trouble_since: float | None = None
         self._failed = False
         self._closed = False
-        self._nameserver = nameserver
 
     # Life
 
@@ -104,23 +104,28 @@ class Link:
         try:
             self.call(self._admin.start())
             if not self.call(self._admin.masters()):
-                raise RouteError(f"no broker is registered with {self._nameserver}; start one")
+                raise RouteError(f"no broker is registered with {self.nameserver}; start one")
         except BaseException as problem:
             self.close()
             if isinstance(problem, MqframeError) and not isinstance(problem, RetryError | AnswerError):
                 raise
             if isinstance(problem, MqframeError):
-                raise ConnectError(f"no connection to {self._nameserver}: {problem}") from problem
+                raise ConnectError(f"no connection to {self.nameserver}: {problem}") from problem
             raise
 
     @property
     def alive(self) -> bool:
         """Whether it can be used: started, not closed, not failed, and in the process that started it."""
-        return not self._closed and not self._failed and os.getpid() == self._process
+        return self.open and not self._failed
+
+    @property
+    def open(self) -> bool:
+        """Whether there is something to close in this process."""
+        return not self._closed and os.getpid() == self._process
 
     def call(self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
         """The result of `work`, run on the loop. Raises what it raises; `ClosedError` after the end."""
-        if self._closed or os.getpid() != self._process or not self._thread.is_alive():
+        if not self.open or not self._thread.is_alive():
             work.close()
             raise ClosedError("the connection to mqframe was closed, or opened before a fork; open another")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -134,7 +139,7 @@ class Link:
 
     def soon(self, call: Any, *args: object) -> None:
         """Have the loop call `call`. After the end nothing happens."""
-        if not self._closed and os.getpid() == self._process:
+        if self.open:
             self._loop.call_soon_threadsafe(call, *args)
 
     def close(self) -> None:
@@ -325,9 +330,8 @@ class Link:
 
     async def route(self, exchange: str, routing_key: str) -> list[str]:
         """The queues that get what is sent to `exchange` with `routing_key`."""
-        declared = await self.directory.exchange(exchange)
-        bindings = await self.directory.bindings(exchange)
-        return matching(declared.type if declared else "direct", bindings, routing_key)
+        kind = await self.directory.type_of(exchange)
+        return matching(kind, await self.directory.bindings(exchange), routing_key)
 
     # Trouble
 

@@ -73,7 +73,9 @@ def queue_of(topic: str) -> QueueName | None:
         name = QueueName(_plain(escaped), _plain(host), step)
     except ValueError:
         return None
-    made = topic_of(name.queue, virtual_host=name.virtual_host, step=step) if name.queue else ""
+    if not name.queue:
+        return None
+    made = topic_of(name.queue, virtual_host=name.virtual_host, step=step)
     return name if made == topic + (f"{_STEP_MARK}{step}" if step else "") else None
 
 

@@ -66,7 +66,9 @@ class Transport(virtual.Transport):  # type: ignore[misc]
         Raises `FixError` where threads are greenlets.
         """
         if (kind := detect_environment()) != "default":
-            raise FixError(f"mqframe:// needs real threads, not {kind}; use the pools prefork, threads or solo")
+            raise FixError(
+                f"mqframe:// needs real threads, not {kind}; use the pools prefork, threads or solo"
+            )
         client = self.client
         link = Link(
             ";".join(nameservers_of(client)),
@@ -131,14 +133,16 @@ class Transport(virtual.Transport):  # type: ignore[misc]
 
 
 def nameservers_of(client: Any) -> list[str]:
-    """ "host:port" of the name servers that a connection of kombu may ask, its current one first."""
-    found = [_address(client.hostname or "localhost", client.port)]
+    """ "host:port" of all name servers that a connection of kombu may ask."""
+    found = []
     for other in client.alt or ():
-        if "://" in other:
-            parts = parse_url(other)
-            found.append(_address(parts["hostname"] or "localhost", parts["port"]))
-        else:
-            found.append(_address(other.rstrip("/"), None))
+        parts = parse_url(other) if "://" in other else {}
+        host = parts.get("hostname") or "localhost" if parts else other.rstrip("/")
+        found.append(_address(host, parts.get("port")))
+    # A connection that was switched to another server keeps the port of the one before.
+    now = _address(client.hostname or "localhost", client.port)
+    if now.rpartition(":")[0] not in [each.rpartition(":")[0] for each in found]:
+        found.insert(0, now)
     return list(dict.fromkeys(found))
 
 
