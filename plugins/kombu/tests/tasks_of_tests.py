@@ -11,9 +11,10 @@ from celery import Celery
 from celery.exceptions import Reject
 
 FOLDER = Path(os.environ["TEST_FOLDER"])
+(FOLDER / "results").mkdir(exist_ok=True)
 app = Celery("tests", broker=os.environ["TEST_BROKER_URL"])
 app.conf.update(
-    result_backend=os.environ.get("TEST_BACKEND") or f"db+sqlite:///{FOLDER}/results.sqlite3",
+    result_backend=os.environ.get("TEST_BACKEND") or f"file://{FOLDER}/results",
     broker_transport_options={
         "visibility_timeout": float(os.environ.get("TEST_VISIBILITY", "30")),
         "reconnect_after": float(os.environ.get("TEST_RECONNECT_AFTER", "5")),
