@@ -21,7 +21,7 @@ from pathlib import Path
 
 from mqframe.testing.server_process import ServerProcess
 
-TASKS = '''
+TASKS = """
 import os, time
 from celery import Celery
 app = Celery("bench", broker=os.environ["BENCH_BROKER"])
@@ -34,7 +34,7 @@ def nothing(number, sent):
     if number in (0, LAST):
         with open(f"{FOLDER}/{number}", "w") as file:
             file.write(f"{sent} {time.time()}")
-'''
+"""
 
 
 @contextmanager
@@ -70,7 +70,9 @@ def measure(url: str, tasks: int, acks_late: bool) -> tuple[float, float, float]
             "import time\nfrom bench_tasks import *\nnothing.delay(-1, 0)\nbegan = time.perf_counter()\n"
             f"for n in range({tasks}): nothing.delay(n, 0)\nprint({tasks} / (time.perf_counter() - began))"
         )
-        told = subprocess.run([sys.executable, "-c", sender], env=environment, capture_output=True, check=True)
+        told = subprocess.run(
+            [sys.executable, "-c", sender], env=environment, capture_output=True, check=True
+        )
         arguments = ["-A", "bench_tasks", "worker", "-P", "solo", "-l", "ERROR", "--without-mingle",
                      "--without-gossip", "--without-heartbeat"]  # fmt: skip
         worker = subprocess.Popen([sys.executable, "-m", "celery", *arguments], env=environment,

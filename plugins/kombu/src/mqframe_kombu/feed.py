@@ -10,12 +10,13 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mqframe import AsyncSimpleConsumer, PoppedMessage
 from mqframe.core.errors import ClosedError, MqframeError, ReceiptError, RetryError
 from mqframe.log import get_logger
 from mqframe_kombu.options import TransportOptions
+from mqframe_kombu.owner import FeedOwner
 
 log = get_logger("kombu")
 
@@ -62,25 +63,6 @@ class Held:
         self.delivered = False
         """Whether it reached a callback."""
         self.renewal: asyncio.Task[None] | None = None
-
-
-class FeedOwner(Protocol):
-    """What a feed needs of the link that it belongs to."""
-
-    async def join(self, topic: str) -> AsyncSimpleConsumer:
-        """A new member of the group of `topic`, started."""
-
-    async def is_for_now(self, source: Source, popped: PoppedMessage) -> bool:
-        """Whether `popped` is to be handed out; else it has been seen to, and is acknowledged."""
-
-    async def bury(self, held: Held) -> None:
-        """Make a dead letter of it. It is acknowledged afterwards."""
-
-    async def trouble(self, problem: MqframeError, queue: str) -> None:
-        """Brokers did not do what was asked. Returns when it may be tried again."""
-
-    def all_well(self) -> None:
-        """They did."""
 
 
 class Feed:
