@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -121,3 +123,16 @@ def test_a_link_to_nobody_does_not_begin() -> None:
     with pytest.raises(ConnectError, match=r"no connection to 127\.0\.0\.1:9"):
         link.start()
     assert not link.alive
+
+
+def test_a_name_server_that_knows_no_broker_yet_is_asked_again_later(tmp_path) -> None:
+    command = [sys.executable, "-m", "mqframe", "nameserver", "--port", "0", "--data", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as alone:
+        try:
+            assert alone.stdout is not None
+            address = alone.stdout.readline().strip().partition("nameserver=")[2]
+            # An error that Celery tries again on: the broker may be about to start.
+            with pytest.raises(ConnectError, match="no broker is registered"):
+                Link(address, TransportOptions()).start()
+        finally:
+            alone.terminate()

@@ -103,7 +103,7 @@ class Link:
         self._thread.start()
         try:
             self.call(self._admin.start())
-            if not self.call(self._admin.masters()):
+            if not self.call(self._admin.cluster_info()).broker_addr_table:
                 raise RouteError(f"no broker is registered with {self.nameserver}; start one")
         except BaseException as problem:
             self.close()
