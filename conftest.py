@@ -65,6 +65,7 @@ LONGEST_FIRST = (
     "tests/cli/quickstart",
     "docs/tutorial_spark",
     "docs/howto/spark",
+    "plugins/kombu/tests/test_workers",
     "tests/interop",
     "plugins/spark",
     "docs",

@@ -82,16 +82,19 @@ class SimpleConsumer(SyncClient[AsyncSimpleConsumer]):
         """The subscribed topics, sorted."""
         return self._do(lambda: self._client.topics)
 
-    def receive(self, max_messages: int = 16, invisible_duration: float = 30.0) -> list[PoppedMessage]:
+    def receive(
+        self, max_messages: int = 16, invisible_duration: float = 30.0, await_duration: float | None = None
+    ) -> list[PoppedMessage]:
         """Up to `max_messages` (32 at most) messages of one topic from one broker, hidden from all others
-        of the group for `invisible_duration` seconds; empty when none came within `await_duration`.
+        of the group for `invisible_duration` seconds; empty when none came within `await_duration`, by
+        default that of the consumer.
 
         Topics and brokers take turns; all are asked before one is waited for. What a broker hands out to one
         that was cancelled while it waited goes to the next, as long as its time is not over.
         Raises `FixError` without subscription and for numbers that make no sense, `RouteError` when no topic
         was there within `await_duration`, and what the last broker's call raised when none could be asked.
         """
-        return self._call(self._client.receive, max_messages, invisible_duration)
+        return self._call(self._client.receive, max_messages, invisible_duration, await_duration)
 
     def ack(self, message: PoppedMessage) -> None:
         """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""

@@ -93,8 +93,7 @@ class AsyncSimpleConsumer(AsyncClient):
         check_group(group)
         if consume_from not in ("last", "first"):
             raise FixError(f'consume_from {consume_from!r} is not "last" or "first"; a pop knows no others')
-        if not 0 <= await_duration <= 300:
-            raise FixError(f"await_duration is {await_duration} s; 0 to 300 can be waited")
+        _check_wait(await_duration)
         self.group = group
         self._await_duration = await_duration
         self._from = consume_from
@@ -132,9 +131,15 @@ class AsyncSimpleConsumer(AsyncClient):
 
     # Messages
 
-    async def receive(self, max_messages: int = 16, invisible_duration: float = 30.0) -> list[PoppedMessage]:
+    async def receive(
+        self,
+        max_messages: int = 16,
+        invisible_duration: float = 30.0,
+        await_duration: float | None = None,
+    ) -> list[PoppedMessage]:
         """Up to `max_messages` (32 at most) messages of one topic from one broker, hidden from all others
-        of the group for `invisible_duration` seconds; empty when none came within `await_duration`.
+        of the group for `invisible_duration` seconds; empty when none came within `await_duration`, by
+        default that of the consumer.
 
         Topics and brokers take turns; all are asked before one is waited for. What a broker hands out to one
         that was cancelled while it waited goes to the next, as long as its time is not over.
@@ -146,14 +151,16 @@ class AsyncSimpleConsumer(AsyncClient):
             raise FixError(f"max_messages is {max_messages}; 1 to {MESSAGES_MAX} can be received at once")
         if invisible_duration < 0.001:
             raise FixError(f"invisible_duration is {invisible_duration} s; it must be more than 0")
+        seconds = self._await_duration if await_duration is None else await_duration
+        _check_wait(seconds)
         if self._kept and (kept := self._take_kept(max_messages)):
             return kept
         options = _Options(max_messages, invisible_duration, uuid.uuid4().hex if self._ordered else None)
-        end = self._clock.monotonic() + self._await_duration
+        end = self._clock.monotonic() + seconds
         sources, missing = await self._sources(end)
         # All are asked before one is waited for.
         alone = len(sources) == 1 and not missing
-        wait = self._await_duration if alone else 0.0
+        wait = seconds if alone else 0.0
         while True:
             began = self._clock.monotonic()
             messages = await self._guarded(self._ask_in_turn(calls, sources, options, wait, end))
@@ -165,7 +172,7 @@ class AsyncSimpleConsumer(AsyncClient):
             if missing:
                 sources, missing = await self._sources(end)
             alone = len(sources) == 1 and not missing
-            wait = self._await_duration if alone else TURN_SECONDS
+            wait = seconds if alone else TURN_SECONDS
 
     async def ack(self, message: PoppedMessage) -> None:
         """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""
@@ -355,3 +362,8 @@ class AsyncSimpleConsumer(AsyncClient):
         if self._calls is None:
             raise ClosedError(f"the consumer of group {self.group} is not running")
         return self._calls
+
+
+def _check_wait(seconds: float) -> None:
+    if not 0 <= seconds <= 300:
+        raise FixError(f"await_duration is {seconds} s; 0 to 300 can be waited")

@@ -57,6 +57,26 @@ def test_a_waiting_receive_returns_when_a_message_arrives() -> None:
     play(story)
 
 
+def test_one_receive_may_wait_for_another_time_than_the_others() -> None:
+    async def story(scene):
+        consumer = await scene.join()
+        await scene.nothing(consumer)
+        at_once = asyncio.ensure_future(consumer.receive(8, 30.0, 0.0))
+        await scene.clock.aadvance(0.2)
+        assert at_once.done()
+        assert await at_once == []
+        longer = asyncio.ensure_future(consumer.receive(8, 30.0, 60.0))
+        await scene.clock.aadvance(50.0)
+        assert not longer.done()
+        await scene.send(b"late")
+        await scene.clock.aadvance(0.2)
+        assert bodies(await longer) == [b"late"]
+        with pytest.raises(FixError, match="await_duration is 301"):
+            await consumer.receive(8, 30.0, 301)
+
+    play(story)
+
+
 def test_what_came_for_a_receive_that_was_cancelled_goes_to_the_next() -> None:
     async def story(scene):
         consumer = await scene.join()

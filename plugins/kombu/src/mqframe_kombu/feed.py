@@ -1,0 +1,386 @@
+"""What one channel consumes: messages popped as far as its prefetch count allows, kept ours, and settled.
+
+All of it runs on the loop of the link, but for what says otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from enum import Enum
+from typing import Any, Final
+
+from mqframe import AsyncSimpleConsumer, PoppedMessage
+from mqframe.core.errors import ClosedError, MqframeError, ReceiptError, RetryError
+from mqframe.log import get_logger
+from mqframe_kombu.options import TransportOptions
+from mqframe_kombu.owner import FeedOwner
+
+log = get_logger("kombu")
+
+POP_MAX: Final = 32
+"""Most messages of one request; also what a channel without prefetch count has ready."""
+HOLD_SECONDS: Final = 1.0
+"""How long a message that came beyond the prefetch count waits for room before others may have it."""
+PAUSE_SECONDS: Final = 0.2
+"""Before a request that failed is repeated."""
+SOON_SECONDS: Final = 0.001
+"""The invisible time of what is given back."""
+CALLS_MAX: Final = 32
+"""Messages that are renewed, or given back, at once."""
+
+
+class Outcome(Enum):
+    """What becomes of a message."""
+
+    ACK = "ack"
+    REQUEUE = "requeue"
+    DEAD_LETTER = "dead letter"
+
+
+class Source:
+    """A topic that a channel consumes from: one step of a queue."""
+
+    def __init__(self, queue: str, step: int, consumer: AsyncSimpleConsumer) -> None:
+        self.queue = queue
+        self.step = step
+        self.consumer = consumer
+        self.poll: asyncio.Task[None] | None = None
+        self.acks: deque[Held] = deque()
+        self.flush: asyncio.Task[None] | None = None
+
+
+class Held:
+    """A popped message that is ours until it is settled."""
+
+    __slots__ = ("delivered", "popped", "renewal", "source")
+
+    def __init__(self, source: Source, popped: PoppedMessage) -> None:
+        self.source = source
+        self.popped = popped
+        self.delivered = False
+        """Whether it reached a callback."""
+        self.renewal: asyncio.Task[None] | None = None
+
+
+class Feed:
+    """The messages of one channel. `hand_out`: called with each that is to be delivered."""
+
+    def __init__(self, owner: FeedOwner, options: TransportOptions, hand_out: Callable[[Held], None]) -> None:
+        self._owner = owner
+        self._options = options
+        self._hand_out = hand_out
+        self._loop = asyncio.get_running_loop()
+        self._sources: list[Source] = []
+        self._out: dict[Held, None] = {}
+        self._waiting: deque[Held] = deque()
+        self._prefetch = 0
+        self._ready = 0
+        self._turn = 0
+        self._changed = asyncio.Event()
+        self._closed = False
+        self._gave_back = float("-inf")
+        self._retired: dict[Source, None] = {}
+        self._work: set[asyncio.Task[None]] = set()
+        self._loops = [asyncio.create_task(self._fetch()), asyncio.create_task(self._keep())]
+
+    # Consumers and limits
+
+    def add(self, source: Source) -> None:
+        """Consume from `source`, whose consumer was started."""
+        self._sources.append(source)
+        self._changed.set()
+
+    async def remove(self, sources: Sequence[Source]) -> None:
+        """Consume from `sources` no more. What was delivered can still be settled; the rest goes back."""
+        gone = [
+            held for held in (*self._out, *self._waiting) if held.source in sources and not held.delivered
+        ]
+        self._waiting = deque(held for held in self._waiting if held.source not in sources)
+        for held in gone:
+            self._forget(held)
+        for source in sources:
+            self._sources.remove(source)
+            await self._retire(source, gone)
+        await self._give_back(gone)
+        for source in sources:
+            await self._dismiss(source)
+
+    def set_prefetch(self, count: int) -> None:
+        """At most `count` messages are out; 0: any number, of which few wait for being looked at."""
+        self._prefetch = count
+        self._changed.set()
+
+    def delivered(self) -> None:
+        """One that was handed out was looked at."""
+        self._ready -= 1
+        if not self._prefetch:
+            self._changed.set()
+
+    def settle(self, held: Held, outcome: Outcome) -> None:
+        """Do with `held` what was decided. What was settled before, or lost: nothing happens."""
+        if held not in self._out:
+            return
+        if outcome is Outcome.ACK:
+            self._forget(held)
+            self._acknowledge(held)
+        elif outcome is Outcome.REQUEUE:
+            self._spawn(self.give_back([held]))
+        else:
+            self._spawn(self._bury(held))
+
+    async def give_back(self, helds: Sequence[Held]) -> None:
+        """Let others have them. Those that were settled before, or lost: nothing happens."""
+        ours = [held for held in helds if held in self._out]
+        for held in ours:
+            self._forget(held)
+        await self._give_back(ours)
+        if ours:
+            self._gave_back = self._loop.time()
+        for source in {held.source for held in ours}:
+            await self._dismiss(source)
+
+    def just_gave_back(self) -> bool:
+        """Whether something went back within the last second."""
+        return self._loop.time() - self._gave_back < 1
+
+    def adopt(self, held: Held) -> None:
+        """Keep `held`, which was asked for beside, until it is settled."""
+        self._out[held] = None
+
+    async def close(self) -> None:
+        """Give back what was not settled; acknowledge what was. Stops all consumers."""
+        if self._closed:
+            return
+        self._closed = True
+        for task in self._loops:
+            task.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        left = [*self._out, *self._waiting]
+        self._out.clear()
+        self._waiting.clear()
+        sources = dict.fromkeys([*self._sources, *self._retired])
+        await asyncio.gather(*[self._retire(source, left) for source in self._sources])
+        await self._give_back(left)
+        while self._work:
+            await asyncio.gather(*self._work, return_exceptions=True)
+        await asyncio.gather(*[source.consumer.stop() for source in sources], return_exceptions=True)
+
+    async def _retire(self, source: Source, left: Sequence[Held]) -> None:
+        """End the requests that brokers hold for `source`.
+
+        Only the end of their connection does so for certain: what came for one later would be nobody's until
+        its time is over. What is still out is settled by another member of the group.
+        """
+        poll, old = source.poll, source.consumer
+        if poll is not None:
+            poll.cancel()
+        if self._is_used(source, left):
+            try:
+                source.consumer = await self._owner.join(old.topics[0])
+            except MqframeError as problem:
+                log.warning("cannot settle what is out", queue=source.queue, reason=str(problem))
+                return
+            self._retired[source] = None
+        await old.stop()
+
+    async def _dismiss(self, source: Source) -> None:
+        """Let the member go that settled what was out of `source`, once nothing is."""
+        if source in self._retired and not self._is_used(source, ()):
+            del self._retired[source]
+            await source.consumer.stop()
+
+    def _is_used(self, source: Source, left: Sequence[Held]) -> bool:
+        return source.flush is not None or any(held.source is source for held in (*self._out, *left))
+
+    # Fetching
+
+    def _room(self) -> int:
+        if not self._prefetch:
+            return POP_MAX - self._ready - len(self._waiting)
+        return self._prefetch - len(self._out) - len(self._waiting)
+
+    async def _fetch(self) -> None:
+        while True:
+            self._changed.clear()
+            self._use_waiting()
+            if self._room() <= 0 or not self._sources:
+                await self._changed.wait()
+                continue
+            if not await self._ask_all():
+                for source in self._sources:
+                    if source.poll is None:
+                        source.poll = asyncio.create_task(self._stand(source))
+                await self._changed.wait()
+
+    async def _ask_all(self) -> bool:
+        """Ask each source once, the highest step first, and wait for none. Whether something came."""
+        if len(self._sources) == 1:
+            return False
+        self._turn += 1
+        turn = self._turn % len(self._sources)
+        # Sorting keeps the order of those that are alike: queues take turns.
+        order = sorted(self._sources[turn:] + self._sources[:turn], key=lambda source: -source.step)
+        came = False
+        for source in order:
+            room = min(self._room(), POP_MAX)
+            if room <= 0:
+                break
+            if source.poll is None and source in self._sources:
+                came |= await self._pop(source, room, 0.0)
+        return came
+
+    async def _stand(self, source: Source) -> None:
+        """Have the broker hold a request until something comes."""
+        try:
+            room = max(1, min(self._room(), POP_MAX))
+            await self._pop(source, room, self._options.wait_time_seconds)
+        finally:
+            source.poll = None
+            self._changed.set()
+
+    async def _pop(self, source: Source, count: int, wait: float) -> bool:
+        try:
+            popped = await source.consumer.receive(count, self._options.visibility_timeout, wait)
+            self._owner.all_well()
+        except ClosedError:
+            return False
+        except MqframeError as problem:
+            await self._owner.trouble(problem, source.queue)
+            return False
+        for message in popped:
+            held = Held(source, message)
+            try:
+                for_now = await self._owner.is_for_now(source, message)
+            except MqframeError as problem:
+                log.warning("message was left for later", queue=source.queue, reason=str(problem))
+                continue
+            if for_now:
+                self._waiting.append(held)
+            else:
+                self._acknowledge(held)
+        self._use_waiting()
+        return bool(popped)
+
+    def _use_waiting(self) -> None:
+        """Hand out what came, as far as there is room; what finds none may go to others after a while."""
+        while self._waiting and (not self._prefetch or len(self._out) < self._prefetch):
+            held = max(self._waiting, key=lambda each: each.source.step)
+            self._waiting.remove(held)
+            self._out[held] = None
+            self._ready += 1
+            self._hand_out(held)
+        if self._waiting:
+            self._loop.call_later(HOLD_SECONDS, self._let_go, list(self._waiting))
+
+    def _let_go(self, helds: list[Held]) -> None:
+        over = [held for held in helds if held in self._waiting]
+        for held in over:
+            self._waiting.remove(held)
+        if over:
+            self._spawn(self._give_back(over))
+            self._changed.set()
+
+    # Settling
+
+    def _forget(self, held: Held) -> None:
+        if self._out.pop(held, held) is None:
+            self._changed.set()
+
+    def _acknowledge(self, held: Held) -> None:
+        source = held.source
+        source.acks.append(held)
+        if source.flush is None:
+            source.flush = self._spawn(self._flush(source))
+
+    async def _flush(self, source: Source) -> None:
+        """Acknowledge all that is done, many in one request."""
+        try:
+            while source.acks:
+                batch = [source.acks.popleft() for _ in range(min(len(source.acks), CALLS_MAX))]
+                await self._until_renewed(batch)
+                try:
+                    await source.consumer.ack_batch([held.popped for held in batch])
+                except ReceiptError as late:
+                    log.warning("done too late: comes again", queue=source.queue, reason=str(late))
+                except RetryError as problem:
+                    alive = [held for held in batch if held.popped.deadline > self._loop.time()]
+                    log.warning("acknowledging failed", queue=source.queue, reason=str(problem))
+                    if alive and not self._closed:
+                        source.acks.extendleft(reversed(alive))
+                        await asyncio.sleep(PAUSE_SECONDS)
+                except MqframeError as problem:
+                    log.warning("cannot be acknowledged", queue=source.queue, reason=str(problem))
+        finally:
+            source.flush = None
+        if not self._closed:
+            await self._dismiss(source)
+
+    async def _bury(self, held: Held) -> None:
+        try:
+            await self._owner.bury(held)
+        except MqframeError as problem:
+            log.warning("no dead letter: comes again", queue=held.source.queue, reason=str(problem))
+            self._forget(held)
+            return
+        self._forget(held)
+        self._acknowledge(held)
+
+    async def _give_back(self, helds: Sequence[Held]) -> None:
+        """Let others have them, now rather than when their time is over."""
+
+        async def one(held: Held) -> None:
+            # Too late, or no broker: it comes again all the same.
+            with contextlib.suppress(MqframeError):
+                await held.source.consumer.change_invisible_duration(held.popped, SOON_SECONDS)
+
+        await self._until_renewed(helds)
+        for start in range(0, len(helds), CALLS_MAX):
+            await asyncio.gather(*map(one, helds[start : start + CALLS_MAX]))
+
+    # Keeping what is worked on
+
+    async def _keep(self) -> None:
+        """Renew, over and over, the invisible time of what is out, when half of it is over."""
+        span = self._options.visibility_timeout
+        while True:
+            await asyncio.sleep(span / 6)
+            near = self._loop.time() + span / 2
+            due = [
+                held for held in (*self._out, *self._waiting)
+                if held.popped.deadline < near and held.renewal is None
+            ]  # fmt: skip
+            for start in range(0, len(due), CALLS_MAX):
+                some = [held for held in due[start : start + CALLS_MAX] if self._is_kept(held)]
+                for held in some:
+                    held.renewal = self._spawn(self._renew(held))
+                await self._until_renewed(some)
+
+    def _is_kept(self, held: Held) -> bool:
+        return held in self._out or held in self._waiting
+
+    async def _renew(self, held: Held) -> None:
+        try:
+            await held.source.consumer.change_invisible_duration(
+                held.popped, self._options.visibility_timeout
+            )
+        except ReceiptError as late:
+            log.warning("worked on for too long: comes again", queue=held.source.queue, reason=str(late))
+            self._forget(held)
+        except MqframeError as problem:
+            log.warning("not renewed", queue=held.source.queue, reason=str(problem))
+        finally:
+            held.renewal = None
+
+    async def _until_renewed(self, helds: Sequence[Held]) -> None:
+        under_way = [held.renewal for held in helds if held.renewal is not None]
+        if under_way:
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+        return task
