@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from mqframe.core.transactions.half_batch import EndsUnfinished as EndsUnfinished
     from mqframe.core.transactions.half_batch import PreparedHalf as PreparedHalf
     from mqframe.core.transactions.outcome import TransactionOutcome as TransactionOutcome
+    from mqframe.hooks.interfaces import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces import ConsumeHook as ConsumeHook
@@ -117,9 +118,9 @@ _ERRORS = (
     " SettingError StoreError TlsError TooMuchInFlight"
 )
 _INTERFACES = (
-    "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
-    " HookPort LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom RpcHook"
-    " SendContext SendHook"
+    "AllocationPort AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext"
+    " ForbiddenHook HookPort LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom"
+    " RpcHook SendContext SendHook"
 )
 _HOME = {
     name: f"mqframe.{module}"

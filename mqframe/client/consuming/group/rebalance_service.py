@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.group.allocation_port import GroupPort, prepare
 from mqframe.client.consuming.group.group_offsets import GroupOffsets
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
@@ -60,6 +61,7 @@ class RebalanceService:
         self._queues = queues
         self._offsets = offsets
         self._locks = locks
+        self._port = GroupPort(plan.group, instance, plan.clock, self.soon)
         self._requested = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._every: Every | None = None
@@ -81,6 +83,7 @@ class RebalanceService:
             self._every.stop()
         if self._again is not None:
             self._again.cancel()
+        self._port.stop()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -140,7 +143,7 @@ class RebalanceService:
         allocated = list(route.read_queues())
         if self._plan.model is MessageModel.CLUSTERING:
             members = await self._members(route)
-            mine = self._allocate(topic, allocated, members)
+            mine = await self._allocate(topic, allocated, members)
             if mine is None:
                 return True
             allocated = mine
@@ -163,10 +166,11 @@ class RebalanceService:
         await self._instance.heartbeat_now()  # so that brokers know of the change
         return complete
 
-    def _allocate(
+    async def _allocate(
         self, topic: str, queues: list[MessageQueue], members: list[str]
     ) -> list[MessageQueue] | None:
         strategy = self._plan.allocation.strategy
+        await prepare(strategy, self._port, self._group, topic, queues, members)
         try:
             return my_queues(strategy.allocate, self._group, self._instance.client_id, queues, members)
         except Exception:  # isolation boundary: a strategy that fails keeps the present assignment
