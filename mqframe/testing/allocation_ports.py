@@ -1,9 +1,9 @@
 """Ports for allocation strategies that look before they decide: several members without any server.
 
-    shared = SharedView(ManualClock(), lags={queue: 7})
-    port = shared.port("10.0.0.1@1")
-    await strategy.prepare(port, "billing", "orders", queues, clients)
-    strategy.allocate("billing", "10.0.0.1@1", queues, clients)
+shared = SharedView(ManualClock(), lags={queue: 7})
+port = shared.port("10.0.0.1@1")
+await strategy.prepare(port, "billing", "orders", queues, clients)
+strategy.allocate("billing", "10.0.0.1@1", queues, clients)
 """
 
 from __future__ import annotations

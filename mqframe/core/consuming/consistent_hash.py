@@ -41,7 +41,7 @@ class HashRing:
         return self._owners[at % len(self._owners)]
 
     def nodes_from(self, key: str) -> Iterator[str]:
-        """The nodes behind `key`, in their order on the ring, once around; each as often as it stands on it."""
+        """The nodes behind `key` in the order of the ring, once around; each as often as it stands on it."""
         start = bisect_left(self._positions, ring_position(key))
         for at in range(start, start + len(self._owners)):
             yield self._owners[at % len(self._owners)]

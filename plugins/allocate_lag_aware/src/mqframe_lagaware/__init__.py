@@ -126,6 +126,7 @@ class LagAware(AllocationStrategy):
         first = state.note is None
         pause = self.options.lead_seconds if first else self.options.interval_seconds
         if state.unchanged_seconds() < pause:
+            port.again_in(pause - state.unchanged_seconds())
             return
         before = state.in_force
         after = await self._take(port, before, topic, queues, clients)

@@ -50,8 +50,8 @@ class Split:
         """Move queues from those who carry most to who carries least, while it pays.
 
         A queue moves when the giver carries more than the taker by over `threshold` of its load, and the
-        queue's cost by over `threshold` is less than that difference. The same costs, or a little different
-        ones, move nothing back then.
+        queue's cost by over `threshold` is less than that difference. So the same costs, or slightly
+        different ones, move nothing back.
         """
         while self._move_one():
             pass
