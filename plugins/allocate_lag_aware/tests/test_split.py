@@ -59,7 +59,7 @@ def test_the_order_in_which_members_learnt_of_things_does_not_matter(situation) 
 
 @given(situations())
 def test_a_move_makes_nobody_carry_more_than_the_giver_did(situation) -> None:
-    queues, clients, lags, owners, threshold = situation
+    queues, clients, lags, owners, _ = situation
     at_home = {queue: owners.get(queue, clients[0]) for queue in queues}
     at_home = {q: c if c in clients else clients[0] for q, c in at_home.items()}
     before, after = loads(at_home, lags), loads(shared(lags, at_home, queues, clients), lags)

@@ -9,18 +9,15 @@ from typing import Protocol
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.allocation_port import GroupPort, prepare
 from mqframe.client.consuming.group.group_offsets import GroupOffsets
+from mqframe.client.consuming.group.members import group_members
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
-from mqframe.core.cluster.client_bodies import ConsumerList
-from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.consuming.consume_rules import MessageModel
 from mqframe.core.consuming.rebalance import Changes, changes, my_queues
 from mqframe.core.errors import MqframeError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
-from mqframe.core.requests.consumers import GetConsumerListByGroup
 from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS
-from mqframe.core.wire import loose_json
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, Timer
 
@@ -142,7 +139,7 @@ class RebalanceService:
         route = await self._instance.route(topic)
         allocated = list(route.read_queues())
         if self._plan.model is MessageModel.CLUSTERING:
-            members = await self._members(route)
+            members = await group_members(self._instance, self._group, route)
             mine = await self._allocate(topic, allocated, members)
             if mine is None:
                 return True
@@ -181,21 +178,6 @@ class RebalanceService:
                 strategy=type(strategy).__qualname__,
             )
             return None
-
-    async def _members(self, route: TopicRoute) -> list[str]:
-        request = GetConsumerListByGroup(self._group)
-        problem: MqframeError = RouteError(f"the route of topic {route.topic} names no broker")
-        for broker_name in sorted(route.addresses()):
-            address = route.any_address(broker_name)
-            if address is None:
-                continue
-            try:
-                answer = await self._instance.call(address, request)
-            except MqframeError as failure:
-                problem = failure
-                continue
-            return loose_json.decode(bytes(answer.body), ConsumerList).consumer_id_list
-        raise problem
 
     async def _carry_out(self, todo: Changes) -> bool:
         if todo.dropped:
