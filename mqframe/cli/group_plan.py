@@ -77,8 +77,8 @@ def _member_rows(plan: AllocationPlan) -> list[dict[str, Any]]:
 def _state(plan: AllocationPlan, client: str) -> str:
     if client not in plan.now:
         return "comes"
-    said = "does not answer" if client in plan.silent else ""
-    return said if client in plan.then else f"goes {said}".strip()
+    said = ("goes" if client not in plan.then else "", "does not answer" if client in plan.silent else "")
+    return ", ".join(filter(None, said))
 
 
 def _queue_row(each: QueuePlan) -> dict[str, Any]:
