@@ -104,20 +104,21 @@ class GroupPort(AllocationPort):
         return await self._instance.call(address, request)
 
     async def _any(self, asked: Mapping[str, Awaitable[T]], complaint: str, nobody: str) -> list[T]:
-        """The answers that came. Failures are logged; raises `RetryError` when there is no answer."""
+        """The answers that came, failures beside them are logged. Raises `RetryError` when there is none."""
         answers = await asyncio.gather(*asked.values(), return_exceptions=True)
         good: list[T] = []
-        problem: BaseException | None = None
+        bad: dict[str, str] = {}
         for who, answer in zip(asked, answers, strict=True):
             if not isinstance(answer, BaseException):
                 good.append(answer)
                 continue
             if not isinstance(answer, MqframeError):
                 raise answer
-            problem = answer
-            log.warning(complaint, group=self._group, asked=who, reason=str(answer))
+            bad[who] = str(answer)
         if not good:
-            raise RouteError(f"{nobody} answered ({', '.join(asked) or 'none is known'}): {problem}")
+            raise RouteError(f"{nobody} answered: {'; '.join(bad.values()) or 'none is known'}")
+        for who, reason in bad.items():
+            log.warning(complaint, group=self._group, asked=who, reason=reason)
         return good
 
     def again_in(self, seconds: float) -> None:
