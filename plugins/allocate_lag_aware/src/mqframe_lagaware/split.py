@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from mqframe.core.consuming.consistent_hash import ring_position
 from mqframe.core.messages.message import MessageQueue
@@ -31,7 +33,8 @@ class Split:
     ) -> None:
         self._costs = costs
         self._threshold = threshold
-        self._held: dict[str, set[MessageQueue]] = {client: set() for client in clients}
+        self._held: dict[str, list[tuple[int, MessageQueue]]] = {client: [] for client in clients}
+        """What each member has, by cost and name."""
         self._loads = dict.fromkeys(clients, 0)
         # Members that carry the same come in another order for each topic, or the first would get them all.
         topic = next(iter(costs)).topic if costs else ""
@@ -58,7 +61,7 @@ class Split:
 
     def owners(self) -> dict[MessageQueue, str]:
         """Who has each queue now."""
-        return {queue: client for client, held in self._held.items() for queue in held}
+        return {queue: client for client, held in self._held.items() for _, queue in held}
 
     def _move_one(self) -> bool:
         taker = min(self._held, key=self._rank)
@@ -67,18 +70,26 @@ class Split:
             gap = self._loads[giver] - low
             if gap <= self._threshold * self._loads[giver]:
                 return False
-            light = [q for q in self._held[giver] if self._costs[q] * (1 + self._threshold) < gap]
-            if light:
-                # The one after whose move the two are most alike.
-                moved = min(light, key=lambda queue: (abs(gap - 2 * self._costs[queue]), queue))
-                self._held[giver].remove(moved)
-                self._loads[giver] -= self._costs[moved]
-                self._give(moved, taker)
+            found = self._best(self._held[giver], gap)
+            if found is not None:
+                self._held[giver].remove(found)
+                self._loads[giver] -= found[0]
+                self._give(found[1], taker)
                 return True
         return False
 
+    def _best(self, held: Sequence[tuple[int, MessageQueue]], gap: int) -> tuple[int, MessageQueue] | None:
+        """The one after whose move giver and taker are most alike; `None`: none of them pays."""
+        half = bisect_left(held, gap, key=lambda each: 2 * each[0])
+        found = []
+        if half:  # of the same cost the first by name
+            found.append(held[bisect_left(held, held[half - 1][0], key=itemgetter(0))])
+        found += held[half : half + 1]
+        paying = [each for each in found if each[0] * (1 + self._threshold) < gap]
+        return min(paying, key=lambda each: (abs(gap - 2 * each[0]), each[1]), default=None)
+
     def _give(self, queue: MessageQueue, client: str) -> None:
-        self._held[client].add(queue)
+        insort(self._held[client], (self._costs[queue], queue))
         self._loads[client] += self._costs[queue]
 
     def _rank(self, client: str) -> tuple[int, tuple[int, str]]:
