@@ -1,5 +1,7 @@
 import json
+from random import Random
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,32 @@ def test_all_members_split_by_what_the_note_says() -> None:
     (read,) = read_note(Note((made,)).text(), "orders").snapshots
     owners = read.split(queues, ["a", "b"])
     assert [owners[queue] for queue in queues] == ["a", "b", "b", "b"]
+
+
+def test_a_note_of_thousands_of_queues_fits_into_a_header() -> None:
+    random = Random(7)
+    owners = {
+        MessageQueue("orders", f"broker-{i % 8}", i // 8): f"10.0.0.{random.randrange(200)}@{i}#77123456789"
+        for i in range(2048)
+    }
+    made = Snapshot(
+        epoch=1,
+        publisher="a",
+        taken_ms=0,
+        from_ms=0,
+        queue_cost=10,
+        threshold=0.25,
+        lags={queue: random.randrange(10**5) for queue in owners},
+        owners={queue: f"{owner.partition('@')[0]}@12345#771" for queue, owner in owners.items()},
+    )
+    note = Note((made, attrs.evolve(made, epoch=2)))
+    text = note.text()
+    assert text.isascii()
+    assert len(text) < 65_536
+    assert read_note(text, "orders") == note
+    for wrong in (text[:-5], text[:2] + "~" * 10, "z:", "z:\x00"):
+        with pytest.raises(BodyError, match="cannot be read"):
+            read_note(wrong, "orders")
 
 
 GOOD = json.loads(

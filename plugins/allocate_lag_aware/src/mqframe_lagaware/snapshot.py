@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +15,10 @@ from mqframe.core.messages.message import MessageQueue
 from mqframe_lagaware.split import split
 
 VERSION: Final = 1
+PLAIN_CHARACTERS_MAX: Final = 8192
+"""A longer note is packed: it travels in a header, and servers read short ones only."""
+UNPACKED_BYTES_MAX: Final = 16 << 20
+_PACKED: Final = "z:"
 
 
 @attrs.frozen(kw_only=True)
@@ -62,13 +68,16 @@ class Note:
     def text(self) -> str:
         """For name servers to keep."""
         said = {"version": VERSION, "snapshots": [_table(each) for each in self.snapshots]}
-        return json.dumps(said, separators=(",", ":"), sort_keys=True)
+        plain = json.dumps(said, separators=(",", ":"), sort_keys=True)
+        if len(plain) <= PLAIN_CHARACTERS_MAX:
+            return plain
+        return _PACKED + base64.b85encode(zlib.compress(plain.encode(), 9)).decode()
 
 
 def read_note(text: str, topic: str) -> Note:
     """The note that `text` stands for. Raises `BodyError` for one that this version cannot read."""
     try:
-        said = json.loads(text)
+        said = json.loads(_unpacked(text))
         if said["version"] != VERSION:
             raise BodyError(f"note of topic {topic}: version {said['version']!r}; {VERSION} can be read")
         note = Note(tuple(_snapshot(each, topic) for each in said["snapshots"]))
@@ -85,6 +94,16 @@ def read_note(text: str, topic: str) -> Note:
     if not note.snapshots:
         raise BodyError(f"note of topic {topic} holds no snapshot")
     return note
+
+
+def _unpacked(text: str) -> str:
+    if not text.startswith(_PACKED):
+        return text
+    unpacking = zlib.decompressobj()
+    found = unpacking.decompress(base64.b85decode(text[len(_PACKED) :]), UNPACKED_BYTES_MAX)
+    if not unpacking.eof:
+        raise ValueError(f"cut off, or longer than {UNPACKED_BYTES_MAX} bytes")
+    return found.decode()
 
 
 def _table(snapshot: Snapshot) -> dict[str, object]:
