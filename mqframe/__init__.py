@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from mqframe.core.transactions.half_batch import EndsUnfinished as EndsUnfinished
     from mqframe.core.transactions.half_batch import PreparedHalf as PreparedHalf
     from mqframe.core.transactions.outcome import TransactionOutcome as TransactionOutcome
+    from mqframe.hooks.interfaces import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces import ConsumeHook as ConsumeHook
@@ -123,9 +124,9 @@ _ERRORS = (
     " SettingError StoreError TlsError TooMuchInFlight"
 )
 _INTERFACES = (
-    "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
-    " HookPort IllegalProperty LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom"
-    " RpcHook SavedOffsetStore SendContext SendHook SendOperation"
+    "AllocationPort AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext"
+    " ForbiddenHook HookPort IllegalProperty LogRange MessageFilter OffsetStore OffsetStoreContext"
+    " QueueSelector ReadFrom RpcHook SavedOffsetStore SendContext SendHook SendOperation"
 )
 _HOME = {
     name: f"mqframe.{module}"

@@ -8,7 +8,7 @@ import typer
 from msgspec import to_builtins
 
 from mqframe.cli.access import admin_client, admin_command
-from mqframe.cli.commands import new_app
+from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.output import Json, NameServer, Shown, queue_columns, show, show_one, time_text, write_json
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.retry.backoff import listed_waits
@@ -178,6 +178,36 @@ def offsets(
         for client, table in admin.remembered_offsets(group, topic).items()
         for queue, offset in table.items()
     ]
+
+
+@app.command()
+def plan(
+    group: Group,
+    allocate: Annotated[
+        str, typer.Option(help='Allocation strategy: a name, or "module:attribute".')
+    ] = "averagely",
+    option: Annotated[
+        list[str] | None, typer.Option(help="Option of the strategy, key=value; may be given often.")
+    ] = None,
+    add: Annotated[list[str] | None, typer.Option(help="Client id of a member that comes.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="Client id of a member that goes.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show the queues that stay as well.")] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show which queues would move if all members had another allocation strategy. Nothing moves.
+
+    Ends with 1 when members would not agree: a queue would have several owners, or none.
+    """
+    from mqframe.cli.group_plan import options_of, show_plan
+
+    with admin_client(nameserver) as admin:
+        found = admin.allocation_plan(
+            group, allocate, options_of(option or ()), add=add or (), remove=remove or ()
+        )
+    show_plan(found, as_json=json, every=every)
+    if found.conflicts:
+        raise typer.Exit(FAILED)
 
 
 def _members(admin: Admin, group: str) -> list[ConnectionBody]:

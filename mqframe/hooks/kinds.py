@@ -57,6 +57,8 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("allocation", "machine_room"): "mqframe-plugin-machineroom",
     ("allocation", "machine_room_nearby"): "mqframe-plugin-machineroomnearby",
     ("allocation", "consistent_hash"): "mqframe-plugin-consistenthash",
+    ("allocation", "bounded_load"): "mqframe-plugin-boundedload",
+    ("allocation", "lag_aware"): "mqframe-plugin-lagaware",
     ("selector", "hash"): "mqframe-plugin-selectors",
     ("selector", "random"): "mqframe-plugin-selectors",
     ("selector", "machine_room"): "mqframe-plugin-selectors",

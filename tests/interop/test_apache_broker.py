@@ -30,6 +30,8 @@ from mqframe import (
 
 TEXT = "größer € 订单 𝄞"
 BIG = b"0123456789" * 2000
+LONG = 'z:<"0>`{\\' * 7000
+"""As long as the notes of allocation strategies get."""
 
 
 def read_queue(puller: Puller, queue: MessageQueue, end: int) -> list[ReceivedMessage]:
@@ -303,6 +305,9 @@ def test_async_admin_changes_things(servers: Servers) -> None:
             await admin.put_kv("space", "key", TEXT)
             assert await admin.get_kv("space", "key") == TEXT
             assert await admin.list_kv("space") == {"key": TEXT}
+            await admin.put_kv("space", "long", LONG)
+            assert await admin.get_kv("space", "long") == LONG
+            await admin.delete_kv("space", "long")
             await admin.delete_kv("space", "key")
             assert await admin.get_kv("space", "key") is None
             await admin.delete_topic("changed")

@@ -106,6 +106,24 @@ def test_javas_tools_reset_our_members(newest_java: StartJava, server_side: bool
             assert listener.bodies == [b"0", b"1", b"2"] * 2
 
 
+def test_a_plan_knows_what_members_of_both_languages_hold(
+    java: StartJava, cluster: Cluster, admin: Admin
+) -> None:
+    theirs = java("Sight", "consume", cluster.nameserver, "both", TOPIC)
+    ((_, client),) = theirs.take("started", 1)
+    consumer, _ = member(cluster, "both")
+    with consumer:
+        until(lambda: len(consumer.queues) == 1 and not admin.allocation_plan("both").problems)
+        plan = admin.allocation_plan("both", "averagely_by_circle", remove=[consumer.client_id])
+        assert (plan.now, plan.then) == (tuple(sorted([client, consumer.client_id])), (client,))
+        held = {each.queue: each.now for each in plan.queues if each.queue.topic == TOPIC}
+        assert held.pop(consumer.queues[0]) == (consumer.client_id,)
+        assert list(held.values()) == [(client,)]
+        assert {each.then for each in plan.queues} == {(client,)}
+        assert plan.silent == {}
+    theirs.finish()
+
+
 def test_our_tools_look_into_javas_members(java: StartJava, cluster: Cluster, admin: Admin) -> None:
     sent = send(cluster, b"0", b"1")
     running = java("Sight", "consume", cluster.nameserver, "theirs", TOPIC)

@@ -34,7 +34,8 @@ class Strategies:
     def find(self, wire_name: str | None) -> AllocationStrategy | None:
         """The strategy that clients call `wire_name`; `None` for one that is not there or cannot be made.
 
-        The latter holds for strategies that need options, which only clients have.
+        The latter holds for strategies that need options, which only clients have. One that looks before it
+        decides has nothing to look at here: it shares as it does while it knows nothing.
         """
         if not wire_name:
             return None
@@ -53,4 +54,13 @@ class Strategies:
         except (PluginError, SettingError) as problem:
             log.warning("allocation strategy cannot be made here", strategy=wire_name, reason=str(problem))
             return None
-        return strategy if strategy.wire_name == wire_name else None
+        if strategy.wire_name != wire_name:
+            return None
+        if strategy.prepares:
+            log.warning(
+                "allocation strategy knows less here than in clients; they should share queues by themselves",
+                strategy=wire_name,
+                # What it says of a topic that it never looked at.
+                basis=strategy.basis("", ""),
+            )
+        return strategy

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqframe.client.admin.allocation import AllocationAdmin
 from mqframe.client.admin.cluster import ClusterAdmin
 from mqframe.client.admin.dead_letters import DeadLetterAdmin
-from mqframe.client.admin.members import MemberAdmin
 from mqframe.client.admin.offsets import OffsetAdmin
 from mqframe.client.admin.queue_expansion import QueueExpansionAdmin
 from mqframe.client.admin.topics import TopicAdmin
@@ -23,7 +23,7 @@ class AsyncAdmin(
     DeadLetterAdmin,
     QueueExpansionAdmin,
     TopicAdmin,
-    MemberAdmin,
+    AllocationAdmin,
     OffsetAdmin,
     ClusterAdmin,
     AsyncClient,
@@ -51,9 +51,11 @@ class AsyncAdmin(
         clock: LoopClock | None = None,
         plugins: PluginManager | None = None,
     ) -> None:
-        hooks = (plugins or PluginManager()).create_all("rpc_hook", rpc_hooks)
+        plugins = plugins or PluginManager()
+        clock = clock or SystemClock()
+        hooks = plugins.create_all("rpc_hook", rpc_hooks)
         settings = with_nameserver(client, nameserver)
-        super().__init__(ClientInstance.connect(settings, clock or SystemClock(), net, rpc_hooks=hooks))
+        super().__init__(ClientInstance.connect(settings, clock, net, rpc_hooks=hooks), clock, plugins)
 
     async def start(self) -> None:
         """Begin to work: connections open when something is asked. Raises `ClosedError` once stopped."""

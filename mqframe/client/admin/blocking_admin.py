@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.admin.dead_letters import Resent
 from mqframe.client.connection.sync_api import SyncClient
+from mqframe.client.consuming.group.allocation import DEFAULT
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.broker_info import BrokerStatsData, ConsumeStatsList, QueueEntries, QueueTimeSpan
 from mqframe.core.cluster.client_bodies import ConsumerConnection, ProducerConnection
@@ -18,6 +19,7 @@ from mqframe.core.cluster.queue_expansion import QueueExpansion
 from mqframe.core.cluster.route_bodies import ClusterInfo, TopicRouteData
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ, PERM_WRITE
+from mqframe.core.consuming.allocation_plan import AllocationPlan
 from mqframe.core.consuming.bodies import OffsetWrapper, TopicOffset
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.running_info import ConsumerRunningInfo, DirectResult
@@ -303,6 +305,24 @@ class Admin(SyncClient[AsyncAdmin]):
         return self._call(
             self._client.message_trace, message_id, trace_topic=trace_topic, max_count=max_count
         )
+
+    def allocation_plan(
+        self,
+        group: str,
+        allocate: object = DEFAULT,
+        options: object = None,
+        *,
+        add: Sequence[str] = (),
+        remove: Sequence[str] = (),
+    ) -> AllocationPlan:
+        """What would move if all members of `group` had the allocation strategy `allocate`. Changes nothing.
+
+        `allocate`, `options`: as for consumers; the strategy is made and runs here. `add`, `remove`: client
+        ids of members that come and go as well. Each member is asked what it holds, Java ones too; one that
+        does not answer is in `AllocationPlan.silent`. Raises `FixError` for a group that is unknown, whose
+        members are offline or broadcast, and for a strategy that fails; `PluginError` for a wrong one.
+        """
+        return self._call(self._client.allocation_plan, group, allocate, options, add=add, remove=remove)
 
     def create_topic(
         self,

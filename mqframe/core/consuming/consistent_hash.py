@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from mqframe.core.messages.message import MessageQueue
 
@@ -39,3 +39,9 @@ class HashRing:
             return None
         at = bisect_left(self._positions, ring_position(key))
         return self._owners[at % len(self._owners)]
+
+    def nodes_from(self, key: str) -> Iterator[str]:
+        """The nodes behind `key` in the order of the ring, once around; each as often as it stands on it."""
+        start = bisect_left(self._positions, ring_position(key))
+        for at in range(start, start + len(self._owners)):
+            yield self._owners[at % len(self._owners)]

@@ -3,6 +3,8 @@
 Implement one, name it in the entry-point group `mqframe` as `kind.name`, and it can be chosen by that name.
 """
 
+from mqframe.hooks.interfaces.allocation import PREPARE_SECONDS_MAX as PREPARE_SECONDS_MAX
+from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
 from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
 from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
 from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
+from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
+from mqframe.testing.allocation_ports import SharedView
+from mqframe.testing.manual_clock import ManualClock
 
 Shape = tuple[list[MessageQueue], list[str]]
 
@@ -16,11 +21,13 @@ class AllocationConformance:
 
     Set `covers_all` to False for a strategy that leaves queues out on purpose, and `exclusive` to False for
     one that may give a queue to several members. Override `shapes` where names must have a special form.
+    `rounds`: after how many rounds of 20 s members that look before they decide have seen the same.
     """
 
     covers_all = True
     exclusive = True
     group = "conformance"
+    rounds = 12
 
     def make(self) -> AllocationStrategy:
         """A fresh strategy; those of one group are configured alike."""
@@ -61,11 +68,15 @@ class AllocationConformance:
     def test_every_queue_has_one_owner(self) -> None:
         """Nothing is left out, nothing is consumed by two, but for what the attributes allow."""
         for queues, clients in self.shapes():
-            owners = Counter(queue for got in self.split(queues, clients).values() for queue in got)
-            if self.exclusive:
-                assert [queue for queue, count in owners.items() if count > 1] == []
-            if self.covers_all:
-                assert sorted(owners) == queues
+            self.check(queues, self.split(queues, clients))
+
+    def check(self, queues: Sequence[MessageQueue], split: Mapping[str, Sequence[MessageQueue]]) -> None:
+        """Fails where a queue has no owner, or several, and the attributes do not allow it."""
+        owners = Counter(queue for got in split.values() for queue in got)
+        if self.exclusive:
+            assert [queue for queue, count in owners.items() if count > 1] == []
+        if self.covers_all:
+            assert sorted(owners) == queues
 
     def test_the_same_question_has_the_same_answer(self) -> None:
         """One strategy asked twice, and another configured alike, agree."""
@@ -97,3 +108,46 @@ class AllocationConformance:
             got.clear()
             assert queues == queues_before
             assert clients == clients_before
+
+    def test_members_that_looked_agree(self) -> None:
+        """Each member looks by itself before each round; once all have seen the same they agree."""
+        for queues, clients in self.shapes():
+            lags = {queue: 977 * place % 50_000 for place, queue in enumerate(queues)}
+            members = asyncio.run(self.looked(queues, clients, SharedView(ManualClock(), lags, 2)))
+            self.check(queues, self.asked(members, queues, clients))
+
+    def test_who_can_look_at_nothing_decides_all_the_same(self) -> None:
+        """No name server and no broker answers: `prepare` may raise an `MqframeError`; nothing is lost."""
+        for queues, clients in self.shapes():
+            shared = SharedView(ManualClock(), dict.fromkeys(queues, 5))
+            shared.all_away({queue.broker_name for queue in queues})
+            members = asyncio.run(self.looked(queues, clients, shared))
+            self.check(queues, self.asked(members, queues, clients))
+
+    def asked(
+        self,
+        members: Mapping[str, AllocationStrategy],
+        queues: Sequence[MessageQueue],
+        clients: Sequence[str],
+    ) -> dict[str, list[MessageQueue]]:
+        """What each of `members` says of itself."""
+        return {
+            client: strategy.allocate(self.group, client, queues, clients)
+            for client, strategy in members.items()
+        }
+
+    async def looked(
+        self, queues: Sequence[MessageQueue], clients: Sequence[str], shared: SharedView
+    ) -> dict[str, AllocationStrategy]:
+        """The strategies of all members after `rounds` rounds; lags are others each time that one looks."""
+        members = {client: self.make() for client in clients}
+        ports = {client: shared.port(client) for client in clients}
+        for _ in range(self.rounds):
+            for client, strategy in members.items():
+                with suppress(MqframeError):
+                    await strategy.prepare(ports[client], self.group, queues[0].topic, queues, clients)
+                # Whoever looks next sees other lags.
+                shared.lags = {queue: (3 * lag + 77) % 50_000 for queue, lag in shared.lags.items()}
+            assert isinstance(shared.clock, ManualClock)
+            await shared.clock.aadvance(20.0)
+        return members

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
+
+import pytest
 
 from mqframe.broker.popping.strategies import Strategies
 from mqframe.hooks.interfaces import AllocationStrategy
@@ -17,6 +20,18 @@ class Mine(AllocationStrategy):
         return []
 
 
+class Looking(Mine):
+    """Looks before it decides."""
+
+    wire_name = "LOOKING"
+
+    async def prepare(self, port: Any, group: str, topic: str, queues: Any, clients: Any) -> None:
+        raise AssertionError("brokers have nothing to look at")
+
+    def basis(self, group: str, topic: str) -> str:
+        return "nothing yet: as averagely"
+
+
 class Plugin:
     """Counts what is made of it."""
 
@@ -24,7 +39,7 @@ class Plugin:
 
     @hookimpl
     def register_allocation_strategies(self) -> dict[str, Any]:
-        return {"MINE": self.make, "misnamed": Mine, "broken": "no_such_module:Strategy"}
+        return {"MINE": self.make, "LOOKING": Looking, "misnamed": Mine, "broken": "no_such_module:Strategy"}
 
     def make(self) -> Mine:
         self.made += 1
@@ -56,3 +71,16 @@ def test_rocketmq_s_names_stand_for_the_installed_plugins_unless_they_are_blocke
     assert found.wire_name == "AVG"
     plugins.block("allocation.averagely")
     assert Strategies(plugins).find("AVG") is None
+
+
+def test_a_strategy_that_looks_first_is_used_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    plugins = PluginManager(list)
+    plugins.register(Plugin())
+    strategies = Strategies(plugins)
+    with caplog.at_level(logging.WARNING, "mqframe"):
+        assert isinstance(strategies.find("LOOKING"), Looking)
+        strategies.find("LOOKING")
+        strategies.find("MINE")
+    (record,) = caplog.records
+    assert "knows less here than in clients" in record.getMessage()
+    assert "nothing yet: as averagely" in record.getMessage()

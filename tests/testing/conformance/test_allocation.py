@@ -114,6 +114,35 @@ class Lending(Turns):
         return super().allocate(group, client_id, queues, clients)
 
 
+class Separate(Turns):
+    """Each member looks at the lags of its own moment."""
+
+    def __init__(self):
+        self.first = 0
+
+    async def prepare(self, port, group, topic, queues, clients):
+        self.first = sum((await port.lags(topic)).values())
+
+    def allocate(self, group, client_id, queues, clients):
+        turn = self.first % len(clients)
+        return super().allocate(group, client_id, queues, [*clients[turn:], *clients[:turn]])
+
+
+class Helpless(Turns):
+    """Gives nothing before it has seen something."""
+
+    def __init__(self):
+        self.blind = False
+
+    async def prepare(self, port, group, topic, queues, clients):
+        self.blind = True
+        await port.notes("anything")
+        self.blind = False
+
+    def allocate(self, group, client_id, queues, clients):
+        return [] if self.blind else super().allocate(group, client_id, queues, clients)
+
+
 @pytest.mark.parametrize(
     ("faulty", "check"),
     [
@@ -127,6 +156,8 @@ class Lending(Turns):
         (Hospitable, "test_a_stranger_gets_nothing"),
         (Reversing, "test_the_arguments_stay_as_they_are"),
         (Lending, "test_the_arguments_stay_as_they_are"),
+        (Separate, "test_members_that_looked_agree"),
+        (Helpless, "test_who_can_look_at_nothing_decides_all_the_same"),
     ],
 )
 def test_a_faulty_strategy_is_caught(faulty: type[AllocationStrategy], check: str) -> None:

@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.group.allocation_port import GroupPort, prepare
 from mqframe.client.consuming.group.group_offsets import GroupOffsets
+from mqframe.client.consuming.group.members import group_members
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
-from mqframe.core.cluster.client_bodies import ConsumerList
-from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.consuming.consume_rules import MessageModel
 from mqframe.core.consuming.rebalance import Changes, changes, my_queues
 from mqframe.core.errors import MqframeError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
-from mqframe.core.requests.consumers import GetConsumerListByGroup
 from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS, route_again
-from mqframe.core.wire import loose_json
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, Timer
 
@@ -60,6 +58,7 @@ class RebalanceService:
         self._queues = queues
         self._offsets = offsets
         self._locks = locks
+        self._port = GroupPort(plan.group, instance, plan.clock, self.soon)
         self._requested = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._every: Every | None = None
@@ -83,6 +82,7 @@ class RebalanceService:
             self._every.stop()
         if self._again is not None:
             self._again.cancel()
+        self._port.stop()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -163,8 +163,8 @@ class RebalanceService:
             await self._instance.heartbeat_now()  # its brokers do not know us, and are asked for the members
         allocated = list(route.read_queues())
         if self._plan.model is MessageModel.CLUSTERING:
-            members = await self._members(route)
-            mine = self._allocate(topic, allocated, members)
+            members = await group_members(self._instance, self._group, route)
+            mine = await self._allocate(topic, allocated, members)
             if mine is None:
                 return True
             allocated = mine
@@ -187,10 +187,11 @@ class RebalanceService:
         await self._instance.heartbeat_now()  # so that brokers know of the change
         return complete
 
-    def _allocate(
+    async def _allocate(
         self, topic: str, queues: list[MessageQueue], members: list[str]
     ) -> list[MessageQueue] | None:
         strategy = self._plan.allocation.strategy
+        await prepare(strategy, self._port, self._group, topic, queues, members)
         try:
             return my_queues(strategy.allocate, self._group, self._instance.client_id, queues, members)
         except Exception:  # isolation boundary: a strategy that fails keeps the present assignment
@@ -201,21 +202,6 @@ class RebalanceService:
                 strategy=type(strategy).__qualname__,
             )
             return None
-
-    async def _members(self, route: TopicRoute) -> list[str]:
-        request = GetConsumerListByGroup(self._group)
-        problem: MqframeError = RouteError(f"the route of topic {route.topic} names no broker")
-        for broker_name in sorted(route.addresses()):
-            address = route.any_address(broker_name)
-            if address is None:
-                continue
-            try:
-                answer = await self._instance.call(address, request)
-            except MqframeError as failure:
-                problem = failure
-                continue
-            return loose_json.decode(bytes(answer.body), ConsumerList).consumer_id_list
-        raise problem
 
     async def _carry_out(self, todo: Changes) -> bool:
         if todo.dropped:

@@ -9,13 +9,16 @@ from push_scenes import GROUP, OK, play, running
 
 from mqframe.core.errors import (
     CallTimeout,
+    RetryError,
     RouteError,
 )
 from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
 )
+from mqframe.core.requests.fields import encode_fields
 from mqframe.core.requests.messages import PullMessage
-from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.requests.nameserver import GetKvConfig, GetRouteinfoByTopic, KvAnswer
+from mqframe.core.wire.frame import Frame
 from mqframe.testing.consuming import AllQueues, CollectingListener
 
 
@@ -162,3 +165,76 @@ class TestRebalance:
                 }
 
         play(story, topics={"orders": 1, "refunds": 1})
+
+
+class Looking(AllQueues):
+    """Takes the queues whose ids a note names, once it has read one; then looks again in 3 s."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, list[str]]] = []
+        self.fails = False
+        self.chosen: set[int] = set()
+
+    async def prepare(self, port, group, topic, queues, clients):
+        self.asked.append((topic, list(clients)))
+        if self.fails:
+            raise RetryError("nobody answers")
+        (note,) = await port.notes(topic)
+        self.chosen = set(map(int, note))
+        port.again_in(3.0)
+
+    def allocate(self, group, client_id, queues, clients):
+        return [queue for queue in queues if queue.queue_id in self.chosen]
+
+
+class TestStrategiesThatLook:
+    @staticmethod
+    def note(scene, text: str) -> None:
+        scene.broker.script(GetKvConfig, lambda request: Frame(0, flag=1, ext=encode_fields(KvAnswer(text))))
+
+    def test_it_looks_before_each_round_and_when_it_wished_to(self) -> None:
+        strategy = Looking()
+
+        async def story(scene):
+            self.note(scene, "13")
+            async with running(scene, CollectingListener()):
+                assert [q.queue_id for q in scene.consumer.queues] == [1, 3]
+                assert strategy.asked[0] == ("orders", ["10.1.1.1@m1"])
+                (request, *_) = scene.broker.sent(GetKvConfig)
+                assert (request.namespace, request.key) == ("MQFRAME_ALLOCATION", f"{GROUP}/orders")
+                self.note(scene, "0")
+                await scene.pass_time(3.0)
+                assert [q.queue_id for q in scene.consumer.queues] == [0]
+            asked = len(strategy.asked)
+            await scene.end(scene.consumer.stop())
+            await scene.pass_time(60.0)
+            assert len(strategy.asked) == asked
+
+        play(story, topics={"orders": 4}, allocate=strategy)
+
+    def test_when_it_cannot_look_it_decides_with_what_it_knows(self) -> None:
+        strategy = Looking()
+
+        async def story(scene):
+            self.note(scene, "2")
+            async with running(scene, CollectingListener()):
+                strategy.fails = True
+                asked = len(strategy.asked)
+                await scene.pass_time(60.0)
+                assert len(strategy.asked) > asked
+                assert [q.queue_id for q in scene.consumer.queues] == [2]
+
+        play(story, topics={"orders": 4}, allocate=strategy)
+
+    def test_one_that_hangs_holds_nobody_up_for_long(self) -> None:
+        class Hanging(AllQueues):
+            async def prepare(self, port, group, topic, queues, clients):
+                await asyncio.Event().wait()
+
+        async def story(scene):
+            async with running(scene, CollectingListener()):
+                assert scene.consumer.queues == []
+                await scene.pass_time(10.0)
+                assert [q.queue_id for q in scene.consumer.queues] == [0]
+
+        play(story, allocate=Hanging())

@@ -1,0 +1,28 @@
+"""What is optional in an allocation strategy."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from mqframe.hooks.interfaces import AllocationStrategy
+from mqframe.testing.consuming import AllQueues
+
+
+class Looking(AllQueues):
+    async def prepare(self, port: Any, group: str, topic: str, queues: Any, clients: Any) -> None:
+        """Looks."""
+
+
+class LookingToo(Looking):
+    """Inherits it."""
+
+
+def test_only_those_that_look_are_asked_to() -> None:
+    assert [made.prepares for made in (AllQueues(), Looking(), LookingToo())] == [False, True, True]
+
+
+def test_what_is_not_overridden_does_nothing() -> None:
+    plain: AllocationStrategy = AllQueues()
+    asyncio.run(plain.prepare(None, "g", "t", [], []))  # type: ignore[arg-type]
+    assert plain.basis("g", "t") == ""
