@@ -73,20 +73,24 @@ if TYPE_CHECKING:
     from mqframe.core.errors import TlsError as TlsError
     from mqframe.core.errors import TooMuchInFlight as TooMuchInFlight
     from mqframe.core.filtering.filter_expression import Sql as Sql
+    from mqframe.core.messages.batch import encode_element as encode_element
     from mqframe.core.messages.message import Message as Message
     from mqframe.core.messages.message import MessageQueue as MessageQueue
     from mqframe.core.messages.message import ReceivedMessage as ReceivedMessage
     from mqframe.core.messages.message import SendResult as SendResult
     from mqframe.core.messages.message import SendStatus as SendStatus
+    from mqframe.core.messages.properties import encode_properties as encode_properties
     from mqframe.core.popping.popped import PoppedMessage as PoppedMessage
     from mqframe.core.retry.dead_letters import DeadLetter as DeadLetter
     from mqframe.core.sending.request_reply import ReplyMessage as ReplyMessage
     from mqframe.core.sending.request_reply import reply_to as reply_to
+    from mqframe.core.storage.record import decode_records as decode_records
     from mqframe.core.transactions.half_batch import EndStatus as EndStatus
     from mqframe.core.transactions.half_batch import EndsUnfinished as EndsUnfinished
     from mqframe.core.transactions.half_batch import PreparedHalf as PreparedHalf
     from mqframe.core.transactions.outcome import TransactionOutcome as TransactionOutcome
     from mqframe.hooks.interfaces import AllocationStrategy as AllocationStrategy
+    from mqframe.hooks.interfaces import BrokerService as BrokerService
     from mqframe.hooks.interfaces import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces import ConsumeHook as ConsumeHook
     from mqframe.hooks.interfaces import Dispatcher as Dispatcher
@@ -102,8 +106,12 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces import ReadFrom as ReadFrom
     from mqframe.hooks.interfaces import RpcHook as RpcHook
     from mqframe.hooks.interfaces import SavedOffsetStore as SavedOffsetStore
+    from mqframe.hooks.interfaces import SavedTable as SavedTable
     from mqframe.hooks.interfaces import SendContext as SendContext
     from mqframe.hooks.interfaces import SendHook as SendHook
+    from mqframe.hooks.interfaces import SendRule as SendRule
+    from mqframe.hooks.interfaces import TagSummary as TagSummary
+    from mqframe.hooks.interfaces import TopicSummary as TopicSummary
     from mqframe.hooks.manager import PluginManager as PluginManager
     from mqframe.hooks.specs import hookimpl as hookimpl
     from mqframe.nameserver.server import NameServer as NameServer
@@ -120,9 +128,9 @@ _ERRORS = (
     " SettingError StoreError TlsError TooMuchInFlight"
 )
 _INTERFACES = (
-    "AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext ForbiddenHook"
-    " HookPort LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom RpcHook"
-    " SavedOffsetStore SendContext SendHook"
+    "AllocationStrategy BrokerService ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext"
+    " ForbiddenHook HookPort LogRange MessageFilter OffsetStore OffsetStoreContext QueueSelector ReadFrom"
+    " RpcHook SavedOffsetStore SavedTable SendContext SendHook SendRule TagSummary TopicSummary"
 )
 _HOME = {
     name: f"mqframe.{module}"
@@ -160,7 +168,10 @@ _HOME = {
         "core.consuming.consume_result": "ConsumeResult",
         "core.retry.dead_letters": "DeadLetter",
         "core.errors": _ERRORS,
+        "core.storage.record": "decode_records",
         "core.transactions.half_batch": "EndStatus EndsUnfinished PreparedHalf",
+        "core.messages.batch": "encode_element",
+        "core.messages.properties": "encode_properties",
         "core.messages.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
         "core.filtering.filter_expression": "Sql",
         "core.popping.popped": "PoppedMessage",
