@@ -8,7 +8,9 @@ address of that server, which is started when it is first needed.
 
 Then the `python` blocks of the file run once more, in order, with all that the first run left: topics with
 messages, groups with progress, files. So readers can paste a page again. `<!-- once: "why" -->` right before
-a block leaves it out of the second run, `<!-- once: page "why" -->` does so with all blocks of a page.
+a block leaves it out of the second run, `<!-- once: page "why" -->` does so with all blocks of a page. Pages
+named after Spark run again with `--spark-twice` alone: each of their reads takes a second or more, and they
+are what takes longest in CI already.
 
 With pytest-xdist (`-n 2`) a file of tests goes to one process as a whole, those that share something costly
 (Apache's servers) go to one process together, and what takes longest begins first. Each process that runs
@@ -266,6 +268,8 @@ class Page(SybilFile):
 
     def collect(self) -> Iterator[SybilItem]:
         yield from super().collect()
+        if "spark" in self.path.relative_to(ROOT).as_posix() and not self.config.getoption("spark_twice"):
+            return
         for document in self.documents:
             for example in second_run(document):
                 yield SybilItem.from_parent(self, sybil=_again, example=example)
@@ -340,7 +344,11 @@ def rank(item: pytest.Item) -> int:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long series are run: see `tests/trust`."""
+    """How long series are run (see `tests/trust`), and pages."""
+    pages = parser.getgroup("pages", "pages of the documentation")
+    pages.addoption(
+        "--spark-twice", action="store_true", help="run the blocks of pages with a Spark again, too"
+    )
     group = parser.getgroup("mqframe", "long series (-m long)")
     group.addoption(
         "--seed", type=int, default=0, help="seed of the first case; the same seeds, the same cases"
