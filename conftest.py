@@ -8,9 +8,9 @@ address of that server, which is started when it is first needed.
 
 Then the `python` blocks of the file run once more, in order, with all that the first run left: topics with
 messages, groups with progress, files. So readers can paste a page again. `<!-- once: "why" -->` right before
-a block leaves it out of the second run, `<!-- once: page "why" -->` does so with all blocks of a page. Pages
-named after Spark run again with `--spark-twice` alone: each of their reads takes a second or more, and they
-are what takes longest in CI already.
+a block leaves it out of the second run, `<!-- once: page "why" -->` does so with all blocks of a page. The
+pages in `SPARK_ONCE` run again with `--spark-twice` alone: their second runs take ten seconds and more each,
+a minute of CI together.
 
 With pytest-xdist (`-n 2`) a file of tests goes to one process as a whole, those that share something costly
 (Apache's servers) go to one process together, and what takes longest begins first. Each process that runs
@@ -61,6 +61,14 @@ SECONDS_MAX = 280
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 ONCE = re.compile(r'<!-- once: "[^"]+" -->\s*\Z')
 PAGE_ONCE = re.compile(r'^<!-- once: page "[^"]+" -->$', re.MULTILINE)
+SPARK_ONCE = (
+    "docs/tutorial_spark.md",
+    "docs/howto/spark.md",
+    "docs/howto/spark_decode.md",
+    "docs/howto/spark_from_kafka.md",
+    "docs/howto/spark_write.md",
+)
+"""Pages whose second run is left to `--spark-twice`."""
 SHARED = {
     "spark": ("plugins/spark/tests/", "spark"),
     "apache": ("tests/interop/", "apache|servers|topic"),
@@ -268,7 +276,8 @@ class Page(SybilFile):
 
     def collect(self) -> Iterator[SybilItem]:
         yield from super().collect()
-        if "spark" in self.path.relative_to(ROOT).as_posix() and not self.config.getoption("spark_twice"):
+        name = self.path.relative_to(ROOT).as_posix()
+        if name in SPARK_ONCE and not self.config.getoption("spark_twice"):
             return
         for document in self.documents:
             for example in second_run(document):

@@ -76,6 +76,28 @@ def test_a_block_that_leans_on_another_is_named(source: str, word: str, tmp_path
     assert word in found
 
 
+def test_python_blocks_run_again_after_all_have_run() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--collect-only",
+        "docs/howto/pop.md",
+        "docs/tutorial.md",
+    ]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stdout
+    found = re.findall(r"^(\S+\.md)::(sybil:again,)?line:(\d+)", result.stdout, re.MULTILINE)
+    for name in ("docs/howto/pop.md", "docs/tutorial.md"):
+        text = (ROOT / name).read_text("utf-8")
+        python = [text.count("\n", 0, block.start()) + 1 for block in BLOCK.finditer(text)]
+        runs = [(bool(again), int(line)) for page, again, line in found if page == name]
+        assert runs == sorted(runs)
+        assert [line for again, line in runs if again] == python
+        assert [line for again, line in runs if not again and line in python] == python
+
+
 def test_what_runs_only_once_says_why_and_is_rare() -> None:
     marks = {}
     for page in pages():
