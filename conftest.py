@@ -1,10 +1,16 @@
 """Runs the code blocks of README.md, CONTRIBUTING.md, plugins/*/README.md and docs/**/*.md as tests.
 
-The blocks of a file share their names and an empty working directory. A `python` or `toml` block whose
-first line is `# some/file.py` is written to that file. `bash` blocks run under `bash -euo pipefail` with this
-interpreter's scripts on the PATH; `mqframe server …` is started for the rest of the file instead, on free
-ports. Wherever a block says 127.0.0.1:9876, it gets the address of that server, which is started when it is
-first needed.
+The blocks of a file share a working directory, empty at first, and a server; each `python` block has names of
+its own alone. A `python` or `toml` block whose first line is `# some/file.py` is written to that file. `bash`
+blocks run under `bash -euo pipefail` with this interpreter's scripts on the PATH; `mqframe server …` is
+started for the rest of the file instead, on free ports. Wherever a block says 127.0.0.1:9876, it gets the
+address of that server, which is started when it is first needed.
+
+Then the `python` blocks of the file run once more, in order, with all that the first run left: topics with
+messages, groups with progress, files. So readers can paste a page again. `<!-- once: "why" -->` right before
+a block leaves it out of the second run, `<!-- once: page "why" -->` does so with all blocks of a page. The
+pages in `SPARK_ONCE` run again with `--spark-twice` alone: their second runs take ten seconds and more each,
+a minute of CI together.
 
 With pytest-xdist (`-n 2`) a file of tests goes to one process as a whole, those that share something costly
 (Apache's servers) go to one process together, and what takes longest begins first. Each process that runs
@@ -29,8 +35,10 @@ from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
-from sybil import Example, Sybil
+from sybil import Document, Example, Sybil
 from sybil.evaluators.python import PythonEvaluator
+from sybil.evaluators.skip import Skipper
+from sybil.integration.pytest import SybilFile, SybilItem
 from sybil.parsers.markdown import CodeBlockParser, SkipParser
 
 # How long an example takes says more about the machine, which others use too, than about the code.
@@ -51,6 +59,16 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options)
 ADDRESS = "127.0.0.1:9876"
 SECONDS_MAX = 280
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
+ONCE = re.compile(r'<!-- once: "[^"]+" -->\s*\Z')
+PAGE_ONCE = re.compile(r'^<!-- once: page "[^"]+" -->$', re.MULTILINE)
+SPARK_ONCE = (
+    "docs/tutorial_spark.md",
+    "docs/howto/spark.md",
+    "docs/howto/spark_decode.md",
+    "docs/howto/spark_from_kafka.md",
+    "docs/howto/spark_write.md",
+)
+"""Pages whose second run is left to `--spark-twice`."""
 SHARED = {
     "spark": ("plugins/spark/tests/", "spark"),
     "apache": ("tests/interop/", "apache|servers|topic"),
@@ -187,6 +205,7 @@ def run_python(example: Example) -> str | None:
     place: Workplace = example.namespace["workplace"]
     lexeme = example.parsed
     example.parsed = type(lexeme)(place.real(source), lexeme.offset, lexeme.line_offset)
+    example.namespace = {"__name__": "__main__"}
     PythonEvaluator()(example)
     return None
 
@@ -199,7 +218,14 @@ def write_file(example: Example) -> str | None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(example.namespace["workplace"].real(source))
         importlib.invalidate_caches()
+        for module in [name for name, value in sys.modules.items() if is_from(value, path.resolve())]:
+            del sys.modules[module]
     return None
+
+
+def is_from(module: Any, path: Path) -> bool:
+    """Whether `module` was loaded from `path`: what is written anew is imported anew."""
+    return getattr(module, "__file__", None) == str(path)
 
 
 def run_bash(example: Example) -> str | None:
@@ -230,7 +256,7 @@ def tear_down(namespace: dict[str, Any]) -> None:
     namespace["workplace"].close()
 
 
-_collect = Sybil(
+_pages = Sybil(
     parsers=[
         SkipParser(),
         CodeBlockParser("python", run_python),
@@ -240,7 +266,41 @@ _collect = Sybil(
     patterns=["*.md"],
     setup=set_up,
     teardown=tear_down,
-).pytest()
+)
+
+
+_again = Sybil(parsers=_pages.parsers, name="again")
+
+
+class Page(SybilFile):
+    """All blocks of a file, then those that run again."""
+
+    def collect(self) -> Iterator[SybilItem]:
+        yield from super().collect()
+        name = self.path.relative_to(ROOT).as_posix()
+        if name in SPARK_ONCE and not self.config.getoption("spark_twice"):
+            return
+        for document in self.documents:
+            for example in second_run(document):
+                yield SybilItem.from_parent(self, sybil=_again, example=example)
+
+
+def second_run(document: Document) -> Iterator[Example]:
+    """The `python` blocks of a page that run again, with the marks that would skip them."""
+    if PAGE_ONCE.search(document.text):
+        return
+    skips: list[Example] = []
+    for example in document.examples():
+        if isinstance(example.region.evaluator, Skipper):
+            skips.append(example)
+        elif example.region.evaluator is run_python:
+            yield from skips
+            if not ONCE.search(document.text, 0, example.start):
+                yield example
+            skips = []
+        else:
+            skips = [skip for skip in skips if skip.parsed[0] != "next"]
+    yield from skips
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
@@ -250,7 +310,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
     told = inside[0] == "docs" and "_build" not in inside
     told = told or inside in (("README.md",), ("CONTRIBUTING.md",))
     told = told or (inside[0] == "plugins" and inside[2:] == ("README.md",))
-    return _collect(file_path, parent) if told else None
+    return Page.from_parent(parent, path=file_path, sybils=[_pages]) if told else None
 
 
 @pytest.fixture(scope="session")
@@ -294,7 +354,11 @@ def rank(item: pytest.Item) -> int:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long series are run: see `tests/trust`."""
+    """How long series are run (see `tests/trust`), and pages."""
+    pages = parser.getgroup("pages", "pages of the documentation")
+    pages.addoption(
+        "--spark-twice", action="store_true", help="run the blocks of pages with a Spark again, too"
+    )
     group = parser.getgroup("mqframe", "long series (-m long)")
     group.addoption(
         "--seed", type=int, default=0, help="seed of the first case; the same seeds, the same cases"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ author = "the mqframe developers"
 project_copyright = author
 html_theme = "furo"
 html_title = "mqframe"
+html_static_path = ["_static"]
+html_css_files = ["mqframe.css"]
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build", "_generated"]
 myst_heading_anchors = 3
@@ -51,7 +54,23 @@ def plain_docstrings(app: Any, what: str, name: str, obj: Any, options: Any, lin
     lines[:] = text
 
 
+TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
+LONG_WORD = re.compile(r"(?<=>)[^<>]*[^\s<>]{11,}[^<>]*(?=<)")
+BREAK = re.compile(r"(?<=\w[_./=,:|-])(?=[A-Za-z])|(?<=[a-z0-9])(?=[A-Z])")
+
+
+def breakable_tables(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Let browsers break long names in tables between their words, so that tables fit their column."""
+    if "body" in context:
+
+        def mend(table: re.Match[str]) -> str:
+            return LONG_WORD.sub(lambda words: BREAK.sub("<wbr>", words[0]), table[0])
+
+        context["body"] = TABLE.sub(mend, context["body"])
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("source-read", write_page)
     app.connect("autodoc-process-docstring", plain_docstrings)
+    app.connect("html-page-context", breakable_tables)

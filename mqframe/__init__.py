@@ -74,21 +74,25 @@ if TYPE_CHECKING:
     from mqframe.core.errors import TlsError as TlsError
     from mqframe.core.errors import TooMuchInFlight as TooMuchInFlight
     from mqframe.core.filtering.filter_expression import Sql as Sql
+    from mqframe.core.messages.batch import encode_element as encode_element
     from mqframe.core.messages.message import Message as Message
     from mqframe.core.messages.message import MessageQueue as MessageQueue
     from mqframe.core.messages.message import ReceivedMessage as ReceivedMessage
     from mqframe.core.messages.message import SendResult as SendResult
     from mqframe.core.messages.message import SendStatus as SendStatus
+    from mqframe.core.messages.properties import encode_properties as encode_properties
     from mqframe.core.popping.popped import PoppedMessage as PoppedMessage
     from mqframe.core.retry.dead_letters import DeadLetter as DeadLetter
     from mqframe.core.sending.request_reply import ReplyMessage as ReplyMessage
     from mqframe.core.sending.request_reply import reply_to as reply_to
+    from mqframe.core.storage.record import decode_records as decode_records
     from mqframe.core.transactions.half_batch import EndStatus as EndStatus
     from mqframe.core.transactions.half_batch import EndsUnfinished as EndsUnfinished
     from mqframe.core.transactions.half_batch import PreparedHalf as PreparedHalf
     from mqframe.core.transactions.outcome import TransactionOutcome as TransactionOutcome
     from mqframe.hooks.interfaces import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces import AllocationStrategy as AllocationStrategy
+    from mqframe.hooks.interfaces import BrokerService as BrokerService
     from mqframe.hooks.interfaces import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces import ConsumeHook as ConsumeHook
     from mqframe.hooks.interfaces import Dispatcher as Dispatcher
@@ -105,9 +109,13 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces import ReadFrom as ReadFrom
     from mqframe.hooks.interfaces import RpcHook as RpcHook
     from mqframe.hooks.interfaces import SavedOffsetStore as SavedOffsetStore
+    from mqframe.hooks.interfaces import SavedTable as SavedTable
     from mqframe.hooks.interfaces import SendContext as SendContext
     from mqframe.hooks.interfaces import SendHook as SendHook
     from mqframe.hooks.interfaces import SendOperation as SendOperation
+    from mqframe.hooks.interfaces import SendRule as SendRule
+    from mqframe.hooks.interfaces import TagSummary as TagSummary
+    from mqframe.hooks.interfaces import TopicSummary as TopicSummary
     from mqframe.hooks.manager import PluginManager as PluginManager
     from mqframe.hooks.specs import hookimpl as hookimpl
     from mqframe.nameserver.server import NameServer as NameServer
@@ -124,9 +132,10 @@ _ERRORS = (
     " SettingError StoreError TlsError TooMuchInFlight"
 )
 _INTERFACES = (
-    "AllocationPort AllocationStrategy ConsumeContext ConsumeHook Dispatcher Forbidden ForbiddenContext"
-    " ForbiddenHook HookPort IllegalProperty LogRange MessageFilter OffsetStore OffsetStoreContext"
-    " QueueSelector ReadFrom RpcHook SavedOffsetStore SendContext SendHook SendOperation"
+    "AllocationPort AllocationStrategy BrokerService ConsumeContext ConsumeHook Dispatcher Forbidden"
+    " ForbiddenContext ForbiddenHook HookPort IllegalProperty LogRange MessageFilter OffsetStore"
+    " OffsetStoreContext QueueSelector ReadFrom RpcHook SavedOffsetStore SavedTable SendContext SendHook"
+    " SendOperation SendRule TagSummary TopicSummary"
 )
 _HOME = {
     name: f"mqframe.{module}"
@@ -165,7 +174,10 @@ _HOME = {
         "core.consuming.consume_result": "ConsumeResult",
         "core.retry.dead_letters": "DeadLetter",
         "core.errors": _ERRORS,
+        "core.storage.record": "decode_records",
         "core.transactions.half_batch": "EndStatus EndsUnfinished PreparedHalf",
+        "core.messages.batch": "encode_element",
+        "core.messages.properties": "encode_properties",
         "core.messages.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
         "core.filtering.filter_expression": "Sql",
         "core.popping.popped": "PoppedMessage",

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from itertools import count
+from typing import Final
 
 from mqframe.core.clock import Clock
 from mqframe.core.errors import FixError
 from mqframe.core.messages.addresses import decode_host
+
+PORT_MAX: Final = 65_535
 
 
 def offset_id(host: bytes, commit_log_offset: int) -> str:
@@ -27,6 +30,8 @@ def parse_offset_id(message_id: str) -> tuple[str, int]:
         raw = bytes.fromhex(message_id)
     except ValueError:
         raise FixError(f"message id {message_id!r} is not hexadecimal") from None
+    if int.from_bytes(raw[-12:-8], "big") > PORT_MAX:  # a sender's id is as long, with other things there
+        raise FixError(f"message id {message_id!r} names no port of a broker; is it the sender's id?")
     return decode_host(raw[:-8]), int.from_bytes(raw[-8:], "big")
 
 

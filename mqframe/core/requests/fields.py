@@ -66,11 +66,16 @@ REQUESTS: dict[int, type[Request]] = {}
 
 
 def request(code: int, answer: type[Header] = NoHeader, body: str = "", answer_body: str = "") -> Any:
-    """Class decorator: enter a request kind into the table under its code."""
+    """Class decorator: enter a request kind into the table under its code.
+
+    A class whose module is loaded again, as in a notebook, takes the place of the one from before. Raises
+    `ValueError` where the code belongs to another class.
+    """
 
     def enter(kind: R) -> R:
-        if code in REQUESTS:
-            raise ValueError(f"request code {code}: {REQUESTS[code].__name__} and {kind.__name__}")
+        holder = REQUESTS.get(code, kind)
+        if (holder.__module__, holder.__qualname__) != (kind.__module__, kind.__qualname__):
+            raise ValueError(f"request code {code}: {holder.__name__} and {kind.__name__}")
         kind.CODE, kind.ANSWER, kind.BODY, kind.ANSWER_BODY = code, answer, body, answer_body
         REQUESTS[code] = kind
         return kind

@@ -3,6 +3,12 @@
 Implement one, name it in the entry-point group `mqframe` as `kind.name`, and it can be chosen by that name.
 """
 
+from mqframe.core.codes import ResponseCode as ResponseCode
+from mqframe.core.requests.fields import Request as Request
+from mqframe.core.requests.fields import request as request
+from mqframe.core.requests.serving import Reply as Reply
+from mqframe.core.requests.serving import serves as serves
+from mqframe.core.wire.bodies import Body as Body
 from mqframe.hooks.interfaces.allocation import PREPARE_SECONDS_MAX as PREPARE_SECONDS_MAX
 from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
 from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy

@@ -24,7 +24,9 @@ def test_a_recorded_offset_id() -> None:
     assert parse_offset_id("7F000001000051AF0000000000001F98") == ("127.0.0.1:20911", 8088)
 
 
-@pytest.mark.parametrize("text", ["", "7F", "7F000001000051AF0000000000001F9", "x" * 32])
+@pytest.mark.parametrize(
+    "text", ["", "7F", "7F000001000051AF0000000000001F9", "x" * 32, "7F0000012345AABBCCDD00000001" + "0001"]
+)
 def test_what_is_no_offset_id_is_refused(text: str) -> None:
     with pytest.raises(FixError, match="message id"):
         parse_offset_id(text)

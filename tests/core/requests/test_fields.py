@@ -9,7 +9,7 @@ from recorded import RESPONSES, Recorded
 
 from mqframe.core.errors import HeaderError
 from mqframe.core.requests import REQUESTS, Header, decode_fields, encode_fields
-from mqframe.core.requests.fields import request
+from mqframe.core.requests.fields import Request, request
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
 
 KNOWN = [recorded for recorded in RECORDED if recorded.facts["code"] in REQUESTS]
@@ -99,3 +99,19 @@ def test_unknown_fields_are_ignored_and_numeric_text_stays_text() -> None:
 def test_a_code_is_entered_once() -> None:
     with pytest.raises(ValueError, match="request code 310"):
         request(310)(type("Another", (SendMessageV2,), {}))
+
+
+def test_a_class_that_is_made_again_takes_its_own_place() -> None:
+    def made() -> type[Request]:
+        @request(39_999)
+        class Mine(Request):
+            """Entered each time that its module is loaded."""
+
+        return Mine
+
+    try:
+        first, again = made(), made()
+        assert first is not again
+        assert REQUESTS[39_999] is again
+    finally:
+        del REQUESTS[39_999]
