@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mqframe.client.consuming.puller.puller import AsyncPuller as AsyncPuller
     from mqframe.client.consuming.push.blocking_consumer import PushConsumer as PushConsumer
     from mqframe.client.consuming.push.consumer import AsyncPushConsumer as AsyncPushConsumer
+    from mqframe.client.consuming.push.listener import BatchListener as BatchListener
+    from mqframe.client.consuming.push.listener import Handler as Handler
     from mqframe.client.consuming.push.listener import ListenerContext as ListenerContext
     from mqframe.client.consuming.push.settings import ConsumerSettings as ConsumerSettings
     from mqframe.client.consuming.simple.blocking_consumer import SimpleConsumer as SimpleConsumer
@@ -149,7 +151,7 @@ _HOME = {
         "client.consuming.puller.puller": "AsyncPuller",
         "client.consuming.push.settings": "ConsumerSettings",
         "client.consuming.push.consumer": "AsyncPushConsumer",
-        "client.consuming.push.listener": "ListenerContext",
+        "client.consuming.push.listener": "BatchListener Handler ListenerContext",
         "core.consuming.group_config": (
             "CustomizedRetryPolicy ExponentialRetryPolicy GroupRetryPolicy SubscriptionGroupConfig"
         ),

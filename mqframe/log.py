@@ -3,8 +3,10 @@
 structlog is imported for the first event that somebody wants to see: with rich installed the import takes
 longer than everything else that a server does before it is ready.
 
-Quiet by default, as a library should be: nothing is shown until an application adds a handler to the logger
-`mqframe`, or calls `show`, as the command line does.
+Quiet while all is well, and never silent when something fails: without any configuration warnings and
+errors go to standard error, by the handler of last resort of `logging`, which shows the message alone. So the
+message holds the event with its keys and values. An application that configures logging, or calls `show` as
+the command line does, decides for itself.
 """
 
 from __future__ import annotations
@@ -17,8 +19,6 @@ import time
 from typing import Any
 
 ROOT = "mqframe"
-
-logging.getLogger(ROOT).addHandler(logging.NullHandler())
 
 
 def _as_extra(logger: Any, method: str, event: Any) -> tuple[tuple[str], dict[str, Any]]:

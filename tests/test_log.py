@@ -18,10 +18,25 @@ def _as_before() -> Iterator[None]:
     root.handlers[:], root.level, root.propagate = before
 
 
-def test_quiet_until_an_application_asks() -> None:
-    script = "from mqframe.log import get_logger\nget_logger('x').error('event', key=1)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("", "")
+def said_by(script: str) -> tuple[str, str]:
+    begin = "import logging\nfrom mqframe.log import get_logger\nlog = get_logger('x')\n"
+    done = subprocess.run([sys.executable, "-c", begin + script], capture_output=True, text=True, check=True)
+    return done.stdout, done.stderr
+
+
+def test_without_any_configuration_what_fails_is_shown_and_nothing_else() -> None:
+    assert said_by("log.debug('a')\nlog.info('b', key=1)") == ("", "")
+    assert said_by("log.warning('late', seconds=3)") == ("", "late seconds=3\n")
+    out, err = said_by("try:\n    1 / 0\nexcept ZeroDivisionError:\n    log.exception('broke', key='k')")
+    assert (out, err.splitlines()[0]) == ("", "broke key='k'")
+    assert err.splitlines()[1] == "Traceback (most recent call last):"
+    assert err.splitlines()[-1] == "ZeroDivisionError: division by zero"
+
+
+def test_an_application_that_wants_silence_has_it() -> None:
+    silence = "logging.getLogger('mqframe').addHandler(logging.NullHandler())\n"
+    assert said_by(silence + "log.error('event')") == ("", "")
+    assert said_by("logging.getLogger('mqframe.x').setLevel('CRITICAL')\nlog.error('event')") == ("", "")
 
 
 def test_an_application_with_its_own_handlers_gets_readable_text(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,6 +14,7 @@ import attrs
 
 from mqframe.client.connection.identity import client_id, local_ip, nameserver_text
 from mqframe.client.connection.operator_requests import OperatorRequests
+from mqframe.client.connection.outages import Outages
 from mqframe.client.connection.replies import Replies
 from mqframe.client.connection.route_cache import RouteCache
 from mqframe.client.settings import ClientSettings
@@ -67,9 +68,13 @@ class ClientInstance:
         """Protocol version of each broker by address, learnt from heartbeat answers."""
         self.transaction_checks: dict[str, Callable[[Any], None]] = {}
         """Who answers for the transactions of each producer group (`mqframe.client.transactions.checks`)."""
+        self.outages = Outages(clock)
+        """Servers that cannot be reached at the moment."""
         self._clock = clock
         servers = NameServers(parse_addresses(nameserver_text(settings)), random.randrange(1 << 16))
-        self._routes = RouteCache(remoting, servers, settings.request_timeout_seconds, self._routes_changed)
+        self._routes = RouteCache(
+            remoting, servers, settings.request_timeout_seconds, self._routes_changed, self.outages
+        )
         self._consumers: dict[str, ConsumerRegistration] = {}
         self._producers: set[str] = set()
         self._notified: set[str] = set()
@@ -99,6 +104,7 @@ class ClientInstance:
     async def start(self) -> None:
         """Begin to poll routes and to send heartbeats, once. Raises `ClosedError` after `stop`."""
         self.remoting.check_usable()
+        self._routes.start()
         self._periodic = self._periodic or [
             Every(self._clock, self.settings.route_poll_seconds, self._routes.poll, name="route poll"),
             Every(self._clock, self.settings.heartbeat_seconds, self.heartbeat_now, name="heartbeat"),
@@ -107,6 +113,7 @@ class ClientInstance:
     async def stop(self) -> None:
         """Leave all groups, then close all connections."""
         self.replies.close()
+        self._routes.stop()
         for periodic in self._periodic:
             periodic.stop()
         for task in list(self._tasks):
@@ -188,10 +195,11 @@ class ClientInstance:
         self._beating.add(address)
         try:
             answer = await self.call(address, HeartBeat(), body)
+            self.outages.over("heartbeat failed", address)
             self.broker_versions[address] = answer.version
             self._known_to.add(address)
         except MqframeError as problem:
-            log.warning("heartbeat failed", broker=address, reason=str(problem))
+            self.outages.note("heartbeat failed", address, problem, broker=address)
         finally:
             self._beating.discard(address)
 

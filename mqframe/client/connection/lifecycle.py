@@ -53,6 +53,18 @@ class AsyncClient(Configurable, ABC):
         await self.stop()
 
 
+class RunnableClient(AsyncClient):
+    """A client that can be run until the process is signalled to end."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Make `run` return."""
+
+    @abstractmethod
+    async def _start_or_end(self, *, fail_fast: bool) -> None:
+        """`start`, waiting for name servers unless `fail_fast`; returns early after `end`."""
+
+
 class InstanceLease:
     """The client instance of one client: `shared`, which others start and stop, or else one of its own."""
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from mqframe.client.connection.outages import Outages
+from mqframe.client.connection.route_news import NEWS
 from mqframe.core.cluster.name_servers import NameServers
 from mqframe.core.cluster.route import TopicRoute, default_route
 from mqframe.core.cluster.route_bodies import TopicRouteData
@@ -30,6 +33,9 @@ from mqframe.net.client import Client
 T = TypeVar("T")
 log = get_logger("client")
 
+MISSING_MAX: Final = 1000
+"""Topics without a route that news are heard of."""
+
 
 def plain(answer: Frame) -> Frame:
     """The answer as it is."""
@@ -42,20 +48,27 @@ def read_route(answer: Frame) -> TopicRouteData:
 
 
 async def ask_any(
-    servers: NameServers, invoke: Callable[[str], Awaitable[Frame]], read: Callable[[Frame], T]
+    servers: NameServers,
+    invoke: Callable[[str], Awaitable[Frame]],
+    read: Callable[[Frame], T],
+    outages: Outages | None = None,
 ) -> T:
     """What `read` makes of the answer of the first of `servers` that can be reached and understood.
 
-    Each is asked by `invoke`. Raises its `AnswerError`, or `RouteError` when there is none.
+    Each is asked by `invoke`; `outages` logs those that cannot be.
+    Raises its `AnswerError`, or `RouteError` when there is none.
     """
     problem: MqframeError | None = None
     for address in servers.tries():
         try:
             answer = await invoke(address)
         except RetryError as error:
-            log.warning("name server failed", address=address, reason=str(error))
+            if outages is not None:
+                outages.note("name server failed", address, error, address=address)
             problem = error
             continue
+        if outages is not None:
+            outages.over("name server failed", address)
         if answer.code:
             raise answer_error(answer.code, answer.remark, address)
         try:
@@ -73,21 +86,56 @@ def is_unknown_topic(problem: RouteError) -> bool:
 
 
 class RouteCache:
-    """Routes by topic. Belongs to one loop; `known` and `brokers` may be called from any thread.
+    """Routes by topic. Belongs to one loop; `known`, `brokers` and `hear` may be called from any thread.
 
-    `on_change`: called when a route that was in use changed, or a new one came in.
+    `on_change`: called when a route that was in use changed, or a new one came in; `outages`: logs name
+    servers that cannot be reached.
     """
 
     def __init__(
-        self, remoting: Client, servers: NameServers, timeout_seconds: float, on_change: Callable[[], object]
+        self,
+        remoting: Client,
+        servers: NameServers,
+        timeout_seconds: float,
+        on_change: Callable[[], object],
+        outages: Outages,
     ) -> None:
         self._remoting = remoting
         self._servers = servers
         self._timeout = timeout_seconds
         self._on_change = on_change
+        self._outages = outages
         self._routes: dict[str, TopicRoute] = {}
         self._brokers: dict[str, dict[int, str]] = {}
         self._asking: dict[tuple[str, str, int], asyncio.Task[TopicRoute]] = {}
+        self._missing: set[str] = set()
+        self._hearing: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Ask at once for a topic in use, or missing, that another instance in this process has news of."""
+        self._loop = asyncio.get_running_loop()
+        NEWS.join(self._servers.addresses, self)
+
+    def stop(self) -> None:
+        """Hear nothing more."""
+        NEWS.leave(self._servers.addresses, self)
+        self._loop = None
+        for task in tuple(self._hearing):
+            task.cancel()
+
+    def hear(self, topic: str) -> None:
+        """Another instance learnt a new route of `topic`."""
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed without a stop
+                loop.call_soon_threadsafe(self._heard, topic)
+
+    def _heard(self, topic: str) -> None:
+        if self._loop is not None and (topic in self._routes or topic in self._missing):
+            task = asyncio.ensure_future(self._renew(topic))
+            self._hearing.add(task)
+            task.add_done_callback(self._hearing.discard)
 
     def known(self, topic: str) -> TopicRoute | None:
         """The route that is in the cache."""
@@ -117,10 +165,13 @@ class RouteCache:
     async def poll(self) -> None:
         """Ask again for all routes in use. A topic that is gone keeps its last route."""
         for topic in list(self._routes):
-            try:
-                self._keep(topic, await self._fetch(topic))
-            except MqframeError as problem:
-                log.info("route was not renewed", topic=topic, reason=str(problem))
+            await self._renew(topic, tell=True)
+
+    async def _renew(self, topic: str, *, tell: bool = False) -> None:
+        try:
+            self._keep(topic, await self._fetch(topic), tell=tell)
+        except MqframeError as problem:
+            log.info("route was not renewed", topic=topic, reason=str(problem))
 
     async def ask(self, request: Request, body: bytes = b"") -> Frame:
         """The successful answer of one of the name servers. Raises its `AnswerError`, or `RouteError`."""
@@ -131,17 +182,29 @@ class RouteCache:
             self._servers,
             lambda address: self._remoting.invoke(address, request, body, timeout=self._timeout),
             read,
+            self._outages,
         )
 
     async def _shared(self, topic: str, default_topic: str, queues_max: int) -> TopicRoute:
         key = (topic, default_topic, queues_max)
         task = self._asking.get(key)
         if task is None:
-            task = asyncio.ensure_future(self._find(*key))
-            self._asking[key] = task
-            task.add_done_callback(lambda done: self._asked(key, done))
-        # Shielded: one caller that gives up must not take the answer away from the others.
-        return await asyncio.shield(task)
+            return await self._begin_asking(key)
+        try:
+            # Shielded: one caller that gives up must not take the answer away from the others.
+            return await asyncio.shield(task)
+        except RouteError as problem:
+            if not is_unknown_topic(problem):
+                raise
+        # That question may have been older than the topic, which was made before ours.
+        task = self._asking.get(key)
+        return await (asyncio.shield(task) if task is not None else self._begin_asking(key))
+
+    def _begin_asking(self, key: tuple[str, str, int]) -> asyncio.Future[TopicRoute]:
+        task = asyncio.ensure_future(self._find(*key))
+        self._asking[key] = task
+        task.add_done_callback(lambda done: self._asked(key, done))
+        return asyncio.shield(task)
 
     def _asked(self, key: tuple[str, str, int], task: asyncio.Task[TopicRoute]) -> None:
         del self._asking[key]
@@ -154,6 +217,8 @@ class RouteCache:
         except AnswerError as problem:
             if problem.code != ResponseCode.TOPIC_NOT_EXIST:
                 raise
+            if len(self._missing) < MISSING_MAX:
+                self._missing.add(topic)
             if not default_topic:
                 raise RouteError(f"no route to topic {topic}: {problem}") from problem
             try:
@@ -173,7 +238,9 @@ class RouteCache:
     async def _fetch_data(self, topic: str) -> TopicRouteData:
         return await self._ask(GetRouteinfoByTopic(topic, True), b"", read_route)
 
-    def _keep(self, topic: str, route: TopicRoute) -> None:
+    def _keep(self, topic: str, route: TopicRoute, *, tell: bool = True) -> None:
+        if not route.from_default:
+            self._missing.discard(topic)
         old = self._routes.get(topic)
         if old is not None and (old.same_as(route) or (route.from_default and not old.from_default)):
             return
@@ -184,3 +251,5 @@ class RouteCache:
                 brokers.setdefault(name, {}).update(members)
         self._brokers = brokers
         self._on_change()
+        if tell and not route.from_default:
+            NEWS.tell(self._servers.addresses, self, topic)

@@ -8,17 +8,19 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
+from enum import Enum
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 from mqframe.client.connection.identity import SameProcess
-from mqframe.client.connection.lifecycle import AsyncClient, described, phase_of
+from mqframe.client.connection.lifecycle import AsyncClient, RunnableClient, described, phase_of
 from mqframe.client.connection.loop_thread import LoopThread
 from mqframe.client.from_config import ConfigSource, Configurable
 from mqframe.core.errors import ClosedError
 
 C = TypeVar("C", bound=AsyncClient)
+R = TypeVar("R", bound=RunnableClient)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -40,6 +42,9 @@ class SyncClient(Configurable, Generic[C]):
 
     def start(self) -> None:
         """Begin to work."""
+        self._start(lambda loop: loop.call(self._client.start()))
+
+    def _start(self, how: Callable[[LoopThread], None]) -> None:
         self._process.check()
         with self._lock:
             if self._stopped:
@@ -47,7 +52,7 @@ class SyncClient(Configurable, Generic[C]):
             began = self._loop is None
             loop = self._loop = self._loop or LoopThread(self._thread_name)
         try:
-            loop.call(self._client.start())
+            how(loop)
         except BaseException:
             if began:
                 self._loop = None
@@ -126,35 +131,56 @@ class SyncClient(Configurable, Generic[C]):
         return self._loop
 
 
-class SyncRunner(SyncClient[C]):
+class SyncRunner(SyncClient[R]):
     """A client that can be run until the process is signalled to end."""
 
-    def __init__(self, client: C, kind: str, group: str = "") -> None:
+    def __init__(self, client: R, kind: str, group: str = "") -> None:
         super().__init__(client, kind, group)
         # A signal handler may put into it at any moment, which an Event does not allow.
-        self._ended: SimpleQueue[None] = SimpleQueue()
+        self._events: SimpleQueue[_Event] = SimpleQueue()
 
     def end(self) -> None:
         """Make `run` return. What a listener calls, since `stop` would wait for it."""
-        self._ended.put(None)
+        self._events.put(_Event.END)
 
-    def run(self) -> None:
+    def run(self, *, fail_fast: bool = False) -> None:
         """`start`, work until SIGTERM, SIGINT, `end` or `stop` from elsewhere, then `stop`.
 
-        Only the main thread hears signals.
+        While no name server answers it waits for one, and the log says so every few seconds; with `fail_fast`
+        it raises `RouteError` instead. Only the main thread hears signals.
         """
         with _signals(self.end):
-            self.start()
+            self._start(lambda loop: self._start_or_end(loop, fail_fast))
             try:
-                self._ended.get()
+                while self._events.get() is not _Event.END:
+                    pass
             finally:
                 self.stop()
+
+    def _start_or_end(self, loop: LoopThread, fail_fast: bool) -> None:
+        """Returns when the client has started, or shall not any more."""
+        starting = loop.submit(self._client._start_or_end(fail_fast=fail_fast))
+        starting.add_done_callback(lambda _: self._events.put(_Event.STARTED))
+        if self._events.get() is _Event.END:
+            self._events.put(_Event.END)  # for `run`
+            with contextlib.suppress(ClosedError):  # stopped from elsewhere, which ends it as well
+                self._do(self._client.end)
+                starting.result()
+            return
+        starting.result()
 
     def _end(self, how: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
             super()._end(how)
         finally:
             self.end()
+
+
+class _Event(Enum):
+    """What `run` waits for."""
+
+    STARTED = "started"
+    END = "end"
 
 
 Listener = Callable[..., Any]

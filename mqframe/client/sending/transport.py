@@ -11,9 +11,11 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.connection.route_cache import is_unknown_topic
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import CallTimeout, RouteError
 from mqframe.core.requests.fields import Request
+from mqframe.core.retry.backoff import ROUTE_LOOKS_SECONDS
 from mqframe.core.wire.frame import Body, Frame
 from mqframe.net.clock import LoopClock, within
 
@@ -53,9 +55,18 @@ class AsyncTransport:
         self.sleep = clock.sleep
 
     async def find_route(self, topic: str, seconds: float) -> TopicRoute:
-        """Ask a name server now."""
-        asked = self._routes.refresh(topic, self._default_topic, self._queues_max)
+        """Ask a name server now, and for a second again: one that was made just now may not be known yet."""
         try:
-            return await within(self._clock, seconds, asked)
+            return await within(self._clock, seconds, self._find_route(topic))
         except CallTimeout:
             raise RouteError(f"no route to topic {topic} within {seconds:g} s; nothing was sent") from None
+
+    async def _find_route(self, topic: str) -> TopicRoute:
+        for wait in ROUTE_LOOKS_SECONDS:
+            try:
+                return await self._routes.refresh(topic, self._default_topic, self._queues_max)
+            except RouteError as problem:
+                if not is_unknown_topic(problem):
+                    raise
+            await self.sleep(wait)
+        return await self._routes.refresh(topic, self._default_topic, self._queues_max)

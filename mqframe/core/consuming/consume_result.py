@@ -63,10 +63,15 @@ _OUTCOMES: Final[dict[object, DirectOutcome]] = {
 
 
 def direct_result(
-    result: object, error: BaseException | None, seconds: float, *, ordered: bool
+    result: object,
+    error: BaseException | None,
+    seconds: float,
+    *,
+    ordered: bool,
+    wrong: str | None = None,
 ) -> DirectResult:
     """The answer of CONSUME_MESSAGE_DIRECTLY 309 where a listener returned `result` or raised `error`
-    after `seconds`.
+    after `seconds`. `wrong`: what to say of a result that is none.
 
     Every other `ConsumeResult` asks for another try; what is none counts as nothing at all. Source:
     consumeMessageDirectly of ConsumeMessageConcurrentlyService and ConsumeMessageOrderlyService.
@@ -79,6 +84,7 @@ def direct_result(
         outcome = _OUTCOMES.get(result, DirectOutcome.LATER)
     else:
         outcome = DirectOutcome.RETURN_NULL
+        remark = wrong
     return DirectResult(
         consume_result=outcome, order=ordered, remark=remark, spent_time_mills=int(seconds * 1000)
     )

@@ -104,8 +104,8 @@ def check_path_part(what: str, name: str) -> None:
 
 def check_topic(topic: str) -> None:
     """Raise `MessageError` unless `topic` is a legal name."""
-    limit = RETRY_TOPIC_LENGTH_MAX if topic.startswith((RETRY_PREFIX, DLQ_PREFIX)) else TOPIC_LENGTH_MAX
-    _check_name("topic", topic, limit)
+    retries = isinstance(topic, str) and topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
+    _check_name("topic", topic, RETRY_TOPIC_LENGTH_MAX if retries else TOPIC_LENGTH_MAX)
 
 
 def check_group(group: str) -> None:
@@ -117,7 +117,9 @@ def _shown(name: str) -> str:
     return repr(name) if len(name) <= 40 else f"{name[:40]!r}…"
 
 
-def _check_name(what: str, name: str, limit: int) -> None:
+def _check_name(what: str, name: object, limit: int) -> None:
+    if not isinstance(name, str):
+        raise MessageError(f"{what} name is a {type(name).__qualname__}, not a str")
     if not name:
         raise MessageError(f"{what} name is empty")
     if len(name) > limit:

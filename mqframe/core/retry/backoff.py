@@ -61,6 +61,18 @@ REBALANCE_AGAIN_SECONDS: Final = 1.0
 REBALANCE_LOCK_SECONDS: Final = 0.5
 """After the lock of a queue that is to be assigned could not be had."""
 
+ROUTE_AGAIN_SECONDS: Final = 0.5
+"""Before a topic without a route is looked for again, at first."""
+ROUTE_LOOKS_SECONDS: Final = (0.1, 0.3, 0.6)
+"""Waits of a send before it looks again for a topic that name servers do not know (yet)."""
+
+
+def route_again(missing_seconds: float, most_seconds: float) -> float:
+    """The wait before a topic is looked for again that had no route for `missing_seconds`: each time about as
+    long as it was missing until then, at most `most_seconds`."""
+    return min(max(missing_seconds, ROUTE_AGAIN_SECONDS), most_seconds)
+
+
 # Queues that are consumed in order (ConsumeMessageOrderlyService.java)
 
 PAUSE_SECONDS: Final = 0.01

@@ -7,6 +7,7 @@ from instances import consumer, scene, settle
 
 from mqframe.client.connection.route_cache import ask_any, read_route
 from mqframe.core.cluster.name_servers import NameServers
+from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, ConnectError, RouteError
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.wire.frame import Frame
@@ -131,5 +132,24 @@ def test_a_route_that_cannot_be_true_leaves_the_last_one_in_use():
         broker.script(GetRouteinfoByTopic, lambda request: Frame(0, flag=1, body=body))
         await clock.aadvance(30)
         assert (await instance.route("t")) is before
+
+    scene(play)
+
+
+def test_who_joins_a_question_that_is_older_than_the_topic_asks_again():
+    async def play(instance, broker, clock):
+        answered = asyncio.get_running_loop().create_future()
+        broker.script(GetRouteinfoByTopic, lambda request: answered)
+        first = asyncio.ensure_future(instance.route("new"))
+        await settle()
+        joined = [asyncio.ensure_future(instance.route("new")) for _ in range(3)]
+        await settle()
+        broker.topics["new"] = 2
+        answered.set_result(Frame(ResponseCode.TOPIC_NOT_EXIST, flag=1, remark="none"))
+        with pytest.raises(RouteError):
+            await first
+        found = await asyncio.gather(*joined)
+        assert [len(route.read_queues()) for route in found] == [2, 2, 2]
+        assert len(broker.sent(GetRouteinfoByTopic)) == 2
 
     scene(play)

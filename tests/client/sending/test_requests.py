@@ -418,7 +418,7 @@ class TestGettingKnown:
             del scene.broker.topics["others"]
             for _ in range(2):
                 with pytest.raises(RouteError):
-                    await scene.end(producer.request(Message("others", b"x")), 0.0)
+                    await scene.end(producer.request(Message("others", b"x")))
             scene.broker.topics["others"] = 1
             await producer.queues("others")
             await scene.pass_time()

@@ -53,3 +53,29 @@ def test_a_name_server_that_is_silent_is_waited_for_no_longer_than_said():
             await asking
 
     play(story)
+
+
+@pytest.mark.parametrize("known_after", [0.05, 0.3, 0.9])
+def test_a_topic_that_was_made_just_now_is_looked_for_again(known_after):
+    async def story(scene):
+        transport = AsyncTransport(scene.instance, scene.clock, "none", 4)
+        asking = asyncio.ensure_future(transport.find_route("new", 3.0))
+        await scene.clock.aadvance(known_after)
+        assert not asking.done()
+        scene.broker.topics["new"] = 2
+        await scene.clock.aadvance(1.0 - known_after)
+        assert len((await asking).write_queues()) == 2
+
+    play(story)
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(3.0, "create it"), (0.2, "within 0.2 s; nothing was sent")])
+def test_a_topic_that_nobody_makes_is_given_up_within_a_second_and_the_time_of_the_send(seconds, words):
+    async def story(scene):
+        transport = AsyncTransport(scene.instance, scene.clock, "none", 4)
+        asking = asyncio.ensure_future(transport.find_route("new", seconds))
+        await scene.clock.aadvance(min(seconds, 1.0))
+        with pytest.raises(RouteError, match=words):
+            await asking
+
+    play(story)

@@ -77,8 +77,8 @@ async def look_up(instance: ClientInstance, group: str, topics: Iterable[str]) -
         except RouteError as problem:
             if not is_unknown_topic(problem):
                 raise
-            # It may be made later; every rebalance looks again.
-            log.warning("topic has no route yet", group=group, topic=topic, reason=str(problem))
+            # It may be made later. Whoever looks again says so, too, when it is a warning.
+            log.info("topic has no route yet", group=group, topic=topic, reason=str(problem))
 
 
 async def group_interval(instance: ClientInstance, group: str, addresses: Iterable[str]) -> int | None:

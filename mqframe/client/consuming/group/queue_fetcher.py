@@ -309,6 +309,7 @@ class QueueFetcher:
         if strategy.find(queue.topic) is not subscription:
             # The broker went by another filter, so what is subscribed now may be among what it dropped.
             return 0.0
+        self._instance.outages.over("pull failed", queue.broker_name)
         fetch.broker_id = result.broker_id
         seconds = self._breath(fetch, result, self._clock.monotonic() - began)
         if result.status is PullStatus.OFFSET_ILLEGAL:
@@ -390,11 +391,5 @@ class QueueFetcher:
                 fetch.waiter, fetch.held_back = None, False
 
     def _log_failure(self, what: str, queue: MessageQueue, problem: MqframeError) -> None:
-        log.warning(
-            what,
-            group=self._options.group,
-            topic=queue.topic,
-            broker=queue.broker_name,
-            queue_id=queue.queue_id,
-            reason=str(problem),
-        )
+        where = {"topic": queue.topic, "broker": queue.broker_name, "queue_id": queue.queue_id}
+        self._instance.outages.note(what, queue.broker_name, problem, group=self._options.group, **where)

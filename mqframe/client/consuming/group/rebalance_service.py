@@ -18,7 +18,7 @@ from mqframe.core.errors import MqframeError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.requests.consumers import GetConsumerListByGroup
-from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS
+from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS, route_again
 from mqframe.core.wire import loose_json
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, Timer
@@ -64,6 +64,8 @@ class RebalanceService:
         self._task: asyncio.Task[None] | None = None
         self._every: Every | None = None
         self._again: Timer | None = None
+        self._again_at = 0.0
+        self._missing: dict[str, float] = {}
 
     def start(self) -> None:
         """Share the queues now, every `rebalance_seconds`, and whenever asked to."""
@@ -113,30 +115,52 @@ class RebalanceService:
     async def rebalance(self) -> None:
         """One round over all topics."""
         topics = self._plan.subscriptions.topics()
-        complete = True
+        complete, outages = True, self._instance.outages
         for topic in topics:
             try:
                 complete &= await self._rebalance(topic)
             except RouteError as problem:
                 if not topic.startswith(RETRY_PREFIX):  # a new group's is made at its first heartbeat
-                    log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
+                    self._note_missing(topic, problem)
             except MqframeError as problem:
-                log.warning("rebalance failed", group=self._group, topic=topic, reason=str(problem))
+                outages.note("rebalance failed", topic, problem, group=self._group, topic=topic)
                 complete = False
+            else:
+                outages.over("rebalance failed", topic)
         leftover = [queue for queue in self._queues.queues if queue.topic not in topics]
         if leftover:
             await self.give_up(leftover)
+        for topic in set(self._missing).difference(topics):
+            del self._missing[topic]
         if not complete:
             self._try_again()
+        elif self._missing:
+            since = self._clock.monotonic() - max(self._missing.values())
+            self._try_again(route_again(since, self._plan.settings.rebalance_seconds))
+
+    def _note_missing(self, topic: str, problem: RouteError) -> None:
+        """A topic that may be made at any moment is looked for again, first soon, then less often."""
+        if topic in self._missing:
+            log.info("topic has no route", group=self._group, topic=topic, reason=str(problem))
+            return
+        self._missing[topic] = self._clock.monotonic()
+        log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
 
     def _try_again(self, seconds: float = REBALANCE_AGAIN_SECONDS) -> None:
+        now = self._clock.monotonic()
         if self._again is not None:
+            if now < self._again_at <= now + seconds:
+                return  # it is soon enough
             self._again.cancel()
+        self._again_at = now + seconds
         self._again = self._clock.call_later(seconds, self.soon)
 
     async def _rebalance(self, topic: str) -> bool:
         """Whether everything that is ours now could be taken."""
         route = await self._instance.route(topic)
+        if self._missing.pop(topic, None) is not None:
+            log.info("topic has a route now", group=self._group, topic=topic)
+            await self._instance.heartbeat_now()  # its brokers do not know us, and are asked for the members
         allocated = list(route.read_queues())
         if self._plan.model is MessageModel.CLUSTERING:
             members = await self._members(route)
@@ -206,13 +230,14 @@ class RebalanceService:
         complete = True
         for queue, offset in zip(added, found, strict=True):
             if isinstance(offset, MqframeError):
-                log.warning(
+                self._instance.outages.note(
                     "queue cannot be taken yet",
+                    queue.broker_name,
+                    offset,
                     group=self._group,
                     topic=queue.topic,
                     broker=queue.broker_name,
                     queue_id=queue.queue_id,
-                    reason=str(offset),
                 )
                 complete = False
                 if self._locks is not None:
@@ -220,5 +245,6 @@ class RebalanceService:
             elif isinstance(offset, BaseException):
                 raise offset
             else:
+                self._instance.outages.over("queue cannot be taken yet", queue.broker_name)
                 self._queues.own(queue, offset)
         return complete

@@ -12,8 +12,10 @@ from mqframe.client.consuming.group.queue_fetcher import FetchStrategy, QueueFet
 from mqframe.client.consuming.group.queue_locks import LockKeeper, QueueLocker
 from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.consuming.group.runtime import ConsumerParts, ConsumerRuntime, Listening
-from mqframe.client.consuming.push.consume_call import Caller, ListenerParts
+from mqframe.client.consuming.push.consume_call import Caller
 from mqframe.client.consuming.push.consume_service import ConsumeService
+from mqframe.client.consuming.push.failure_log import FailureLog
+from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.ordered_service import OrderedService
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.retry_topic import RetryTopicSubscription, retry_subscription
@@ -54,7 +56,8 @@ def push_runtime(plan: ConsumerPlan, instance: ClientInstance) -> ConsumerRuntim
         )
     timeout = plan.settings.consume_timeout_seconds
     caller = Caller(plan.group, instance.client_id, plan.hooks, plan.clock.monotonic, timeout)
-    listener_parts = ListenerParts(plan, caller, subscriptions.find, offsets.store, statistics)
+    failures = FailureLog(plan.group, plan.clock.monotonic)
+    listener_parts = ListenerParts(plan, caller, subscriptions.find, offsets.store, statistics, failures)
 
     def assemble(runtime: ConsumerRuntime) -> ConsumerParts:
         locks = _locks(plan, instance, runtime) if plan.ordered else None

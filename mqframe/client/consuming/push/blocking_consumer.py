@@ -11,11 +11,11 @@ from datetime import datetime
 
 from mqframe.client.connection.sync_api import SyncRunner
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L
-from mqframe.client.consuming.push.listener import ListenerFunction
 from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.settings import ClientSettings
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import check_topic
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 
@@ -104,6 +104,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         self, topic: str, expression: str | Sql = "*", *, batch_max: int | None = None
     ) -> Callable[[L], L]:
         """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`)."""
+        check_topic(topic)
 
         def register(function: L) -> L:
             self.subscribe(topic, expression, function, batch_max=batch_max)
@@ -112,14 +113,21 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         return register
 
     def subscribe(
-        self, topic: str, expression: str | Sql, listener: ListenerFunction, *, batch_max: int | None = None
+        self, topic: str, expression: str | Sql, listener: L, *, batch_max: int | None = None
     ) -> None:
-        """Have `listener(messages, context)` called with messages of `topic`.
+        """Have `listener` called with messages of `topic`.
 
-        `expression`: "*", tags joined by "||", or `Sql`. `listener` returns a `ConsumeResult`; anything else,
-        and an exception, counts as RECONSUME_LATER. It may be an `async def`, which runs on the loop, or a
-        plain function, which runs in a thread. `batch_max`: messages in one call at most, by default
-        `consume_message_batch_max_size`. A second subscription of a topic replaces the first.
+        `expression`: "*", tags joined by "||", or `Sql`. `listener` is a handler or a batch listener, a plain
+        function, which runs in a thread, or an `async def`, which runs on the loop.
+
+        A handler takes one message: `handle(message)`, or `handle(message: ReceivedMessage, context)`. The
+        message is done when it returns, which it need not do with anything, and comes again when it raises;
+        it may return a `ConsumeResult`. A batch listener, `listen(messages, context)`, always returns a
+        `ConsumeResult`. Anything else, and an exception, counts as RECONSUME_LATER, and the log says so.
+
+        `batch_max`: messages in one call of a batch listener at most, by default
+        `consume_message_batch_max_size`. A second subscription of a topic replaces the first. Raises
+        `FixError` for what cannot listen: other parameters, a generator, another annotated result.
         """
         self._do(self._client.subscribe, topic, expression, listener, batch_max=batch_max)
 

@@ -6,20 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import attrs
-
 from mqframe.client.consuming.push.listener import ListenerContext, Subscription
-from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.core.consuming.consume_result import ConsumeResult, Outcome, outcome
-from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable
 from mqframe.core.messages.message import ReceivedMessage, unreadable
-from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook, OffsetStore
+from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook
 from mqframe.hooks.isolate import after_each, before_each
-from mqframe.log import get_logger
-
-log = get_logger("client")
 
 
 class ConsumeCall:
@@ -140,42 +133,3 @@ class Caller:
         watched.success = call.result is ConsumeResult.SUCCESS
         watched.outcome = self.outcome(call).value
         after_each(self._hooks, watched)
-
-
-@attrs.frozen
-class ListenerParts:
-    """What consume services are made of.
-
-    `find`: the subscription of a topic, `None` when it is not subscribed any more; `store`: remembers the
-    offsets of consumed messages.
-    """
-
-    plan: ConsumerPlan
-    caller: Caller
-    find: Callable[[str], Subscription | None]
-    store: OffsetStore
-    statistics: ConsumerStatistics
-
-    def settle(self, held: ProcessQueue, messages: list[ReceivedMessage]) -> None:
-        """Count `messages` of `held` as consumed, unless the queue was given up."""
-        if messages and not held.dropped:
-            offset = held.remove(messages)
-            if offset is not None:
-                self.store.update(held.queue, offset, increase_only=True)
-
-    def log_failure(self, call: ConsumeCall, how: Outcome, topic: str, then: str) -> None:
-        """Log that the messages of `call` were not consumed; `then`: what becomes of them."""
-        queue = call.held.queue
-        log.warning(
-            "messages were not consumed",
-            outcome=how.value,
-            then=then,
-            group=self.plan.group,
-            topic=topic,
-            broker=queue.broker_name,
-            queue_id=queue.queue_id,
-            offsets=[message.queue_offset for message in call.messages[:8]],
-            count=len(call.messages),
-            attempt=call.messages[0].reconsume_times,
-            exc_info=call.error,
-        )

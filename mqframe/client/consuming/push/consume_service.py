@@ -9,8 +9,9 @@ import asyncio
 from itertools import groupby
 from typing import Final
 
-from mqframe.client.consuming.push.consume_call import ConsumeCall, ListenerParts
+from mqframe.client.consuming.push.consume_call import ConsumeCall
 from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.send_back import SendBack
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
@@ -56,7 +57,7 @@ class ConsumeService:
         self._timeout = settings.consume_timeout_seconds
         self._find = parts.find
         self._settle = parts.settle
-        self._log_failure = parts.log_failure
+        self._failures = parts.failures
         # Nobody else waits for a failed message in broadcasting.
         self._drops_failed = plan.model is MessageModel.BROADCASTING
         self._caller = parts.caller
@@ -261,4 +262,4 @@ class ConsumeService:
 
     def _log(self, call: ConsumeCall, how: Outcome) -> None:
         then = "dropped" if self._drops_failed else "sent back"
-        self._log_failure(call, how, call.subscription.topic, then)
+        self._failures.note(call, how, call.subscription, then)

@@ -3,8 +3,8 @@
 consumer = AsyncPushConsumer("billing", nameserver="127.0.0.1:9876")
 
 @consumer.on("orders", "paid || refunded")
-async def handle(messages, context):
-    return ConsumeResult.SUCCESS
+async def handle(message):
+    ...
 
 await consumer.run()
 """
@@ -19,7 +19,8 @@ from typing import TypeVar
 
 from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.connection.lifecycle import InstanceLease
+from mqframe.client.connection.lifecycle import InstanceLease, RunnableClient
+from mqframe.client.connection.patient_start import start_or_end
 from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.consumer import GroupConsumer
 from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
@@ -42,7 +43,7 @@ from mqframe.net.settings import NetSettings
 L = TypeVar("L", bound=ListenerFunction)
 
 
-class AsyncPushConsumer(GroupConsumer):
+class AsyncPushConsumer(GroupConsumer, RunnableClient):
     """A member of the consumer group `group`, whose listeners are called with messages.
 
     `allocate`: name, class or object of the allocation strategy, `allocate_options` its options.
@@ -118,6 +119,7 @@ class AsyncPushConsumer(GroupConsumer):
         self, topic: str, expression: str | Sql = "*", *, batch_max: int | None = None
     ) -> Callable[[L], L]:
         """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`)."""
+        check_topic(topic)
 
         def register(function: L) -> L:
             self.subscribe(topic, expression, function, batch_max=batch_max)
@@ -129,21 +131,30 @@ class AsyncPushConsumer(GroupConsumer):
         self,
         topic: str,
         expression: str | Sql,
-        listener: ListenerFunction,
+        listener: L,
         *,
         batch_max: int | None = None,
     ) -> None:
-        """Have `listener(messages, context)` called with messages of `topic`.
+        """Have `listener` called with messages of `topic`.
 
-        `expression`: "*", tags joined by "||", or `Sql`. `listener` returns a `ConsumeResult`; anything else,
-        and an exception, counts as RECONSUME_LATER. It may be an `async def`, which runs on the loop, or a
-        plain function, which runs in a thread. `batch_max`: messages in one call at most, by default
-        `consume_message_batch_max_size`. A second subscription of a topic replaces the first.
+        `expression`: "*", tags joined by "||", or `Sql`. `listener` is a handler or a batch listener, a plain
+        function, which runs in a thread, or an `async def`, which runs on the loop.
+
+        A handler takes one message: `handle(message)`, or `handle(message: ReceivedMessage, context)`. The
+        message is done when it returns, which it need not do with anything, and comes again when it raises;
+        it may return a `ConsumeResult`. A batch listener, `listen(messages, context)`, always returns a
+        `ConsumeResult`. Anything else, and an exception, counts as RECONSUME_LATER, and the log says so.
+
+        `batch_max`: messages in one call of a batch listener at most, by default
+        `consume_message_batch_max_size`. A second subscription of a topic replaces the first. Raises
+        `FixError` for what cannot listen: other parameters, a generator, another annotated result.
         """
         check_topic(topic)
-        size = self._plan.settings.consume_message_batch_max_size if batch_max is None else batch_max
         version = next_version(self._subscriptions.get(topic), self._plan.clock.now_ms())
-        self._subscriptions[topic] = subscription(topic, expression, listener, size, version)
+        usual = self._plan.settings.consume_message_batch_max_size
+        self._subscriptions[topic] = subscription(
+            topic, expression, listener, batch_max, version, usual_max=usual
+        )
         self._subscriptions_changed()
 
     def unsubscribe(self, topic: str) -> None:
@@ -195,10 +206,11 @@ class AsyncPushConsumer(GroupConsumer):
         """Make `run` return. What a listener calls, since `stop` would wait for it."""
         self._ended.set()
 
-    async def run(self) -> None:
+    async def run(self, *, fail_fast: bool = False) -> None:
         """`start`, work until SIGTERM, SIGINT, `end` or `stop` from elsewhere, then `stop`.
 
-        Only the main thread hears signals. A cancellation ends it, too.
+        While no name server answers it waits for one, and the log says so every few seconds; with `fail_fast`
+        it raises `RouteError` instead. Only the main thread hears signals. A cancellation ends it, too.
         """
         loop = asyncio.get_running_loop()
         handled = []
@@ -209,12 +221,15 @@ class AsyncPushConsumer(GroupConsumer):
             except (ValueError, RuntimeError, NotImplementedError):
                 break  # not the main thread: whoever runs the loop there sees to signals
         try:
-            await self.start()
+            await self._start_or_end(fail_fast=fail_fast)
             await self._ended.wait()
         finally:
             await self.stop()
             for number in handled:
                 loop.remove_signal_handler(number)
+
+    async def _start_or_end(self, *, fail_fast: bool) -> None:
+        await start_or_end(self.start, self._ended, self._plan.clock, self.group, fail_fast=fail_fast)
 
     def _assemble(self, instance: ClientInstance) -> ConsumerRuntime:
         runtime = push_runtime(self._plan, instance)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import attrs
 
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
-from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL
+from mqframe.client.consuming.push.signature import (
+    ListenerKind,
+    function_name,
+    is_coroutine_function,
+    kind_of,
+)
+from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL, ConsumeResult
 from mqframe.core.errors import FixError
 from mqframe.core.filtering.filter_expression import Sql, filter_of
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
@@ -56,27 +62,99 @@ class ListenerContext:
         self._delay_level = level
 
 
-ListenerFunction = Callable[[Sequence[ReceivedMessage], ListenerContext], Any]
-"""Returns a `ConsumeResult`, or an awaitable of one when it is an `async def`."""
+Answer = ConsumeResult | None
+"""What a handler returns: `None` means success."""
+
+Handler = (
+    Callable[[ReceivedMessage], Answer | Coroutine[Any, Any, Answer]]
+    | Callable[[ReceivedMessage, ListenerContext], Answer | Coroutine[Any, Any, Answer]]
+)
+"""Takes one message, with or without the context. Returns when it is done, raises when the message is to come
+again; may return a `ConsumeResult` instead. With a context, its first parameter is annotated
+`ReceivedMessage`."""
+
+BatchListener = Callable[
+    [list[ReceivedMessage], ListenerContext], ConsumeResult | Coroutine[Any, Any, ConsumeResult]
+]
+"""Takes several messages of one queue and the context, and returns what became of them."""
+
+ListenerFunction = Handler | BatchListener
+"""Whatever a topic can be subscribed with; plain functions and `async def`."""
+
+Call = Callable[[list[ReceivedMessage], ListenerContext], Any]
+"""How consume services call it."""
 
 
 @attrs.frozen
 class Subscription(TopicSubscription):
-    """One topic that a consumer listens to."""
+    """One topic that a consumer listens to.
 
-    function: ListenerFunction
+    `function`: what is called with a batch and its context; `listener`: what the application handed in.
+    """
+
+    function: Call
     batch_max: int
     is_async: bool
+    listener: object
+    takes_one: bool
+
+    def wrong_result(self, result: object) -> str:
+        """What to say about `result`, which the listener returned and which is no `ConsumeResult`."""
+        returned = "None" if result is None else f"a {type(result).__qualname__}"
+        advice = "return ConsumeResult.SUCCESS, or take one message"
+        if self.takes_one:
+            advice = "return nothing or a ConsumeResult, and raise when the message is to come again"
+        if inspect.isawaitable(result):
+            advice = "make it an `async def`, so that it is awaited"
+        return f"{function_name(self.listener)} returned {returned}; {advice}"
 
 
 def subscription(
-    topic: str, expression: str | Sql, function: ListenerFunction, batch_max: int, version: int
+    topic: str,
+    expression: str | Sql,
+    function: ListenerFunction,
+    batch_max: int | None,
+    version: int,
+    *,
+    usual_max: int = 1,
 ) -> Subscription:
-    """Checks what an application hands in. Raises `FixError` saying what is wrong."""
+    """Checks what an application hands in. Raises `FixError` saying what is wrong.
+
+    `batch_max`: messages in one call, `None` means `usual_max`; handlers always take one.
+    """
     if not callable(function):
         raise FixError(f"listener of topic {topic} is a {type(function).__qualname__}, not a function")
-    if not 1 <= batch_max <= BATCH_MAX:
-        raise FixError(f"listener of topic {topic}: batch_max {batch_max} is not within 1 and {BATCH_MAX}")
-    call = getattr(type(function), "__call__", None)  # noqa: B004 - its kind is asked, not its presence
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-    return Subscription(topic, filter_of(expression), version, function, batch_max, is_async)
+    kind = kind_of(function, topic)
+    takes_one = kind is not ListenerKind.BATCH
+    if takes_one and batch_max not in (None, 1):
+        raise FixError(
+            f"listener {function_name(function)} of topic {topic} takes one message, and batch_max is"
+            f" {batch_max}; leave that out, or write `def listen(messages, context)`, which returns a"
+            " ConsumeResult"
+        )
+    size = 1 if takes_one else usual_max if batch_max is None else batch_max
+    if not 1 <= size <= BATCH_MAX:
+        raise FixError(f"listener of topic {topic}: batch_max {size} is not within 1 and {BATCH_MAX}")
+    is_async = is_coroutine_function(function)
+    call = _as_batch_call(function, kind, is_async)
+    return Subscription(topic, filter_of(expression), version, call, size, is_async, function, takes_one)
+
+
+def _as_batch_call(function: Callable[..., Any], kind: ListenerKind, is_async: bool) -> Call:
+    """`function`, called with a batch: handlers with its only message, where `None` means success."""
+    if kind is ListenerKind.BATCH:
+        return function
+    success = ConsumeResult.SUCCESS
+    with_context = kind is ListenerKind.CONTEXT_HANDLER
+
+    async def handle_async(messages: list[ReceivedMessage], context: ListenerContext) -> Any:
+        (message,) = messages
+        result = await (function(message, context) if with_context else function(message))
+        return success if result is None else result
+
+    def handle(messages: list[ReceivedMessage], context: ListenerContext) -> Any:
+        (message,) = messages
+        result = function(message, context) if with_context else function(message)
+        return success if result is None else result
+
+    return handle_async if is_async else handle

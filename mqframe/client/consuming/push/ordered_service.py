@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from mqframe.client.consuming.group.queue_locks import LockKeeper
-from mqframe.client.consuming.push.consume_call import ListenerParts
 from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.ordered_queue import OrderedCall, OrderedQueue
 from mqframe.client.consuming.push.send_back import SendBack
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
@@ -56,7 +56,7 @@ class OrderedService:
         self._clock = clock
         self._find = parts.find
         self._settle = parts.settle
-        self._log_failure = parts.log_failure
+        self._failures = parts.failures
         self._locks = locks
         self._dead_letters = dead_letters
         self._limit = settings.max_reconsume_times
@@ -246,7 +246,8 @@ class OrderedService:
         messages, context = call.messages, call.context
         if call.held.dropped or context is None:
             return
-        self._log_failure(call, self._caller.outcome(call), call.held.queue.topic, "their queue waits")
+        meant = self._find(messages[0].topic) or call.subscription
+        self._failures.note(call, self._caller.outcome(call), meant, "their queue waits")
         seconds = suspend_seconds(context.suspend_current_queue_time_millis, self._suspend_millis)
         # What cannot be unpacked now never can be: to wait for it would be to wait for ever.
         over = [

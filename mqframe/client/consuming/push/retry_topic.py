@@ -35,7 +35,7 @@ def retry_subscription(
     function here serves the ordered one, in whose threads it runs.
     """
 
-    def listen(messages: Sequence[ReceivedMessage], context: ListenerContext) -> Any:
+    def listen(messages: list[ReceivedMessage], context: ListenerContext) -> Any:
         meant = find(messages[0].topic)
         if meant is None:
             return ConsumeResult.RECONSUME_LATER

@@ -102,7 +102,8 @@ class PushInfo(RunningInfoSource):
                 await _in_a_thread(lambda: self._caller.call(call))
         finally:
             self._direct_calls -= 1
-        return direct_result(call.result, call.error, call.elapsed, ordered=self._plan.ordered)
+        wrong = subscription.wrong_result(call.result)
+        return direct_result(call.result, call.error, call.elapsed, ordered=self._plan.ordered, wrong=wrong)
 
 
 async def _in_a_thread(work: Callable[[], None]) -> None:

@@ -88,8 +88,8 @@ class SimpleConsumer(SyncClient[AsyncSimpleConsumer]):
 
         Topics and brokers take turns; all are asked before one is waited for. What a broker hands out to one
         that was cancelled while it waited goes to the next, as long as its time is not over.
-        Raises `FixError` without subscription and for numbers that make no sense, `RouteError`, and what the
-        last broker's call raised when none could be asked.
+        Raises `FixError` without subscription and for numbers that make no sense, `RouteError` when no topic
+        was there within `await_duration`, and what the last broker's call raised when none could be asked.
         """
         return self._call(self._client.receive, max_messages, invisible_duration)
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from mqframe.client.connection.identity import with_nameserver
 from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
 from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease, phase_of
+from mqframe.client.connection.route_cache import is_unknown_topic
 from mqframe.client.consuming.group.joining import check_filters, look_up
 from mqframe.client.consuming.group.subscriptions import Expression, Subscriptions
 from mqframe.client.consuming.simple.pop_calls import PopCalls
@@ -30,6 +31,7 @@ from mqframe.core.consuming.consume_rules import MessageModel
 from mqframe.core.errors import ClosedError, ConnectionLost, FixError, MqframeError, RouteError
 from mqframe.core.messages.names import check_group
 from mqframe.core.popping.popped import PoppedMessage, PopResult
+from mqframe.core.retry.backoff import route_again
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, SystemClock
@@ -136,8 +138,8 @@ class AsyncSimpleConsumer(AsyncClient):
 
         Topics and brokers take turns; all are asked before one is waited for. What a broker hands out to one
         that was cancelled while it waited goes to the next, as long as its time is not over.
-        Raises `FixError` without subscription and for numbers that make no sense, `RouteError`, and what the
-        last broker's call raised when none could be asked.
+        Raises `FixError` without subscription and for numbers that make no sense, `RouteError` when no topic
+        was there within `await_duration`, and what the last broker's call raised when none could be asked.
         """
         calls = self._needed()
         if not 1 <= max_messages <= MESSAGES_MAX:
@@ -146,11 +148,12 @@ class AsyncSimpleConsumer(AsyncClient):
             raise FixError(f"invisible_duration is {invisible_duration} s; it must be more than 0")
         if self._kept and (kept := self._take_kept(max_messages)):
             return kept
-        sources = await self._sources()
         options = _Options(max_messages, invisible_duration, uuid.uuid4().hex if self._ordered else None)
         end = self._clock.monotonic() + self._await_duration
+        sources, missing = await self._sources(end)
         # All are asked before one is waited for.
-        wait = self._await_duration if len(sources) == 1 else 0.0
+        alone = len(sources) == 1 and not missing
+        wait = self._await_duration if alone else 0.0
         while True:
             began = self._clock.monotonic()
             messages = await self._guarded(self._ask_in_turn(calls, sources, options, wait, end))
@@ -159,7 +162,10 @@ class AsyncSimpleConsumer(AsyncClient):
                 return messages
             if wait and now - began < PAUSE_SECONDS:
                 await self._clock.sleep(min(PAUSE_SECONDS, end - now))
-            wait = self._await_duration if len(sources) == 1 else TURN_SECONDS
+            if missing:
+                sources, missing = await self._sources(end)
+            alone = len(sources) == 1 and not missing
+            wait = self._await_duration if alone else TURN_SECONDS
 
     async def ack(self, message: PoppedMessage) -> None:
         """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""
@@ -296,23 +302,39 @@ class AsyncSimpleConsumer(AsyncClient):
         self._kept = kept[count_max:]
         return kept[:count_max]
 
-    async def _sources(self) -> list[_Source]:
-        assert self._instance is not None
+    async def _sources(self, end: float) -> tuple[list[_Source], bool]:
+        """Where messages may be, and whether topics are missing; until `end` waits for the first topic to be
+        made."""
+        began = self._clock.monotonic()
+        while True:
+            found, problem = await self._look_for_sources()
+            now = self._clock.monotonic()
+            if found:
+                return found, problem is not None
+            failed = problem or RouteError(
+                f"no broker has a queue of {', '.join(self.topics)} that can be read"
+            )
+            if now >= end or not is_unknown_topic(failed):
+                raise failed
+            await self._clock.sleep(min(route_again(now - began, self._await_duration), end - now))
+
+    async def _look_for_sources(self) -> tuple[list[_Source], RouteError | None]:
+        instance = self._instance
+        if instance is None:
+            raise ClosedError(f"the consumer of group {self.group} was stopped")
         if not self._subscriptions.by_topic:
             raise FixError(f"the consumer of group {self.group} has no subscription; use `subscribe`")
         found: list[_Source] = []
-        problem = RouteError(f"no broker has a queue of {', '.join(self.topics)} that can be read")
+        problem: RouteError | None = None
         for topic in self.topics:
             try:
-                route = await self._instance.route(topic)
+                route = await instance.route(topic)
             except RouteError as missing:
                 problem = missing
                 continue
             brokers = sorted({queue.broker_name for queue in route.read_queues()})
             found += [_Source(topic, broker_name) for broker_name in brokers]
-        if not found:
-            raise problem
-        return found
+        return found, problem
 
     async def _announce(self, instance: ClientInstance, topic: str) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from mqframe.core.errors import MqframeError
+from mqframe.core.errors import ConnectError, ConnectionLost, MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import MemoryOffsetStore, OffsetStoreContext
 from mqframe.log import get_logger
@@ -37,5 +37,7 @@ class RemoteOffsetStore(MemoryOffsetStore):
                 continue
             try:
                 await self._wire.commit(queue, offset)
+            except (ConnectError, ConnectionLost) as problem:  # whoever pulls of the broker warns of it
+                _log.info("offset not committed", group=self._group, queue=queue, problem=str(problem))
             except MqframeError as problem:
                 _log.warning("offset not committed", group=self._group, queue=queue, problem=str(problem))

@@ -460,3 +460,16 @@ def test_bad_input_is_named() -> None:
             await running.poll()
 
     play(story)
+
+
+def test_a_topic_that_is_made_later_is_polled_within_a_second() -> None:
+    async def story(scene):
+        consumer = scene.make()
+        consumer.subscribe("later")
+        await scene.started(consumer)
+        assert await scene.poll(consumer, 0.2) == []
+        await scene.cluster.create_topic("later", 1)
+        await scene.producer.send(Message("later", b"a"))
+        assert await scene.poll(consumer, 1.0) == [b"a"]
+
+    play(story)

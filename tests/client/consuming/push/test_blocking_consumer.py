@@ -15,7 +15,7 @@ from mqframe.client.consuming.push.blocking_consumer import PushConsumer
 from mqframe.client.sending.blocking_producer import Producer
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import ClosedError, FixError, RouteError
-from mqframe.core.messages.message import Message
+from mqframe.core.messages.message import Message, ReceivedMessage
 from mqframe.testing.cluster import Cluster
 
 WAIT = 120.0
@@ -153,3 +153,50 @@ def test_not_after_a_fork(cluster) -> None:
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         assert pipe.read() == b"refused"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_waits_for_name_servers_ends_at_once_and_quietly(number, caplog) -> None:
+    consumer = PushConsumer("alone", nameserver="127.0.0.1:1")
+    consumer.subscribe("orders", "*", lambda message: None)
+
+    def signal_once_it_waits() -> None:
+        while "waiting for name servers" not in caplog.text:
+            threading.Event().wait(0.02)
+        os.kill(os.getpid(), number)
+
+    killer = threading.Thread(target=signal_once_it_waits)
+    before = signal.getsignal(number)
+    killer.start()
+    consumer.run()
+    killer.join(WAIT)
+    assert signal.getsignal(number) is before
+    assert "Traceback" not in caplog.text
+    assert not [each for each in threading.enumerate() if each.name.startswith("mqframe-consumer-alone")]
+
+
+def test_a_run_that_shall_not_wait_raises_one_line() -> None:
+    consumer = PushConsumer("alone", nameserver="127.0.0.1:1")
+    consumer.subscribe("orders", "*", lambda message: None)
+    with pytest.raises(RouteError, match="no name server answered") as caught:
+        consumer.run(fail_fast=True)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_handlers_run_in_threads_and_a_failure_is_shown_once_with_its_traceback(cluster, caplog) -> None:
+    cluster.create_topic("handled")
+    send(cluster, "handled", numbered(3))
+    seen: SimpleQueue[bytes] = SimpleQueue()
+
+    def handle(message: ReceivedMessage) -> None:
+        seen.put(message.body)
+        raise ValueError("no stock")
+
+    consumer = PushConsumer("handlers", nameserver=cluster.nameserver, consume_from="first")
+    consumer.on("handled")(handle)
+    with consumer:
+        assert sorted(seen.get(timeout=WAIT) for _ in range(3)) == numbered(3)
+    failures = [r for r in caplog.records if r.getMessage().startswith("messages were not consumed")]
+    assert len(failures) == 3
+    assert [bool(record.exc_info) for record in failures] == [True, False, False]

@@ -7,16 +7,24 @@ import asyncio
 import pytest
 from push_scenes import GROUP, OK, play, running
 
+from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import (
     ClosedError,
+    ConnectError,
     FixError,
     MessageError,
     PluginError,
+    RouteError,
 )
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.messages import PullMessage
-from mqframe.testing.consuming import AllQueues, CollectingListener
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.hooks.interfaces import ConsumeHook
+from mqframe.testing.consuming import AllQueues, CollectingListener, MemoryOffsets
+from mqframe.testing.scripted_broker import ScriptedBroker
 
 
 class TestConstruction:
@@ -229,5 +237,177 @@ class TestFirstOffset:
             listener = CollectingListener()
             async with running(scene, listener):
                 assert listener.offsets() == [6, 7]
+
+        play(story)
+
+
+class Outcomes(ConsumeHook):
+    name = "outcomes"
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, bool, str]] = []
+
+    def after(self, context) -> None:
+        self.seen.append((len(context.messages), context.success, context.outcome))
+
+
+class TestHandlers:
+    """Functions that take one message: what they mean is the same everywhere."""
+
+    @pytest.mark.parametrize("options", [{}, {"ordered": True}, {"broadcasting": True}], ids=str)
+    def test_each_message_is_a_call_and_none_is_success(self, options) -> None:
+        hook, seen = Outcomes(), []
+
+        async def handle(message) -> None:
+            seen.append((message.queue_offset, message.body))
+
+        async def story(scene):
+            for body in (b"a", b"b", b"c"):
+                scene.broker.put("orders", 0, body)
+            scene.consumer.on("orders")(handle)
+            await scene.consumer.start()
+            await scene.pass_time(2.0)
+            assert seen == [(0, b"a"), (1, b"b"), (2, b"c")]
+            assert hook.seen == [(1, True, "success")] * 3
+
+        settings = ConsumerSettings(consume_message_batch_max_size=32)
+        play(story, consume_hooks=[hook], settings=settings, offset_store=MemoryOffsets(), **options)
+
+    def test_what_is_raised_comes_again_in_its_place_where_order_counts(self, caplog) -> None:
+        hook, seen = Outcomes(), []
+
+        async def handle(message: ReceivedMessage, context) -> None:
+            seen.append((message.body, context.group))
+            if len(seen) == 2:
+                raise ValueError("no stock")
+
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            scene.broker.put("orders", 0, b"b")
+            scene.consumer.on("orders")(handle)
+            await scene.consumer.start()
+            await scene.pass_time(4.0)
+            assert seen == [(b"a", GROUP), (b"b", GROUP), (b"b", GROUP)]
+            assert [each[2] for each in hook.seen] == ["success", "exception", "success"]
+
+        play(story, consume_hooks=[hook], ordered=True)
+        (record,) = [r for r in caplog.records if r.getMessage().startswith("messages were not consumed")]
+        assert "problem='ValueError: no stock'" in record.getMessage()
+        assert record.exc_info
+
+    def test_anything_else_that_is_returned_has_failed_and_the_log_says_so(self, caplog) -> None:
+        hook = Outcomes()
+
+        async def handle(message):
+            return "done"
+
+        async def story(scene):
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, handle):
+                await scene.pass_time(1.0)
+                assert hook.seen == [(1, False, "null")]
+
+        play(story, consume_hooks=[hook])
+        assert "handle returned a str; return nothing or a ConsumeResult" in caplog.text
+
+    def test_what_cannot_listen_is_refused_when_it_is_subscribed(self) -> None:
+        async def story(scene):
+            with pytest.raises(FixError, match="takes one message, and batch_max is 16"):
+                scene.consumer.on("orders", batch_max=16)(lambda message: None)
+            with pytest.raises(FixError, match="topic name is a function, not a str"):
+                scene.consumer.on(lambda message: None)
+            with pytest.raises(FixError, match="topic name is a int, not a str"):
+                scene.consumer.subscribe(7, "*", lambda message: None)
+
+            @scene.consumer.on("orders")
+            def handle(message):
+                """The function is what it was."""
+
+            assert handle.__doc__ == "The function is what it was."
+
+        play(story)
+
+
+class TestTopicsThatAreMadeLater:
+    def test_they_are_looked_for_soon_and_then_less_often(self, caplog) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            async with running(scene, listener):
+                await scene.pass_time(60.0)
+                asked = [each.topic for each in scene.broker.sent(GetRouteinfoByTopic)]
+                assert 6 <= asked.count("orders") <= 14
+                assert caplog.text.count("topic has no route") == 1
+            return listener
+
+        play(story, topics={"others": 1})
+
+    @pytest.mark.parametrize("waited", [0.0, 3.0])
+    def test_they_are_consumed_within_a_second_or_as_long_as_was_waited(self, waited) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            async with running(scene, listener):
+                await scene.pass_time(waited)
+                scene.broker.topics["orders"] = 1
+                scene.broker.put("orders", 0, b"a")
+                await scene.pass_time(max(1.0, waited))
+                assert listener.bodies == [b"a"]
+
+        play(story, topics={"others": 1})
+
+    def test_what_another_client_learns_is_looked_at_at_once(self) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            async with running(scene, listener):
+                await scene.pass_time(60.0)
+                scene.broker.topics["orders"] = 1
+                scene.broker.put("orders", 0, b"a")
+                settings = ClientSettings(nameserver=scene.broker.nameserver, instance_name="m2")
+                another = ClientInstance(settings, scene.clock, ScriptedBroker(scene.clock, {"orders": 1}))
+                await another.start()
+                await another.route("orders")
+                await scene.pass_time(0.1)
+                assert listener.bodies == [b"a"]
+                await scene.end(another.stop())
+
+        play(story, topics={"others": 1})
+
+
+class TestRunning:
+    def test_it_waits_for_name_servers_and_then_works(self, caplog) -> None:
+        async def story(scene):
+            listener = CollectingListener()
+            scene.broker.put("orders", 0, b"a")
+            scene.broker.script(GetRouteinfoByTopic, *[ConnectError("refused")] * 3)
+            scene.consumer.subscribe("orders", "*", listener)
+            work = asyncio.ensure_future(scene.consumer.run())
+            await scene.pass_time(5.0)
+            assert listener.bodies == [b"a"]
+            scene.consumer.end()
+            await scene.end(work)
+
+        play(story)
+        assert "waiting for name servers group='billing' seconds=0 reason='no name server ans" in caplog.text
+        assert "Traceback" not in caplog.text
+
+    def test_it_is_ended_while_it_waits(self) -> None:
+        async def story(scene):
+            scene.broker.script(GetRouteinfoByTopic, *[ConnectError("refused")] * 1000)
+            scene.consumer.subscribe("orders", "*", CollectingListener())
+            work = asyncio.ensure_future(scene.consumer.run())
+            await scene.pass_time(7.5)
+            assert not work.done()
+            scene.consumer.end()
+            await scene.pass_time()
+            assert work.done()
+            assert work.exception() is None
+
+        play(story)
+
+    def test_it_fails_at_once_where_that_is_wanted(self) -> None:
+        async def story(scene):
+            scene.broker.script(GetRouteinfoByTopic, ConnectError("refused"))
+            scene.consumer.subscribe("orders", "*", CollectingListener())
+            with pytest.raises(RouteError, match="the consumer of group billing was not started"):
+                await scene.consumer.run(fail_fast=True)
 
         play(story)

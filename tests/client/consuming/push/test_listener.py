@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 
 import pytest
 
 from mqframe.client.consuming.push.listener import BATCH_MAX, DELAY_LEVEL_MAX, ListenerContext, subscription
-from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL
+from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL, ConsumeResult
 from mqframe.core.errors import FixError
-from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.testing.consuming import received
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 
@@ -43,12 +45,64 @@ def test_functions_that_wait_run_on_the_loop(function, is_async) -> None:
         ("no function", 1, "is a str"),
         (plain, 0, "batch_max 0"),
         (plain, BATCH_MAX + 1, f"within 1 and {BATCH_MAX}"),
+        (lambda message: None, 2, "takes one message, and batch_max is 2"),
+        (lambda a, b, c: None, 1, "needs 3 arguments"),
     ],
 )
 def test_what_cannot_be_is_named_with_its_topic(function, batch_max, words) -> None:
     with pytest.raises(FixError, match="topic orders") as caught:
         subscription("orders", "*", function, batch_max, 5)
     assert words in str(caught.value)
+
+
+def test_a_handler_takes_one_message_whatever_is_usual() -> None:
+    for given in (None, 1):
+        found = subscription("orders", "*", lambda message: None, given, 5, usual_max=32)
+        assert (found.batch_max, found.takes_one) == (1, True)
+    found = subscription("orders", "*", plain, None, 5, usual_max=32)
+    assert (found.batch_max, found.takes_one) == (32, False)
+
+
+def test_a_batch_listener_is_called_as_it_is() -> None:
+    assert subscription("orders", "*", plain, 1, 5).function is plain
+    assert subscription("orders", "*", waiting, 1, 5).function is waiting
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        (None, ConsumeResult.SUCCESS),
+        (ConsumeResult.RECONSUME_LATER, ConsumeResult.RECONSUME_LATER),
+        (True, True),
+    ],
+)
+def test_a_handler_that_returns_nothing_has_succeeded(answer, result) -> None:
+    seen = []
+
+    def one(message):
+        seen.append(message)
+        return answer
+
+    def with_context(message: ReceivedMessage, context):
+        seen.append((message, context))
+        return answer
+
+    async def one_async(message):
+        seen.append(message)
+        return answer
+
+    async def with_context_async(message: ReceivedMessage, context):
+        seen.append((message, context))
+        return answer
+
+    message, context = received(0), ListenerContext(QUEUE, "g")
+    results = []
+    for function in (one, with_context, one_async, with_context_async):
+        found = subscription("orders", "*", function, None, 5)
+        came = found.function([message], context)
+        results.append(asyncio.run(came) if found.is_async else came)
+    assert results == [result] * 4
+    assert seen == [message, (message, context)] * 2
 
 
 def test_a_context_acknowledges_all_and_leaves_the_wait_to_the_broker() -> None:

@@ -229,3 +229,43 @@ def test_a_receive_that_waits_ends_when_the_consumer_stops() -> None:
             await scene.end(waiting)
 
     play(story)
+
+
+def test_a_topic_that_is_made_while_one_waits_is_received_from() -> None:
+    async def story(scene):
+        consumer = await scene.join("later")
+        waiting = asyncio.ensure_future(consumer.receive())
+        await scene.clock.aadvance(1.0)
+        assert not waiting.done()
+        await scene.cluster.create_topic("later", 1)
+        await scene.send(b"a", topic="later")
+        await scene.clock.aadvance(1.5)
+        assert bodies(await waiting) == [b"a"]
+
+    play(story)
+
+
+def test_a_topic_that_is_made_beside_another_is_received_from_without_waiting_for_that() -> None:
+    async def story(scene):
+        consumer = await scene.join("orders", "later", await_duration=20.0)
+        waiting = asyncio.ensure_future(consumer.receive())
+        await scene.clock.aadvance(2.0)
+        await scene.cluster.create_topic("later", 1)
+        await scene.send(b"a", topic="later")
+        await scene.clock.aadvance(2.5)
+        assert bodies(await waiting) == [b"a"]
+
+    play(story)
+
+
+def test_a_topic_that_nobody_makes_is_waited_for_no_longer_than_for_messages() -> None:
+    async def story(scene):
+        consumer = await scene.join("never", await_duration=5.0)
+        waiting = asyncio.ensure_future(consumer.receive())
+        await scene.clock.aadvance(4.9)
+        assert not waiting.done()
+        await scene.clock.aadvance(0.2)
+        with pytest.raises(RouteError, match="never"):
+            await waiting
+
+    play(story)

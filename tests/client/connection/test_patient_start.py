@@ -1,0 +1,124 @@
+"""Clients that are run wait for name servers, say so, and are ended while they wait."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from mqframe.client.connection.patient_start import start_or_end
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerFix, FixError, RouteError
+from mqframe.testing.manual_clock import ManualClock
+
+
+class Scene:
+    def __init__(self, *answers) -> None:
+        self.clock = ManualClock()
+        self.ended = asyncio.Event()
+        self.answers = list(answers)
+        self.tries: list[float] = []
+
+    async def start(self) -> None:
+        self.tries.append(self.clock.monotonic())
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if answer == "hang":
+            await asyncio.get_running_loop().create_future()
+        if answer is not None:
+            raise answer
+
+    def begin(self, **options):
+        return asyncio.ensure_future(start_or_end(self.start, self.ended, self.clock, "billing", **options))
+
+
+def nobody() -> RouteError:
+    return RouteError("no name server answered (n:1): refused")
+
+
+def lines(caplog) -> list[str]:
+    assert all(r.exc_info is None for r in caplog.records)
+    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+def test_it_waits_with_a_line_every_few_seconds_until_one_answers(caplog) -> None:
+    async def story():
+        scene = Scene(*[nobody() for _ in range(7)], None)
+        running = scene.begin()
+        await scene.clock.aadvance(6.9)
+        assert not running.done()
+        await scene.clock.aadvance(0.1)
+        await running
+        assert scene.tries == [0, 1, 2, 3, 4, 5, 6, 7]
+
+    asyncio.run(story())
+    reason = "reason='no name server answered (n:1): refused'"
+    assert lines(caplog) == [
+        f"waiting for name servers group='billing' seconds=0 {reason}",
+        f"waiting for name servers group='billing' seconds=5 {reason}",
+        "name servers answer; the consumer has started group='billing'",
+    ]
+
+
+def test_a_start_that_goes_well_says_nothing(caplog) -> None:
+    async def story():
+        await Scene(None).begin()
+
+    asyncio.run(story())
+    assert lines(caplog) == []
+
+
+def test_where_it_shall_not_wait_the_error_is_one_without_a_chain(caplog) -> None:
+    async def story():
+        scene = Scene(nobody())
+        with pytest.raises(RouteError) as caught:
+            await scene.begin(fail_fast=True)
+        assert str(caught.value) == (
+            "no name server answered (n:1): refused; the consumer of group billing was not started"
+        )
+        assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+    asyncio.run(story())
+    assert lines(caplog) == []
+
+
+@pytest.mark.parametrize("answers", [(nobody(), "hang"), ("hang",)])
+def test_who_is_to_end_waits_no_more(answers, caplog) -> None:
+    async def story():
+        scene = Scene(*answers)
+        running = scene.begin()
+        await scene.clock.aadvance(1.0)
+        assert not running.done()
+        scene.ended.set()
+        await scene.clock.aadvance(0)
+        assert running.done()
+        assert running.result() is None
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(story())
+
+
+def test_a_cancellation_ends_the_start_as_well() -> None:
+    async def story():
+        scene = Scene("hang")
+        running = scene.begin()
+        await scene.clock.aadvance(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(story())
+
+
+def test_other_problems_are_raised_as_they_are() -> None:
+    unknown = RouteError("no route to topic orders")
+    unknown.__cause__ = AnswerFix(ResponseCode.TOPIC_NOT_EXIST, "none", "n:1")
+
+    async def story(problem):
+        with pytest.raises(type(problem)) as caught:
+            await Scene(problem).begin()
+        assert caught.value is problem
+
+    for problem in (FixError("no subscription"), unknown):
+        asyncio.run(story(problem))
