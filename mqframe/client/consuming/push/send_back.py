@@ -15,8 +15,9 @@ from mqframe.core.errors import MqframeError, RetryError, RouteError, answer_err
 from mqframe.core.messages.checks import INT_MAX
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import DEFAULT_TOPIC, retry_topic
-from mqframe.core.messages.properties import encode_properties
+from mqframe.core.messages.properties import encode_properties, plain_text
 from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
+from mqframe.core.retry.dead_letters import REASON
 from mqframe.core.retry.policy import resent_properties
 from mqframe.core.sending.retries import STORED_CODES
 from mqframe.log import get_logger
@@ -29,6 +30,9 @@ ANSWER_SECONDS: Final = 5.0
 RESEND_TRIES: Final = 3
 PRODUCER_GROUP: Final = "CLIENT_INNER_PRODUCER"
 """The producer group of what a consumer itself sends (MixAll.CLIENT_INNER_PRODUCER_GROUP)."""
+DEAD_LEVEL: Final = -1
+"""The delay level that makes a message a dead letter at once."""
+REASON_CHARACTERS_MAX: Final = 500
 _COMPRESSION: Final = SysFlag.COMPRESSED | SysFlag.COMPRESSION_MASK
 
 
@@ -66,16 +70,38 @@ class SendBack:
             )
             await self.resend(message, delay_level)
 
-    async def resend(self, message: ReceivedMessage, delay_level: int = 0) -> None:
+    async def give_up(self, message: ReceivedMessage, reason: str) -> None:
+        """Make `message` a dead letter that says why in its property `REASON`.
+
+        Brokers copy what is handed back as it is. So this sends a copy that has come back too often, which
+        every broker puts among the dead letters; where that fails, the message goes back without the reason.
+        Raises the `MqframeError` of the second way.
+        """
+        try:
+            await self.resend(message, DEAD_LEVEL, reason)
+        except MqframeError as problem:
+            log.warning(
+                "dead letter could not be sent with its reason; it goes without",
+                group=self._group,
+                message_id=message.message_id,
+                reason=str(problem),
+            )
+            await self._send_back(message, DEAD_LEVEL)
+
+    async def resend(self, message: ReceivedMessage, delay_level: int = 0, reason: str = "") -> None:
         """Send a copy of `message` to the retry topic of the group, by any broker; `delay_level` as above.
 
         The broker makes it a dead letter when it came back more than `max_reconsume_times` times then, and
-        always while the group holds queue locks, that is: consumes in order. Raises `MqframeError`.
+        always while the group holds queue locks, that is: consumes in order. `reason`: what its property
+        `REASON` says. Raises `MqframeError`.
         """
         times = message.reconsume_times + 1
         if delay_level < 0:
             times = max(times, min(self._max + 1, INT_MAX))
-        properties = encode_properties(resent_properties(message, delay_level, times, self._max))
+        copied = resent_properties(message, delay_level, times, self._max)
+        if reason:
+            copied[REASON] = plain_text(reason, REASON_CHARACTERS_MAX)
+        properties = encode_properties(copied)
         problem: MqframeError | None = None
         for queue in await self._queues(message.broker_name):
             try:
