@@ -57,7 +57,7 @@ class JsonCodec(Codec):
         """Raises `FixError` for classes that msgspec does not know, wherever in `type` they are."""
         try:
             _decoder(type)
-            unknown = _custom(msgspec.inspect.type_info(type))
+            unknown = class_without_rules(type)
         except (TypeError, NameError) as problem:
             raise FixError(f"{_title(type)} cannot be decoded from JSON: {problem}") from problem
         if unknown is not None:
@@ -81,6 +81,14 @@ def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
 @lru_cache(maxsize=1024)
 def _cached_decoder(type: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(type)
+
+
+def class_without_rules(type: Any) -> type | None:
+    """A class in `type` that msgspec can make none of, as it does not know what it is made of.
+
+    Raises `TypeError` or `NameError` for what is no type.
+    """
+    return _custom(msgspec.inspect.type_info(type))
 
 
 def _custom(info: object, seen: set[int] | None = None) -> type | None:

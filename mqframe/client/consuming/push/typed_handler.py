@@ -68,7 +68,7 @@ def typed_form(function: Callable[..., Any], topic: str, body: BodyType) -> Type
             f"takes a message, and the topic is subscribed with type or codec; leave both out, or {_FORMS}"
         )
     if others and not _may_be_message(others[0]):
-        shown = inspect.formatannotation(others[0])
+        shown = getattr(others[0], "__name__", others[0])
         raise refuse(f"takes a {shown} as its second argument, which is the message; {_FORMS}")
     check_return(function, found, refuse, is_batch=False)
     kind = body.type
