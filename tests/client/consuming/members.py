@@ -16,6 +16,7 @@ from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import RouteError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.manager import PluginManager
 from mqframe.testing.consuming import AllQueues, MemoryOffsets
 from mqframe.testing.manual_clock import ManualClock

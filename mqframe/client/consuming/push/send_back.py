@@ -6,7 +6,7 @@ Source: DefaultMQPushConsumerImpl.sendMessageBack.
 from __future__ import annotations
 
 import random
-from typing import Final
+from typing import Final, NamedTuple
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.core.cluster.route import MASTER_ID
@@ -34,6 +34,15 @@ DEAD_LEVEL: Final = -1
 """The delay level that makes a message a dead letter at once."""
 REASON_CHARACTERS_MAX: Final = 500
 _COMPRESSION: Final = SysFlag.COMPRESSED | SysFlag.COMPRESSION_MASK
+
+
+class _Copy(NamedTuple):
+    """What a copy has of its own: properties, count of returns and their maximum, birth in ms."""
+
+    properties: str
+    times: int
+    limit: int
+    born: int
 
 
 class SendBack:
@@ -95,17 +104,20 @@ class SendBack:
         always while the group holds queue locks, that is: consumes in order. `reason`: what its property
         `REASON` says. Raises `MqframeError`.
         """
-        times = message.reconsume_times + 1
+        times, limit = message.reconsume_times + 1, self._max
         if delay_level < 0:
-            times = max(times, min(self._max + 1, INT_MAX))
-        copied = resent_properties(message, delay_level, times, self._max)
+            limit = min(limit, INT_MAX - 1)
+            times = max(times, limit + 1)
+        copied = resent_properties(message, delay_level, times, limit)
         if reason:
             copied[REASON] = plain_text(reason, REASON_CHARACTERS_MAX)
-        properties = encode_properties(copied)
+        # Who reads the reason looks for when it was sent, too; a copy that comes again is as Java's is.
+        born = message.born_timestamp if reason else self._clock.now_ms()
+        copy = _Copy(encode_properties(copied), times, limit, born)
         problem: MqframeError | None = None
         for queue in await self._queues(message.broker_name):
             try:
-                await self._send(message, queue, properties, times)
+                await self._send(message, queue, copy)
                 return
             except RetryError as failure:
                 problem = failure
@@ -149,7 +161,7 @@ class SendBack:
         queues.sort(key=lambda queue: queue.broker_name == failed_broker)
         return (queues * RESEND_TRIES)[:RESEND_TRIES]
 
-    async def _send(self, message: ReceivedMessage, queue: MessageQueue, properties: str, times: int) -> None:
+    async def _send(self, message: ReceivedMessage, queue: MessageQueue, copy: _Copy) -> None:
         route = await self._instance.route(self._retry_topic)
         address = route.master_address(queue.broker_name)
         if address is None:
@@ -161,12 +173,12 @@ class SendBack:
             1,
             queue.queue_id,
             message.sys_flag & _COMPRESSION if message.sys_flag & SysFlag.COMPRESSED else 0,
-            self._clock.now_ms(),
+            copy.born,
             message.flag,
-            properties,
-            times,
+            copy.properties,
+            copy.times,
             False,
-            self._max,
+            copy.limit,
             False,
             queue.broker_name,
         )
