@@ -139,7 +139,7 @@ def test_what_cannot_be_decoded_is_a_dead_letter_at_once_that_says_why(ordered, 
             await scene.end(scene.producer.send(each))
         await consumer.start()
         await scene.until(lambda: len(got) == 2)
-        assert got == [1, 2]
+        assert (got if ordered else sorted(got)) == [1, 2]
         await scene.done_with(3)
         (letter,) = await scene.dead()
         assert letter.reason == "json: Expected `int`, got `str` at $.id"
@@ -165,7 +165,7 @@ def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() -> Non
         await scene.done_with(1)
         assert await scene.dead() == []
         letters = []
-        for _ in range(40):
+        for _ in range(1000):
             letters = await scene.dead()
             if letters:
                 break
@@ -192,7 +192,7 @@ def test_with_drop_it_is_gone(ordered) -> None:
             await scene.end(scene.producer.send(Message("orders", body)))
         await consumer.start()
         await scene.done_with(3)
-        assert got == [[1], [2]]
+        assert sorted(got) == [[1], [2]]
         assert await scene.dead() == []
 
     play(story)

@@ -248,7 +248,6 @@ class OrderedService:
         if call.held.dropped or context is None:
             return
         meant = self._find(messages[0].topic) or call.subscription
-        self._failures.note(call, self._caller.outcome(call), meant, "their queue waits")
         seconds = suspend_seconds(context.suspend_current_queue_time_millis, self._suspend_millis)
         # What cannot be unpacked now never can be: to wait for it would be to wait for ever.
         lost, dropped = list(call.unreadable), []
@@ -261,6 +260,10 @@ class OrderedService:
             lost, dropped = [], lost + dropped
         over = [each for each in messages if each in lost or 0 <= self._limit <= each.reconsume_times]
         over = [each for each in over if each not in dropped]
+        then = "their queue waits"
+        if call.undecodable is not None and (call.undecodable in over or call.undecodable in dropped):
+            then = "kept as a dead letter" if call.undecodable in over else "dropped"
+        self._failures.note(call, self._caller.outcome(call), meant, then)
         if over or dropped:
             self._spawn(self._send_on(call, over, dropped, seconds))
             return
