@@ -15,6 +15,7 @@ from mqframe import (
     ConsumeResult,
     ConsumerSettings,
     DecodeError,
+    FixError,
     Message,
     Producer,
     PushConsumer,
@@ -75,7 +76,10 @@ class Scene:
     async def dead(self):
         async def read():
             await self.admin.open_dead_letters(GROUP)
-            return await self.admin.dead_letters(GROUP)
+            try:
+                return await self.admin.dead_letters(GROUP)
+            except FixError:  # its topic was made just now, and is not open yet
+                return []
 
         return await self.end(read())
 

@@ -33,11 +33,6 @@ LOOK_SECONDS_MAX = 60.0
 """How often calls that take too long are looked for, at least."""
 SENT_BACK_AT_ONCE_MAX: Final = 64
 """Messages on their way back to brokers at the same time; others wait for their turn."""
-_THEN: Final = {
-    OnDecodeError.DEAD_LETTER: "kept as a dead letter",
-    OnDecodeError.RETRY: "sent back",
-    OnDecodeError.DROP: "dropped",
-}
 
 
 class ConsumeService:
@@ -199,9 +194,12 @@ class ConsumeService:
                 done.append(wrong)
             else:
                 # Its last failure is told apart here: the broker would leave the reason out.
-                last = what is OnDecodeError.DEAD_LETTER or wrong.reconsume_times >= self._returns_max
-                done += self._failed(held, [wrong], DEAD_LEVEL if last else level, call.reason)
+                dies = self._dies(what, wrong)
+                done += self._failed(held, [wrong], DEAD_LEVEL if dies else level, call.reason)
         return done + (self._failed(held, failed, level) if failed else [])
+
+    def _dies(self, what: OnDecodeError, wrong: ReceivedMessage) -> bool:
+        return what is OnDecodeError.DEAD_LETTER or wrong.reconsume_times >= self._returns_max
 
     def _failed(
         self, held: ProcessQueue, messages: list[ReceivedMessage], level: int, reason: str = ""
@@ -289,6 +287,10 @@ class ConsumeService:
         then = "sent back"
         if self._drops_failed:
             then = "dropped"
-        elif call.undecodable is not None:
-            then = _THEN[call.subscription.on_decode_error]
+        elif (wrong := call.undecodable) is not None:
+            what = call.subscription.on_decode_error
+            if what is OnDecodeError.DROP:
+                then = "dropped"
+            elif self._dies(what, wrong):
+                then = "kept as a dead letter"
         self._failures.note(call, how, call.subscription, then)
