@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import dataclass
 
 import msgspec
@@ -20,9 +21,11 @@ from mqframe import (
     Producer,
     PushConsumer,
     ReceivedMessage,
+    TransactionProducer,
 )
 from mqframe.client.settings import ClientSettings
 from mqframe.testing import AsyncCluster, ManualClock
+from mqframe.testing.consuming import AllQueues, MemoryOffsets
 
 GROUP = "billing"
 SECRET = "4711-secret"
@@ -32,6 +35,10 @@ SECRET = "4711-secret"
 class Order:
     id: int
     articles: list[str]
+
+
+class Parcel(msgspec.Struct):
+    weight: float
 
 
 class Scene:
@@ -202,6 +209,137 @@ def test_with_drop_it_is_gone(ordered) -> None:
     play(story)
 
 
+def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_why() -> None:
+    async def story(scene) -> None:
+        got = []
+        settings = ConsumerSettings(max_reconsume_times=2, on_decode_error="retry")
+        consumer = scene.make(ordered=True, settings=settings)
+
+        @consumer.on("orders", type=list[int])
+        async def handle(numbers) -> None:
+            got.append((scene.clock.monotonic(), numbers))
+
+        for body in (b"[1]", b'["x"]', b"[2]"):
+            await scene.end(scene.producer.send(Message("orders", body)))
+        await consumer.start()
+        await scene.done_with(3)
+        (first, one), (second, two) = got
+        assert (one, two) == ([1], [2])
+        assert second - first >= 2  # it was tried again twice, a second apart
+        (letter,) = await scene.dead()
+        assert letter.reason == "json: Expected `int`, got `str` at $[0]"
+        assert letter.message.body == b'["x"]'
+
+    play(story)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("choice", ["dead_letter", "retry", "drop"])
+def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_path) -> None:
+    async def story(scene) -> None:
+        got = []
+        consumer = scene.make(
+            broadcasting=True, ordered=ordered, offset_store=("local", {"directory": tmp_path})
+        )
+
+        @consumer.on("orders", type=list[int], on_decode_error=choice)
+        async def handle(numbers) -> None:
+            got.append(numbers)
+
+        for body in (b"[1]", b'["x"]', b"[2]"):
+            await scene.end(scene.producer.send(Message("orders", body)))
+        await consumer.start()
+        if ordered and choice == "retry":
+            await scene.until(lambda: got == [[1]])  # as with every failure in order, its queue waits
+            return
+        await scene.until(lambda: len(got) == 2)
+        assert sorted(got) == [[1], [2]]
+        assert await scene.dead() == []
+
+    play(story)
+
+
+def test_without_a_choice_the_content_type_names_the_codec() -> None:
+    from mqframe.core.messages.json_codec import JsonCodec
+    from mqframe.hooks.manager import PluginManager
+    from mqframe.hooks.specs import hookimpl
+
+    class Backwards(JsonCodec):
+        name, content_type = "backwards", "application/avro"
+
+        def encode(self, value):
+            return super().encode(value)[::-1]
+
+        def decode(self, body, type):
+            return super().decode(body[::-1], type)
+
+    class Plugin:
+        @hookimpl
+        def register_codecs(self):
+            return {"avro": Backwards}
+
+    plugins = PluginManager(list)
+    plugins.register(Plugin())
+
+    async def story(scene) -> None:
+        got = []
+        options = {"allocate": AllQueues(), "offset_store": MemoryOffsets()}
+        consumer = scene.make(plugins=plugins, **options)
+
+        @consumer.on("orders", type=Order)
+        async def handle(order: Order, message: ReceivedMessage) -> None:
+            got.append((order.id, message.properties["contentType"]))
+
+        for number, codec in enumerate((JsonCodec(), Backwards())):
+            await scene.end(scene.producer.send(Message.of("orders", Order(number, []), codec=codec)))
+        await consumer.start()
+        await scene.until(lambda: len(got) == 2)
+        assert sorted(got) == [(0, "application/json"), (1, "application/avro")]
+
+    play(story)
+
+
+def test_clients_take_their_codec_from_a_configuration(mqframe_cluster, tmp_path) -> None:
+    mqframe_cluster.create_topic("parcels", 1)
+    schema = tmp_path / "parcel.avsc"
+    fields = [{"name": "weight", "type": "double"}]
+    schema.write_bytes(msgspec.json.encode({"type": "record", "name": "Parcel", "fields": fields}))
+    file = tmp_path / "app.toml"
+    file.write_text(
+        f"""
+        [client]
+        nameserver = "{mqframe_cluster.nameserver}"
+        [producer]
+        group = "shop"
+        codec = "avro"
+        [consumer]
+        group = "post"
+        consume_from = "first"
+        on_decode_error = "drop"
+        codec = "avro"
+        [plugins.avro]
+        schema = "{schema}"
+        """
+    )
+    got, came = [], threading.Event()
+    consumer = PushConsumer.from_config(file)
+
+    @consumer.on("parcels", type=Parcel)
+    def handle(parcel: Parcel) -> None:
+        got.append(parcel)
+        came.set()
+
+    with TransactionProducer.from_config(file) as producer, consumer:
+        producer.send(Message("parcels", b"none"))
+        made = producer.message("parcels", Parcel(1.5))
+        assert made.body.startswith(b"\xc3\x01")
+        assert made.properties == {"contentType": "application/avro", "dataschema": "Parcel"}
+        with producer.transaction(made):
+            pass
+        assert came.wait(30)
+    assert got == [Parcel(1.5)]
+
+
 def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> None:
     async def story(scene) -> None:
         got = []
@@ -249,13 +387,7 @@ def test_other_errors_of_a_typed_handler_are_failures_as_ever() -> None:
     play(story)
 
 
-class Parcel(msgspec.Struct):
-    weight: float
-
-
 def test_both_faces_of_a_real_cluster(mqframe_cluster) -> None:
-    import threading
-
     mqframe_cluster.create_topic("parcels", 1)
     got, came = [], threading.Event()
     consumer = PushConsumer(GROUP, nameserver=mqframe_cluster.nameserver, consume_from="first", codec="json")
