@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import uvloop
 
@@ -118,6 +119,45 @@ def consume(
     report(f"consumed {how}{', ordered' if ordered else ''}", seen, seconds)
 
 
+@dataclass
+class Order:
+    """Some 100 B of JSON."""
+
+    id: int
+    customer: str
+    articles: list[str]
+    paid: bool
+
+
+def handlers(nameserver: str, topic: str, count: int = 300_000) -> None:
+    """Handlers of one message: of the message itself, and of the value in its body, twice in turns."""
+    with Producer(group="bench", nameserver=nameserver) as producer:
+        order = Order(4711, "customer-0815", ["tea", "biscuits", "milk"], True)
+        message = producer.message(topic, order)
+        for future in [producer.submit(message) for _ in range(count)]:
+            future.result()
+    for _ in range(2):
+        for typed in (False, True):
+            seen: list[float] = []
+            done = threading.Event()
+
+            def handle(value, seen=seen, done=done):  # type: ignore[no-untyped-def]
+                seen.append(time.perf_counter())
+                if len(seen) >= count:
+                    done.set()
+
+            group = f"bench_handlers_{time.time_ns()}"
+            consumer = PushConsumer(group=group, nameserver=nameserver, consume_from="first")
+            if typed:
+                consumer.subscribe(topic, "*", handle, type=Order)
+            else:
+                consumer.subscribe(topic, "*", handle)
+            with consumer:
+                done.wait(120)
+            what = "values" if typed else "messages"
+            report(f"handler of {what}", len(seen), seen[-1] - seen[0])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -125,7 +165,8 @@ def main() -> None:
     parser.add_argument("--nameserver")
     parser.add_argument(
         "--only",
-        default="awaited,uvloop,blocking,concurrent,submit,submit_blocking,consume32,ordered32,consume1,ordered1",
+        default="awaited,uvloop,blocking,concurrent,submit,submit_blocking,consume32,ordered32,consume1,ordered1,"
+        "handlers",
     )
     arguments = parser.parse_args()
     topic = f"bench{time.time_ns()}"
@@ -149,6 +190,7 @@ def main() -> None:
         "consume1": lambda: consume(nameserver, topic, 1),
         "ordered32": lambda: consume(nameserver, topic, 32, ordered=True),
         "ordered1": lambda: consume(nameserver, topic, 1, ordered=True),
+        "handlers": lambda: handlers(nameserver, f"{topic}_values"),
     }
     try:
         for name in arguments.only.split(","):

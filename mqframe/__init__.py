@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mqframe.client.consuming.push.listener import Handler as Handler
     from mqframe.client.consuming.push.listener import ListenerContext as ListenerContext
     from mqframe.client.consuming.push.settings import ConsumerSettings as ConsumerSettings
+    from mqframe.client.consuming.push.typed_handler import TypedHandler as TypedHandler
     from mqframe.client.consuming.simple.blocking_consumer import SimpleConsumer as SimpleConsumer
     from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
     from mqframe.client.sending.blocking_producer import Producer as Producer
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from mqframe.client.transactions.sends import Transaction as Transaction
     from mqframe.core.cluster.queue_expansion import QueueExpansion as QueueExpansion
     from mqframe.core.consuming.consume_result import ConsumeResult as ConsumeResult
+    from mqframe.core.consuming.consume_rules import OnDecodeError as OnDecodeError
     from mqframe.core.consuming.group_config import CustomizedRetryPolicy as CustomizedRetryPolicy
     from mqframe.core.consuming.group_config import ExponentialRetryPolicy as ExponentialRetryPolicy
     from mqframe.core.consuming.group_config import GroupRetryPolicy as GroupRetryPolicy
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     from mqframe.core.errors import ClosedError as ClosedError
     from mqframe.core.errors import ConnectError as ConnectError
     from mqframe.core.errors import ConnectionLost as ConnectionLost
+    from mqframe.core.errors import DecodeError as DecodeError
+    from mqframe.core.errors import EncodeError as EncodeError
     from mqframe.core.errors import FixError as FixError
     from mqframe.core.errors import GiveUpError as GiveUpError
     from mqframe.core.errors import MessageError as MessageError
@@ -93,6 +97,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces import BrokerService as BrokerService
+    from mqframe.hooks.interfaces import Codec as Codec
     from mqframe.hooks.interfaces import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces import ConsumeHook as ConsumeHook
     from mqframe.hooks.interfaces import Dispatcher as Dispatcher
@@ -127,12 +132,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ERRORS = (
-    "AccessError AnswerError CallTimeout ClosedError ConnectError ConnectionLost FixError GiveUpError"
-    " MessageError MqframeError PluginError ReceiptError Refusal RequestTimeout RetryError RouteError"
-    " SettingError StoreError TlsError TooMuchInFlight"
+    "AccessError AnswerError CallTimeout ClosedError ConnectError ConnectionLost DecodeError EncodeError"
+    " FixError GiveUpError MessageError MqframeError PluginError ReceiptError Refusal RequestTimeout"
+    " RetryError RouteError SettingError StoreError TlsError TooMuchInFlight"
 )
 _INTERFACES = (
-    "AllocationPort AllocationStrategy BrokerService ConsumeContext ConsumeHook Dispatcher Forbidden"
+    "AllocationPort AllocationStrategy BrokerService Codec ConsumeContext ConsumeHook Dispatcher Forbidden"
     " ForbiddenContext ForbiddenHook HookPort IllegalProperty LogRange MessageFilter OffsetStore"
     " OffsetStoreContext QueueSelector ReadFrom RpcHook SavedOffsetStore SavedTable SendContext SendHook"
     " SendOperation SendRule TagSummary TopicSummary"
@@ -166,6 +171,8 @@ _HOME = {
         "client.consuming.push.settings": "ConsumerSettings",
         "client.consuming.push.consumer": "AsyncPushConsumer",
         "client.consuming.push.listener": "BatchListener Handler ListenerContext",
+        "client.consuming.push.typed_handler": "TypedHandler",
+        "core.consuming.consume_rules": "OnDecodeError",
         "core.consuming.group_config": (
             "CustomizedRetryPolicy ExponentialRetryPolicy GroupRetryPolicy SubscriptionGroupConfig"
         ),

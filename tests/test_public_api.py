@@ -15,7 +15,12 @@ import mqframe
 @pytest.mark.parametrize("name", [name for name in mqframe.__all__ if name != "__version__"])
 def test_every_public_name_can_be_had_and_is_documented(name: str) -> None:
     found = getattr(mqframe, name)
-    assert found.__doc__ or name in ("hookimpl", "BatchListener", "Handler")  # aliases of types have none
+    assert found.__doc__ or name in (
+        "hookimpl",
+        "BatchListener",
+        "Handler",
+        "TypedHandler",
+    )  # aliases of types have none
     assert getattr(mqframe, name) is found
 
 

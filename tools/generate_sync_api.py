@@ -129,6 +129,7 @@ class Source:
         self.cls: type = getattr(importlib.import_module(module), name)
         self.module = module
         self._trees: dict[str, ast.Module] = {}
+        self.overloads: dict[str, list[Function]] = {}
 
     def tree(self, module: str) -> ast.Module:
         """The syntax tree of `module`."""
@@ -144,11 +145,15 @@ class Source:
     def members(self) -> Iterator[tuple[str, str, Function | ast.AnnAssign, str]]:
         """Name, module, node and docstring of each public member; those of the class itself come last."""
         seen: dict[str, tuple[str, Function | ast.AnnAssign, str]] = {}
+        self.overloads.clear()
         for cls in reversed(self.cls.__mro__[:-1]):
             if not cls.__module__.startswith(CLIENT):
                 continue
             body = self.node(cls).body
             for node, after in zip(body, [*body[1:], None], strict=True):
+                if isinstance(node, Function) and is_overload(node):
+                    self.overloads.setdefault(node.name, []).append(node)
+                    continue
                 if isinstance(node, Function):
                     name, doc = node.name, ast.get_docstring(node) or ""
                 elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -185,6 +190,11 @@ class Source:
         """Where the class of the sync API is that stands for the asyncio one which `module` uses."""
         found = self.origin(module, f"Async{name}")
         return found and (found[0], name)
+
+
+def is_overload(node: Function) -> bool:
+    """Whether `node` only says to type checkers what a method takes."""
+    return any(ast.unparse(each) == "overload" for each in node.decorator_list)
 
 
 def text_of(node: ast.stmt | None) -> str:
@@ -301,7 +311,9 @@ class Writer:
             yield self._constructor()
         for name, module, node, text in self._source.members():
             if name not in by_hand:
-                yield self._member(name, module, node, docstring(sync_text(text)))
+                yield self._overloads(name, module) + self._member(
+                    name, module, node, docstring(sync_text(text))
+                )
 
     def _constructor(self) -> str:
         module, node = self._source.constructor()
@@ -311,6 +323,20 @@ class Writer:
         handed = [f"{cls}({', '.join(passed_on(arguments))})", self._spec.arguments]
         head = f"def __init__({ast.unparse(arguments)}) -> None"
         return f"{head}:\n    super().__init__({', '.join(filter(None, handed))})"
+
+    def _overloads(self, name: str, module: str) -> str:
+        """What stands before the method `name` for type checkers."""
+        found = self._source.overloads.get(name, [])
+        if found:
+            self._imports.add(("typing", "overload"))
+        for node in found:
+            self._need(module, node.args, *filter(None, [node.returns]))
+        heads = [
+            f"def {name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}"
+            for node in found
+            if node.returns is not None
+        ]
+        return "".join(f"@overload\n{head}: ...\n" for head in heads)
 
     def _member(self, name: str, module: str, node: Function | ast.AnnAssign, doc: str) -> str:
         if isinstance(node, ast.AnnAssign):

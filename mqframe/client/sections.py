@@ -41,6 +41,7 @@ class ProducerSection(ProducerSettings):
 
     group: str = setting("", doc="producer group")
     selector: str = setting("", doc='queue selector for sharding keys; empty: "hash"', plugin="selector")
+    codec: str = setting("", doc='codec of bodies made of values; empty: "json"', plugin="codec")
     send_hooks: Names = setting((), doc="send hooks, in the order of their calls", plugin="send_hook")
     forbidden_hooks: Names = setting(
         (), doc="forbidden-check hooks, in the order of their calls", plugin="forbidden_hook"
@@ -58,6 +59,9 @@ class ConsumerSection(ConsumerSettings):
     ordered: bool = setting(False, doc="messages of a queue are handed to listeners one after the other")
     consume_from: str | int | datetime = setting("last", doc=_FROM)
     offset_store: str = setting("", doc=_OFFSET_STORE, plugin="offset_store")
+    codec: str = setting(
+        "", doc="codec of bodies for typed handlers; empty: by each message's content type", plugin="codec"
+    )
     consume_hooks: Names = setting((), doc=_CONSUME_HOOKS, plugin="consume_hook")
     rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
 

@@ -119,6 +119,44 @@ class BodyUnreadable(GiveUpError):
     """The body of one message cannot be unpacked: it is damaged, too large, or of no known kind."""
 
 
+class EncodeError(FixError):
+    """A value that a codec cannot make a body of. The message names its type, not its contents."""
+
+
+class DecodeError(GiveUpError):
+    """The body of one message is not what its receiver expects: of another type, damaged, or cut off.
+
+    `problem`: what is wrong; `path`: where in the value, in the codec's own way of writing it, "" where it
+    knows of none. Codecs raise it with these two. What reaches an application also has `codec`, `topic`,
+    `broker_name`, `queue_id` and `queue_offset`. Nothing of the body itself is in it, as it gets into logs.
+    """
+
+    codec = ""
+    topic = ""
+    broker_name = ""
+    queue_id = -1
+    queue_offset = -1
+
+    def __init__(self, problem: str, path: str = "") -> None:
+        super().__init__(problem, path)
+        self.problem = problem
+        self.path = path
+
+    @property
+    def reason(self) -> str:
+        """What is wrong and where in the value, without the place of the message."""
+        text = f"{self.problem} at {self.path}" if self.path else self.problem
+        return f"{self.codec}: {text}" if self.codec else text
+
+    def __str__(self) -> str:
+        if self.queue_offset < 0:
+            return self.reason
+        place = (
+            f"{self.topic} of broker {self.broker_name}, queue {self.queue_id}, offset {self.queue_offset}"
+        )
+        return f"body of the message in {place}: {self.reason}"
+
+
 class StoreError(GiveUpError):
     """A store directory that cannot be used: locked by another broker, damaged, of another configuration."""
 

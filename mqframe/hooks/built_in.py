@@ -13,6 +13,7 @@ _NAMES: Final[Mapping[str, str]] = {
         "server nameserver broker quickstart plugins topic group message offset dlq cluster store consume"
         " worker bench config"
     ),
+    "codec mqframe.hooks.codecs": "json",
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",
     "broker_service mqframe.broker.transactions.service": "transactions",
     "broker_service mqframe.broker.delay.service": "delay",

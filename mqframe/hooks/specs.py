@@ -38,6 +38,11 @@ def register_offset_stores() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def register_codecs() -> Factories:  # type: ignore[empty-body]
+    """Factories of `Codec` by name. Called when a client names one, or a message by its content type."""
+
+
+@hookspec
 def register_dispatchers() -> Factories:  # type: ignore[empty-body]
     """Factories of `Dispatcher` by name. Called when a broker's configuration names one."""
 

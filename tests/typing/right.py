@@ -1,6 +1,7 @@
 """An application whose types are right: `mypy --strict` has nothing to say about it."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mqframe import (
     AsyncPushConsumer,
@@ -49,6 +50,23 @@ async def pack_async(messages: list[ReceivedMessage], context: ListenerContext) 
 def shared(handler: Handler, listener: BatchListener) -> None:
     consumer.subscribe("orders", "*", handler)
     consumer.subscribe("parcels", "*", listener, batch_max=8)
+
+
+class Order(NamedTuple):
+    id: int
+
+
+@consumer.on("orders", type=Order)
+def bill_order(order: Order) -> None:
+    print(order.id)
+
+
+@async_consumer.on("orders", "paid", codec="json", on_decode_error="drop")
+async def bill_order_async(
+    order: Order, message: ReceivedMessage, context: ListenerContext
+) -> ConsumeResult | None:
+    again: Order = message.decode(Order)
+    return None if again == order else ConsumeResult.RECONSUME_LATER
 
 
 class Service:

@@ -32,6 +32,11 @@ def alone(messages: list[ReceivedMessage]) -> ConsumeResult:
     return ConsumeResult.SUCCESS
 
 
+@consumer.on("orders", type=dict)  # error: type-var
+def typed_truth(order: dict[str, int]) -> bool:
+    return True
+
+
 @async_consumer.on("orders")  # error: type-var
 async def nothing_async(messages: list[ReceivedMessage], context: ListenerContext) -> None: ...
 
@@ -40,5 +45,5 @@ def several(messages: list[ReceivedMessage], context: ListenerContext) -> None: 
 
 
 consumer.subscribe("orders", "*", several)  # error: type-var
-consumer.subscribe("orders", "*", "bill")  # error: type-var
-consumer.on(several)  # error: arg-type
+consumer.subscribe("orders", "*", "bill")  # error: call-overload
+consumer.on(several)  # error: call-overload

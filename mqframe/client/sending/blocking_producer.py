@@ -6,11 +6,11 @@ run `python tools/generate_sync_api.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from mqframe.client.sending.blocking_transport import run_blocking
-from mqframe.client.sending.producer import AsyncProducer
+from mqframe.client.sending.producer import NO_PROPERTIES, AsyncProducer
 from mqframe.client.sending.producer_thread import ProducerThread
 from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.delay.options import delay_properties
@@ -27,7 +27,8 @@ class Producer(ProducerThread):
 
     `group`: name of the producer group. `nameserver`: "host:port;host:port", by default what the variable
     NAMESRV_ADDR holds. `selector`: the queue selector for sharding keys, a name, class or object; by default
-    "hash", looked up when the first sharding key comes. `send_hooks`, `forbidden_hooks`, `rpc_hooks`: names,
+    "hash", looked up when the first sharding key comes. `codec`: what `message` encodes values by, a name,
+    class or object; by default "json". `send_hooks`, `forbidden_hooks`, `rpc_hooks`: names,
     classes or objects.
 
     A send that was cancelled, timed out or lost its connection may or may not have been stored; a send to a
@@ -48,6 +49,7 @@ class Producer(ProducerThread):
         *,
         nameserver: str = "",
         selector: object = None,
+        codec: object = None,
         send_hooks: Sequence[object] = (),
         forbidden_hooks: Sequence[object] = (),
         rpc_hooks: Sequence[object] = (),
@@ -61,6 +63,7 @@ class Producer(ProducerThread):
                 group,
                 nameserver=nameserver,
                 selector=selector,
+                codec=codec,
                 send_hooks=send_hooks,
                 forbidden_hooks=forbidden_hooks,
                 rpc_hooks=rpc_hooks,
@@ -87,6 +90,25 @@ class Producer(ProducerThread):
     def queues(self, topic: str) -> tuple[MessageQueue, ...]:
         """The queues of `topic` that can be written, for `send(queue=…)`. Raises `RouteError`."""
         return run_blocking(self._running().route(topic)).write_queues()
+
+    def message(
+        self,
+        topic: str,
+        value: object,
+        *,
+        codec: object = None,
+        tag: str | None = None,
+        keys: Sequence[str] = (),
+        properties: Mapping[str, str] = NO_PROPERTIES,
+    ) -> Message:
+        """A message to send, whose body is `value`, encoded by the producer's codec, or by `codec`.
+
+            producer.send(producer.message("orders", order, tag="paid"))
+
+        Its properties name the content type, and the schema where the codec has one. May be called before
+        `start`. Raises `EncodeError` for a value that the codec has no body for, `PluginError`.
+        """
+        return self._parts.message(topic, value, codec, tag, keys, properties)
 
     def send(
         self,

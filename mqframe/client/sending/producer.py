@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from mqframe.client.connection.identity import nameserver_text, with_nameserver
@@ -30,6 +30,8 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
+NO_PROPERTIES: Mapping[str, str] = {}
+
 
 class AsyncProducer(AsyncClient):
     """Sends messages to topics.
@@ -39,7 +41,8 @@ class AsyncProducer(AsyncClient):
 
     `group`: name of the producer group. `nameserver`: "host:port;host:port", by default what the variable
     NAMESRV_ADDR holds. `selector`: the queue selector for sharding keys, a name, class or object; by default
-    "hash", looked up when the first sharding key comes. `send_hooks`, `forbidden_hooks`, `rpc_hooks`: names,
+    "hash", looked up when the first sharding key comes. `codec`: what `message` encodes values by, a name,
+    class or object; by default "json". `send_hooks`, `forbidden_hooks`, `rpc_hooks`: names,
     classes or objects.
 
     A send that was cancelled, timed out or lost its connection may or may not have been stored; a send to a
@@ -65,6 +68,7 @@ class AsyncProducer(AsyncClient):
         *,
         nameserver: str = "",
         selector: object = None,
+        codec: object = None,
         send_hooks: Sequence[object] = (),
         forbidden_hooks: Sequence[object] = (),
         rpc_hooks: Sequence[object] = (),
@@ -81,6 +85,7 @@ class AsyncProducer(AsyncClient):
             settings,
             ProducerStrategies(
                 selector=selector,
+                codec=codec,
                 send_hooks=send_hooks,
                 forbidden_hooks=forbidden_hooks,
                 rpc_hooks=rpc_hooks,
@@ -146,6 +151,25 @@ class AsyncProducer(AsyncClient):
     async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
         """The queues of `topic` that can be written, for `send(queue=…)`. Raises `RouteError`."""
         return (await self._running().route(topic)).write_queues()
+
+    def message(
+        self,
+        topic: str,
+        value: object,
+        *,
+        codec: object = None,
+        tag: str | None = None,
+        keys: Sequence[str] = (),
+        properties: Mapping[str, str] = NO_PROPERTIES,
+    ) -> Message:
+        """A message to send, whose body is `value`, encoded by the producer's codec, or by `codec`.
+
+            producer.send(producer.message("orders", order, tag="paid"))
+
+        Its properties name the content type, and the schema where the codec has one. May be called before
+        `start`. Raises `EncodeError` for a value that the codec has no body for, `PluginError`.
+        """
+        return self._parts.message(topic, value, codec, tag, keys, properties)
 
     async def send(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 import attrs
@@ -24,7 +24,8 @@ from mqframe.core.messages.names import check_group
 from mqframe.core.sending.in_flight import InFlightCount
 from mqframe.core.sending.queue_choice import FaultLatency
 from mqframe.core.sending.retries import NEVER, RetryRules, awaited_rules
-from mqframe.hooks.interfaces import ForbiddenHook, QueueSelector, RpcHook, SendHook
+from mqframe.hooks.codecs import Codecs
+from mqframe.hooks.interfaces import Codec, ForbiddenHook, QueueSelector, RpcHook, SendHook
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.net.settings import NetSettings
@@ -37,6 +38,7 @@ class ProducerOptions(TypedDict, total=False):
 
     nameserver: str
     selector: object
+    codec: object
     send_hooks: Sequence[object]
     forbidden_hooks: Sequence[object]
     rpc_hooks: Sequence[object]
@@ -59,6 +61,7 @@ class ProducerStrategies:
     """Names, classes or objects of what a producer is to use; nothing is looked up yet."""
 
     selector: object = None
+    codec: object = None
     send_hooks: Sequence[object] = ()
     forbidden_hooks: Sequence[object] = ()
     rpc_hooks: Sequence[object] = ()
@@ -86,6 +89,8 @@ class ProducerParts:
         self._selector: QueueSelector | None = None
         if chosen.selector is not None:
             self._selector = self._plugins.create("selector", chosen.selector)
+        self._by_name: dict[str, Codec] = {}
+        self._codecs = Codecs(self._plugins, chosen.codec)
         self._selectors: dict[str, QueueSelector] = {}
         self.send_hooks: tuple[SendHook, ...] = self._plugins.create_all("send_hook", chosen.send_hooks)
         self.forbidden_hooks: tuple[ForbiddenHook, ...] = self._plugins.create_all(
@@ -169,6 +174,29 @@ class ProducerParts:
         if selector is None and sharding_key is None:
             return None
         return SendPipeline.select(route, message, self._resolve(selector), sharding_key)
+
+    def message(
+        self,
+        topic: str,
+        value: object,
+        codec: object,
+        tag: str | None,
+        keys: Sequence[str],
+        properties: Mapping[str, str],
+    ) -> Message:
+        """A message whose body is `value`. Raises `EncodeError`, `PluginError`, `SettingError`."""
+        chosen = self._codecs.of_values
+        if codec is not None:
+            chosen = self._codec(codec)
+        return Message.of(topic, value, codec=chosen, tag=tag, keys=keys, properties=properties)
+
+    def _codec(self, choice: object) -> Codec:
+        if not isinstance(choice, str):
+            return self._codecs.create(choice)
+        found = self._by_name.get(choice)
+        if found is None:
+            found = self._by_name[choice] = self._codecs.create(choice)
+        return found
 
     def rules(self, fixed: MessageQueue | None) -> RetryRules:
         """What is tried again of an awaited send."""

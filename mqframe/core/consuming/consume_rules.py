@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from mqframe.core.errors import FixError
 from mqframe.core.messages.names import RETRY_PREFIX
 
 
@@ -15,6 +16,23 @@ class MessageModel(Enum):
 
     CLUSTERING = "CLUSTERING"
     BROADCASTING = "BROADCASTING"
+
+
+class OnDecodeError(Enum):
+    """What becomes of a message whose body cannot be decoded."""
+
+    DEAD_LETTER = "dead_letter"
+    RETRY = "retry"
+    DROP = "drop"
+
+
+def decode_error_choice(word: OnDecodeError | str) -> OnDecodeError:
+    """What `word` names. Raises `FixError`."""
+    try:
+        return OnDecodeError(word)
+    except ValueError:
+        known = ", ".join(each.value for each in OnDecodeError)
+        raise FixError(f"on_decode_error is {word!r}; choose one of {known}") from None
 
 
 class ConsumeFrom(Enum):

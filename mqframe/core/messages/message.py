@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -12,8 +12,13 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.errors import BodyUnreadable, FixError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import decode_host
+from mqframe.core.messages.codec import Codec
 from mqframe.core.messages.compression import UNPACKED_BYTES_MAX, decompress
 from mqframe.core.messages.ids import offset_id
+from mqframe.core.messages.json_codec import JSON
+from mqframe.core.messages.typed import decoded, encoded
+
+V = TypeVar("V")
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 
@@ -42,6 +47,25 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     properties: Mapping[str, str] = {}
     flag: int = 0
     wait_store_ok: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        topic: str,
+        value: object,
+        *,
+        codec: Codec = JSON,
+        tag: str | None = None,
+        keys: Sequence[str] = (),
+        properties: Mapping[str, str] = {},
+    ) -> Message:
+        """A message whose body is `value`, encoded by `codec`: an object of `mqframe.hooks.interfaces.Codec`.
+
+        Properties say the content type, and the schema where the codec names one, unless `properties` do.
+        `producer.message` does the same by the codec that its producer was made with. Raises `EncodeError`.
+        """
+        body, said = encoded(codec, value, properties)
+        return cls(topic, body, tag, keys, said)
 
     def __repr__(self) -> str:
         # It gets into logs by way of others' errors: what an application sends does not.
@@ -164,6 +188,17 @@ class ReceivedMessage:
             self._body = decompress(self._body, self.sys_flag, self.unpacked_bytes_max)
             self.sys_flag &= ~SysFlag.COMPRESSED
         return self._body
+
+    @overload
+    def decode(self, type: type[V], codec: Codec = JSON) -> V: ...
+    @overload
+    def decode(self, type: Any, codec: Codec = JSON) -> Any: ...
+    def decode(self, type: Any, codec: Codec = JSON) -> Any:
+        """The value in the body, a `type`; `codec`: what it was encoded by, an object.
+
+        Raises `DecodeError` that says where the message lies and what is wrong with its body, and as `body`.
+        """
+        return decoded(self, type, codec)
 
     @property
     def stored_body(self) -> bytes:

@@ -73,6 +73,12 @@ def encode_properties(properties: Mapping[str, str]) -> str:
     return "".join([f"{name}\x01{value}\x02" for name, value in properties.items() if name and value])
 
 
+def plain_text(text: str, characters_max: int) -> str:
+    """`text` as it may be the value of a property: in one line, cut off behind `characters_max`."""
+    words = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return words if len(words) <= characters_max else words[: characters_max - 1] + "…"
+
+
 def decode_properties(text: str) -> dict[str, str]:
     """The pairs in `text`; of a name that occurs twice the last value counts, as for every reader."""
     pairs = {}

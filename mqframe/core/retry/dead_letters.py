@@ -15,6 +15,8 @@ from mqframe.core.retry.policy import TIMER_NAMES
 
 MARK: Final = "MQFRAME_DEAD_LETTER"
 """Property of a copy that was sent again: "group@id", where id is the broker's id of the dead letter."""
+REASON: Final = "MQFRAME_REASON"
+"""Property of a dead letter: why it was given up, where its consumer knew."""
 END_OF_TIME: Final = 2**63 - 1
 _LEFT_OUT: Final = TIMER_NAMES.union(
     (
@@ -34,6 +36,7 @@ _LEFT_OUT: Final = TIMER_NAMES.union(
         p.CLUSTER,
         p.POP_CHECK_POINT,
         MARK,
+        REASON,
     )
 )
 """What brokers and clients noted on the way; a new way begins without it."""
@@ -74,6 +77,11 @@ class DeadLetter:
     def mark(self) -> str:
         """What a copy that is sent again carries under `MARK`."""
         return f"{self.group}@{self.id}"
+
+    @property
+    def reason(self) -> str:
+        """Why it was given up, for example what is wrong with its body; "" where nobody said."""
+        return self.message.properties.get(REASON, "")
 
     @property
     def unique_key(self) -> str:

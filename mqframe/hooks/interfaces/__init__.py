@@ -25,6 +25,7 @@ from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
 from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
 from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
 from mqframe.hooks.interfaces.broker_service import Table as Table
+from mqframe.hooks.interfaces.codec import Codec as Codec
 from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
 from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
 from mqframe.hooks.interfaces.dispatcher import Dispatcher as Dispatcher

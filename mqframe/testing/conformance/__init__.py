@@ -19,6 +19,7 @@ pytest.register_assert_rewrite(*(f"{__name__}.{each.name}" for each in iter_modu
 from mqframe.testing.conformance.allocation import AllocationConformance as AllocationConformance  # noqa: E402
 from mqframe.testing.conformance.broker_service import BrokerServiceConformance as BrokerServiceConformance  # noqa: E402
 from mqframe.testing.conformance.broker_service import RunningService as RunningService  # noqa: E402
+from mqframe.testing.conformance.codec import CodecConformance as CodecConformance  # noqa: E402
 from mqframe.testing.conformance.dispatcher import DispatcherConformance as DispatcherConformance  # noqa: E402
 from mqframe.testing.conformance.dispatcher import FileRange as FileRange  # noqa: E402
 from mqframe.testing.conformance.hooks import ConsumeHookConformance as ConsumeHookConformance  # noqa: E402

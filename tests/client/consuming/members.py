@@ -16,6 +16,7 @@ from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import RouteError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.manager import PluginManager
 from mqframe.testing.consuming import AllQueues, MemoryOffsets
 from mqframe.testing.manual_clock import ManualClock
@@ -37,6 +38,7 @@ def push_plan(
         subscriptions=SubscriptionTable({topic: subscription(topic, "paid", function, 1, 7)}),
         settings=ConsumerSettings(**settings),
         persist_seconds=5.0,
+        codecs=Codecs(PluginManager(list)),
         ordered=ordered,
     )
 

@@ -10,6 +10,7 @@ from client.sending.scripted_transport import ScriptedTransport
 from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrategies
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import FixError, MessageError, PluginError
+from mqframe.core.messages.json_codec import JsonCodec
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.sending.retries import NEVER
 from mqframe.hooks.interfaces import ForbiddenHook, QueueSelector, RpcHook, SendHook
@@ -69,6 +70,31 @@ def test_hooks_are_made_once_each_for_its_kind():
         "g", strategies=ProducerStrategies(**{kind: [hook] for kind, hook in zip(kinds, hooks, strict=True)})
     )
     assert [getattr(parts, kind) for kind in kinds] == [(hook,) for hook in hooks]
+
+
+class Twice(JsonCodec):
+    made = 0
+
+    def __init__(self):
+        type(self).made += 1
+
+    def encode(self, value):
+        return 2 * super().encode(value)
+
+
+def test_messages_are_made_by_the_codec_of_the_producer_or_of_the_call():
+    def body(parts, codec=None):
+        return parts.message("t", 7, codec, None, (), {}).body
+
+    assert body(ProducerParts("g")) == b"7"
+    parts = ProducerParts("g", strategies=ProducerStrategies(codec=Twice))
+    assert (body(parts), body(parts, "json"), body(parts, JsonCodec())) == (b"77", b"7", b"7")
+    assert body(parts) == b"77"
+    assert Twice.made == 1
+    with pytest.raises(PluginError, match="there is no codec 'none-such'"):
+        ProducerParts("g", strategies=ProducerStrategies(codec="none-such"))
+    with pytest.raises(PluginError, match="there is no codec 'none-such'"):
+        body(parts, "none-such")
 
 
 def test_a_message_goes_anywhere_unless_it_is_bound(route):

@@ -4,7 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import properties
 
-from mqframe.core.messages.properties import RESERVED, decode_properties, encode_properties, find_property
+from mqframe.core.messages.properties import (
+    RESERVED,
+    decode_properties,
+    encode_properties,
+    find_property,
+    plain_text,
+)
 
 
 @given(properties)
@@ -35,3 +41,9 @@ def test_of_two_the_last_counts() -> None:
 
 def test_reserved_names() -> None:
     assert {"UNIQ_KEY", "__transactionId__", "DELAY", "TAGS"} <= RESERVED
+
+
+def test_a_text_of_any_kind_becomes_a_value() -> None:
+    assert plain_text("a\x01b\x02c\n  d\x7f", 100) == "a b c d"
+    assert plain_text("订单" * 10, 4) == "订单订…"
+    assert plain_text("abcd", 4) == "abcd"

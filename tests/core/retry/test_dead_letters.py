@@ -30,6 +30,7 @@ PROPERTIES = {
     "TRACE_ON": "true",
     "CLUSTER": "DefaultCluster",
     "RECONSUME_TIME": "3",
+    "MQFRAME_REASON": "why",
     "MAX_RECONSUME_TIMES": "2",
 }
 ID = "0A01010100002A9F0000000000000077"
@@ -48,6 +49,7 @@ def test_where_a_dead_letter_lies_and_comes_from():
     found = letter()
     assert (found.group, found.topic, found.place) == ("g", "orders", MessageQueue("%DLQ%g", "broker-a", 0))
     assert (found.id, found.unique_key, found.mark) == (ID, "K", f"g@{ID}")
+    assert (found.reason, letter({}).reason) == ("why", "")
     # Somebody else's message in that topic is what it is.
     assert letter({"UNIQ_KEY": "K"}).topic == "%DLQ%g"
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any, overload
 
 from mqframe.client.connection.sync_api import SyncRunner
-from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L
+from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L, T
 from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.settings import ClientSettings
+from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_topic
@@ -29,6 +31,8 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
     `consume_from`: where queues begin that the group has no offset of: "last", "first", or a moment
     (`datetime`, or ms since 1970).
     `offset_store`: name, class or object; by default "remote", and "local" when broadcasting.
+    `codec`: what the bodies for typed handlers were encoded by, a name, class or object; by default what the
+    content type of each message says, else "json".
     `consume_hooks`, `rpc_hooks`: names, classes or objects. `settings`, `client`, `net`: everything else.
     `plugins`: the plugin manager, by default that of the process. What is not installed or not legal raises a
     `FixError` here, before anything is started.
@@ -51,6 +55,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         consume_from: str | int | datetime = "last",
         offset_store: object = None,
         offset_store_options: object = None,
+        codec: object = None,
         consume_hooks: Sequence[object] = (),
         rpc_hooks: Sequence[object] = (),
         settings: ConsumerSettings | None = None,
@@ -69,6 +74,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
                 consume_from=consume_from,
                 offset_store=offset_store,
                 offset_store_options=offset_store_options,
+                codec=codec,
                 consume_hooks=consume_hooks,
                 rpc_hooks=rpc_hooks,
                 settings=settings,
@@ -100,20 +106,104 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         """
         self._do(self._client.set_allocation, allocate, options)
 
+    @overload
     def on(
-        self, topic: str, expression: str | Sql = "*", *, batch_max: int | None = None
-    ) -> Callable[[L], L]:
+        self,
+        topic: str,
+        expression: str | Sql = "*",
+        *,
+        batch_max: int | None = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> Callable[[L], L]: ...
+    @overload
+    def on(
+        self,
+        topic: str,
+        expression: str | Sql = "*",
+        *,
+        type: object,
+        codec: object = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> Callable[[T], T]: ...
+    @overload
+    def on(
+        self,
+        topic: str,
+        expression: str | Sql = "*",
+        *,
+        codec: object,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> Callable[[T], T]: ...
+    def on(
+        self,
+        topic: str,
+        expression: str | Sql = "*",
+        *,
+        batch_max: int | None = None,
+        type: object = None,
+        codec: object = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> Callable[[Any], Any]:
         """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`)."""
         check_topic(topic)
 
-        def register(function: L) -> L:
-            self.subscribe(topic, expression, function, batch_max=batch_max)
+        def register(function: Any) -> Any:
+            self.subscribe(
+                topic,
+                expression,
+                function,
+                batch_max=batch_max,
+                type=type,
+                codec=codec,
+                on_decode_error=on_decode_error,
+            )
             return function
 
         return register
 
+    @overload
     def subscribe(
-        self, topic: str, expression: str | Sql, listener: L, *, batch_max: int | None = None
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: L,
+        *,
+        batch_max: int | None = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> None: ...
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: T,
+        *,
+        batch_max: int | None = None,
+        type: object,
+        codec: object = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> None: ...
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: T,
+        *,
+        batch_max: int | None = None,
+        codec: object,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> None: ...
+    def subscribe(
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: Any,
+        *,
+        batch_max: int | None = None,
+        type: object = None,
+        codec: object = None,
+        on_decode_error: OnDecodeError | str | None = None,
     ) -> None:
         """Have `listener` called with messages of `topic`.
 
@@ -125,11 +215,28 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         it may return a `ConsumeResult`. A batch listener, `listen(messages, context)`, always returns a
         `ConsumeResult`. Anything else, and an exception, counts as RECONSUME_LATER, and the log says so.
 
+        With `type` or `codec` it is a typed handler, called with the value in the body, which is a `type`, by
+        default what its first parameter is annotated with: `handle(value)`, `handle(value, message)` or
+        `handle(value, message, context)`. `codec`: name, class or object, by default that of the consumer.
+
+        `on_decode_error`: what becomes of a message at whose body a handler failed with a `DecodeError`:
+        "dead_letter" at once, "retry" like any failure, or "drop"; by default as in the settings.
+
         `batch_max`: messages in one call of a batch listener at most, by default
         `consume_message_batch_max_size`. A second subscription of a topic replaces the first. Raises
-        `FixError` for what cannot listen: other parameters, a generator, another annotated result.
+        `FixError` for what cannot listen: other parameters, a generator, another annotated result, a type
+        that the codec cannot decode.
         """
-        self._do(self._client.subscribe, topic, expression, listener, batch_max=batch_max)
+        self._do(
+            self._client.subscribe,
+            topic,
+            expression,
+            listener,
+            batch_max=batch_max,
+            type=type,
+            codec=codec,
+            on_decode_error=on_decode_error,
+        )
 
     def unsubscribe(self, topic: str) -> None:
         """Give `topic` up. Its queues are committed and go to other members."""

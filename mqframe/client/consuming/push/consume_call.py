@@ -10,7 +10,7 @@ from mqframe.client.consuming.push.listener import ListenerContext, Subscription
 from mqframe.client.consuming.push.watched_call import ListenerHooks, WatchedCall
 from mqframe.core.consuming.consume_result import ConsumeResult, Outcome, outcome
 from mqframe.core.consuming.process_queue import ProcessQueue
-from mqframe.core.errors import BodyUnreadable
+from mqframe.core.errors import BodyUnreadable, DecodeError
 from mqframe.core.messages.message import ReceivedMessage, unreadable
 
 
@@ -56,6 +56,23 @@ class ConsumeCall:
         self.error = problem
         if isinstance(problem, BodyUnreadable):
             self.unreadable = unreadable(self.messages)
+
+    @property
+    def undecodable(self) -> ReceivedMessage | None:
+        """The one of the messages whose body is not what the listener took it for, if it raised that."""
+        problem = self.error
+        if not isinstance(problem, DecodeError):
+            return None
+        place = problem.queue_offset, problem.queue_id, problem.broker_name
+        for message in self.messages:
+            if place == (message.queue_offset, message.queue_id, message.broker_name):
+                return message
+        return None
+
+    @property
+    def reason(self) -> str:
+        """Why a body could not be decoded; "" where none was met."""
+        return self.error.reason if isinstance(self.error, DecodeError) else ""
 
 
 class Caller:

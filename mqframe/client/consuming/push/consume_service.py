@@ -12,12 +12,12 @@ from typing import Final
 from mqframe.client.consuming.push.consume_call import ConsumeCall
 from mqframe.client.consuming.push.listener import Subscription
 from mqframe.client.consuming.push.listener_parts import ListenerParts
-from mqframe.client.consuming.push.send_back import SendBack
+from mqframe.client.consuming.push.send_back import DEAD_LEVEL, SendBack
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
 from mqframe.core.consuming.assigned_queue import AssignedQueue
 from mqframe.core.consuming.consume_result import Outcome, acknowledged
-from mqframe.core.consuming.consume_rules import MessageModel
+from mqframe.core.consuming.consume_rules import MessageModel, OnDecodeError
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import CallTimeout, MqframeError
 from mqframe.core.messages.message import ReceivedMessage
@@ -31,8 +31,6 @@ log = get_logger("client")
 
 LOOK_SECONDS_MAX = 60.0
 """How often calls that take too long are looked for, at least."""
-DEAD_LEVEL: Final = -1
-"""The delay level that makes a message a dead letter at once."""
 SENT_BACK_AT_ONCE_MAX: Final = 64
 """Messages on their way back to brokers at the same time; others wait for their turn."""
 
@@ -59,6 +57,7 @@ class ConsumeService:
         self._settle = parts.settle
         self._failures = parts.failures
         # Nobody else waits for a failed message in broadcasting.
+        self._returns_max = settings.returns_max
         self._drops_failed = plan.model is MessageModel.BROADCASTING
         self._caller = parts.caller
         self._threads = WorkerThreads(
@@ -169,15 +168,7 @@ class ConsumeService:
                 # An acknowledged prefix is an answer, not a failure of the listener.
                 if how is not Outcome.SUCCESS:
                     self._log(call, how)
-                level = call.context.delay_level_when_next_consume
-                failed, lost = messages[good:], call.unreadable
-                messages = messages[:good]
-                if lost:
-                    # What cannot be unpacked here can be nowhere: a dead letter without more tries.
-                    messages += self._failed(held, lost, DEAD_LEVEL)
-                    failed = [each for each in failed if each not in lost]
-                if failed:
-                    messages += self._failed(held, failed, level)
+                messages = messages[:good] + self._call_failed(call, messages[good:])
             held.last_consume = now
             if held in done:
                 done[held] += messages
@@ -186,14 +177,41 @@ class ConsumeService:
         for held, messages in done.items():
             self._settle(held, messages)
 
+    def _call_failed(self, call: ConsumeCall, failed: list[ReceivedMessage]) -> list[ReceivedMessage]:
+        """Has what `call` failed at sent back; returns those that count as consumed nevertheless."""
+        assert call.context is not None
+        level, held = call.context.delay_level_when_next_consume, call.held
+        done: list[ReceivedMessage] = []
+        if call.unreadable:
+            # What cannot be unpacked here can be nowhere: a dead letter without more tries.
+            done += self._failed(held, call.unreadable, DEAD_LEVEL)
+            failed = [each for each in failed if each not in call.unreadable]
+        wrong = call.undecodable
+        if wrong is not None and wrong in failed:
+            failed = [each for each in failed if each is not wrong]
+            what = call.subscription.on_decode_error
+            if what is OnDecodeError.DROP:
+                done.append(wrong)
+            else:
+                # Its last failure is told apart here: the broker would leave the reason out.
+                dies = self._dies(what, wrong)
+                done += self._failed(held, [wrong], DEAD_LEVEL if dies else level, call.reason)
+        return done + (self._failed(held, failed, level) if failed else [])
+
+    def _dies(self, what: OnDecodeError, wrong: ReceivedMessage) -> bool:
+        return what is OnDecodeError.DEAD_LETTER or wrong.reconsume_times >= self._returns_max
+
     def _failed(
-        self, held: ProcessQueue, messages: list[ReceivedMessage], level: int
+        self, held: ProcessQueue, messages: list[ReceivedMessage], level: int, reason: str = ""
     ) -> list[ReceivedMessage]:
-        """Has messages that failed sent back; returns those that count as consumed nevertheless."""
+        """Has messages that failed sent back; returns those that count as consumed nevertheless.
+
+        `reason`: what dead letters say of it.
+        """
         if self._drops_failed:
             return messages
         # They stay held meanwhile, so nothing past them is committed, and they count in flow control.
-        task = asyncio.ensure_future(self._go_back(held, messages, level))
+        task = asyncio.ensure_future(self._go_back(held, messages, level, reason))
         self._going_back.add(task)
         task.add_done_callback(self._gone_back)
         return []
@@ -204,8 +222,10 @@ class ConsumeService:
             # They stay held, so that they are not committed, and come again to the queue's next owner.
             log.error("sending messages back failed", group=self._group, exc_info=task.exception())
 
-    async def _go_back(self, held: ProcessQueue, messages: list[ReceivedMessage], level: int) -> None:
-        gone = await asyncio.gather(*[self._went_back(held, message, level) for message in messages])
+    async def _go_back(
+        self, held: ProcessQueue, messages: list[ReceivedMessage], level: int, reason: str
+    ) -> None:
+        gone = await asyncio.gather(*[self._went_back(held, message, level, reason) for message in messages])
         if held.dropped:
             return  # its new owner gets those that did not go back
         stayed = [message for message, went in zip(messages, gone, strict=True) if not went]
@@ -215,12 +235,15 @@ class ConsumeService:
                 message.reconsume_times += 1
             self._consume_later(held, stayed)
 
-    async def _went_back(self, held: ProcessQueue, message: ReceivedMessage, level: int) -> bool:
+    async def _went_back(self, held: ProcessQueue, message: ReceivedMessage, level: int, reason: str) -> bool:
         async with self._turn_to_go_back:
             if held.dropped:
                 return False
             try:
-                await self._back.send_back(message, level)
+                if reason and level < 0:
+                    await self._back.give_up(message, reason)
+                else:
+                    await self._back.send_back(message, level)
             except MqframeError as problem:
                 log.error(
                     "message could not be sent back; it is consumed again",
@@ -261,5 +284,13 @@ class ConsumeService:
             self._settle(call.held, self._failed(call.held, call.messages, TIMEOUT_LEVEL))
 
     def _log(self, call: ConsumeCall, how: Outcome) -> None:
-        then = "dropped" if self._drops_failed else "sent back"
+        then = "sent back"
+        if self._drops_failed:
+            then = "dropped"
+        elif (wrong := call.undecodable) is not None:
+            what = call.subscription.on_decode_error
+            if what is OnDecodeError.DROP:
+                then = "dropped"
+            elif self._dies(what, wrong):
+                then = "kept as a dead letter"
         self._failures.note(call, how, call.subscription, then)

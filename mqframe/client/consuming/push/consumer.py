@@ -15,7 +15,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
@@ -30,17 +30,20 @@ from mqframe.client.consuming.push.assembly import push_runtime
 from mqframe.client.consuming.push.listener import ListenerFunction, Subscription, subscription
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.consuming.push.typed_handler import BodyType, TypedHandler
 from mqframe.client.settings import ClientSettings
-from mqframe.core.consuming.consume_rules import MessageModel
+from mqframe.core.consuming.consume_rules import MessageModel, OnDecodeError, decode_error_choice
 from mqframe.core.errors import FixError
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_group, check_topic, retry_topic
+from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
 L = TypeVar("L", bound=ListenerFunction)
+T = TypeVar("T", bound=TypedHandler)
 
 
 class AsyncPushConsumer(GroupConsumer, RunnableClient):
@@ -52,6 +55,8 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
     `consume_from`: where queues begin that the group has no offset of: "last", "first", or a moment
     (`datetime`, or ms since 1970).
     `offset_store`: name, class or object; by default "remote", and "local" when broadcasting.
+    `codec`: what the bodies for typed handlers were encoded by, a name, class or object; by default what the
+    content type of each message says, else "json".
     `consume_hooks`, `rpc_hooks`: names, classes or objects. `settings`, `client`, `net`: everything else.
     `plugins`: the plugin manager, by default that of the process. What is not installed or not legal raises a
     `FixError` here, before anything is started.
@@ -75,6 +80,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         consume_from: str | int | datetime = "last",
         offset_store: object = None,
         offset_store_options: object = None,
+        codec: object = None,
         consume_hooks: Sequence[object] = (),
         rpc_hooks: Sequence[object] = (),
         settings: ConsumerSettings | None = None,
@@ -107,6 +113,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
             settings=settings,
             subscriptions=SubscriptionTable(self._subscriptions),
             persist_seconds=lease.settings.persist_offsets_seconds,
+            codecs=Codecs(plugins, codec),
             ordered=ordered,
         )
         super().__init__(plan, lease)
@@ -115,18 +122,62 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
 
     # Subscriptions
 
+    @overload
     def on(
-        self, topic: str, expression: str | Sql = "*", *, batch_max: int | None = None
-    ) -> Callable[[L], L]:
+        self,
+        topic: str,
+        expression: str | Sql = "*",
+        *,
+        batch_max: int | None = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> Callable[[L], L]: ...
+    @overload
+    def on(
+        self,
+        topic: str,
+        expression: str | Sql = "*",
+        *,
+        type: object,
+        codec: object = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> Callable[[T], T]: ...
+    @overload
+    def on(
+        self,
+        topic: str,
+        expression: str | Sql = "*",
+        *,
+        codec: object,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> Callable[[T], T]: ...
+    def on(
+        self,
+        topic: str,
+        expression: str | Sql = "*",
+        *,
+        batch_max: int | None = None,
+        type: object = None,
+        codec: object = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> Callable[[Any], Any]:
         """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`)."""
         check_topic(topic)
 
-        def register(function: L) -> L:
-            self.subscribe(topic, expression, function, batch_max=batch_max)
+        def register(function: Any) -> Any:
+            self.subscribe(
+                topic,
+                expression,
+                function,
+                batch_max=batch_max,
+                type=type,
+                codec=codec,
+                on_decode_error=on_decode_error,
+            )
             return function
 
         return register
 
+    @overload
     def subscribe(
         self,
         topic: str,
@@ -134,6 +185,41 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         listener: L,
         *,
         batch_max: int | None = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> None: ...
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: T,
+        *,
+        batch_max: int | None = None,
+        type: object,
+        codec: object = None,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> None: ...
+    @overload
+    def subscribe(
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: T,
+        *,
+        batch_max: int | None = None,
+        codec: object,
+        on_decode_error: OnDecodeError | str | None = None,
+    ) -> None: ...
+    def subscribe(
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: Any,
+        *,
+        batch_max: int | None = None,
+        type: object = None,
+        codec: object = None,
+        on_decode_error: OnDecodeError | str | None = None,
     ) -> None:
         """Have `listener` called with messages of `topic`.
 
@@ -145,15 +231,32 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         it may return a `ConsumeResult`. A batch listener, `listen(messages, context)`, always returns a
         `ConsumeResult`. Anything else, and an exception, counts as RECONSUME_LATER, and the log says so.
 
+        With `type` or `codec` it is a typed handler, called with the value in the body, which is a `type`, by
+        default what its first parameter is annotated with: `handle(value)`, `handle(value, message)` or
+        `handle(value, message, context)`. `codec`: name, class or object, by default that of the consumer.
+
+        `on_decode_error`: what becomes of a message at whose body a handler failed with a `DecodeError`:
+        "dead_letter" at once, "retry" like any failure, or "drop"; by default as in the settings.
+
         `batch_max`: messages in one call of a batch listener at most, by default
         `consume_message_batch_max_size`. A second subscription of a topic replaces the first. Raises
-        `FixError` for what cannot listen: other parameters, a generator, another annotated result.
+        `FixError` for what cannot listen: other parameters, a generator, another annotated result, a type
+        that the codec cannot decode.
         """
         check_topic(topic)
         version = next_version(self._subscriptions.get(topic), self._plan.clock.now_ms())
-        usual = self._plan.settings.consume_message_batch_max_size
+        plan, body = self._plan, None
+        if type is not None or codec is not None:
+            body = BodyType(type, plan.codecs.with_choice(codec))
         self._subscriptions[topic] = subscription(
-            topic, expression, listener, batch_max, version, usual_max=usual
+            topic,
+            expression,
+            listener,
+            batch_max,
+            version,
+            usual_max=plan.settings.consume_message_batch_max_size,
+            body=body,
+            on_decode_error=decode_error_choice(on_decode_error or plan.settings.on_decode_error),
         )
         self._subscriptions_changed()
 

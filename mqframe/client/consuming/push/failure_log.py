@@ -9,6 +9,7 @@ from typing import Any, Final
 from mqframe.client.consuming.push.consume_call import ConsumeCall
 from mqframe.client.consuming.push.listener import Subscription
 from mqframe.core.consuming.consume_result import Outcome
+from mqframe.core.errors import DecodeError
 from mqframe.log import get_logger
 
 log = get_logger("client")
@@ -36,7 +37,8 @@ class FailureLog:
         values: dict[str, Any] = {}
         if call.error is not None:
             values["problem"] = _words(call.error)
-            if self._is_news(topic, call.error):
+            # Of a body that is not what it should be, its error says all.
+            if not isinstance(call.error, DecodeError) and self._is_news(topic, call.error):
                 values["exc_info"] = call.error
         elif how is Outcome.NULL:
             values["problem"] = subscription.wrong_result(call.result)

@@ -15,7 +15,14 @@ from mqframe.client.consuming.push.signature import (
     is_coroutine_function,
     kind_of,
 )
+from mqframe.client.consuming.push.typed_handler import (
+    BodyType,
+    TypedHandler,
+    typed_call,
+    typed_form,
+)
 from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL, ConsumeResult
+from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.errors import FixError
 from mqframe.core.filtering.filter_expression import Sql, filter_of
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
@@ -79,7 +86,7 @@ BatchListener = Callable[
 """Takes several messages of one queue and the context, and returns what became of them."""
 
 ListenerFunction = Handler | BatchListener
-"""Whatever a topic can be subscribed with; plain functions and `async def`."""
+"""What a topic can be subscribed with to get messages; plain functions and `async def`."""
 
 Call = Callable[[list[ReceivedMessage], ListenerContext], Any]
 """How consume services call it."""
@@ -89,7 +96,8 @@ Call = Callable[[list[ReceivedMessage], ListenerContext], Any]
 class Subscription(TopicSubscription):
     """One topic that a consumer listens to.
 
-    `function`: what is called with a batch and its context; `listener`: what the application handed in.
+    `function`: what is called with a batch and its context; `listener`: what the application handed in;
+    `on_decode_error`: what becomes of messages at whose bodies it failed with a `DecodeError`.
     """
 
     function: Call
@@ -97,6 +105,7 @@ class Subscription(TopicSubscription):
     is_async: bool
     listener: object
     takes_one: bool
+    on_decode_error: OnDecodeError = OnDecodeError.DEAD_LETTER
 
     def wrong_result(self, result: object) -> str:
         """What to say about `result`, which the listener returned and which is no `ConsumeResult`."""
@@ -112,20 +121,28 @@ class Subscription(TopicSubscription):
 def subscription(
     topic: str,
     expression: str | Sql,
-    function: ListenerFunction,
+    function: ListenerFunction | TypedHandler,
     batch_max: int | None,
     version: int,
     *,
     usual_max: int = 1,
+    body: BodyType | None = None,
+    on_decode_error: OnDecodeError = OnDecodeError.DEAD_LETTER,
 ) -> Subscription:
     """Checks what an application hands in. Raises `FixError` saying what is wrong.
 
-    `batch_max`: messages in one call, `None` means `usual_max`; handlers always take one.
+    `batch_max`: messages in one call, `None` means `usual_max`; handlers always take one. `body`: what the
+    bodies hold that `function`, a handler, is called with; `None`: it is called with messages.
     """
     if not callable(function):
         raise FixError(f"listener of topic {topic} is a {type(function).__qualname__}, not a function")
-    kind = kind_of(function, topic)
-    takes_one = kind is not ListenerKind.BATCH
+    is_async = is_coroutine_function(function)
+    if body is not None:
+        form = typed_form(function, topic, body)
+        call, takes_one = typed_call(function, form, is_async=is_async), True
+    else:
+        kind = kind_of(function, topic)
+        call, takes_one = _as_batch_call(function, kind, is_async), kind is not ListenerKind.BATCH
     if takes_one and batch_max not in (None, 1):
         raise FixError(
             f"listener {function_name(function)} of topic {topic} takes one message, and batch_max is"
@@ -135,9 +152,8 @@ def subscription(
     size = 1 if takes_one else usual_max if batch_max is None else batch_max
     if not 1 <= size <= BATCH_MAX:
         raise FixError(f"listener of topic {topic}: batch_max {size} is not within 1 and {BATCH_MAX}")
-    is_async = is_coroutine_function(function)
-    call = _as_batch_call(function, kind, is_async)
-    return Subscription(topic, filter_of(expression), version, call, size, is_async, function, takes_one)
+    chosen = filter_of(expression)
+    return Subscription(topic, chosen, version, call, size, is_async, function, takes_one, on_decode_error)
 
 
 def _as_batch_call(function: Callable[..., Any], kind: ListenerKind, is_async: bool) -> Call:

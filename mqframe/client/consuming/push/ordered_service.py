@@ -20,6 +20,7 @@ from mqframe.client.consuming.push.send_back import SendBack
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
 from mqframe.core.consuming.assigned_queue import AssignedQueue
+from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.consuming.ordered_turn import Why
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import MqframeError
@@ -247,17 +248,26 @@ class OrderedService:
         if call.held.dropped or context is None:
             return
         meant = self._find(messages[0].topic) or call.subscription
-        self._failures.note(call, self._caller.outcome(call), meant, "their queue waits")
         seconds = suspend_seconds(context.suspend_current_queue_time_millis, self._suspend_millis)
         # What cannot be unpacked now never can be: to wait for it would be to wait for ever.
-        dead = context.delay_level_when_next_consume < 0
-        over = [
-            each
-            for each in messages
-            if dead or each in call.unreadable or 0 <= self._limit <= each.reconsume_times
-        ]
-        if over:
-            self._spawn(self._send_on(call.queue, messages, over, seconds, call.unreadable))
+        lost, dropped = list(call.unreadable), []
+        if context.delay_level_when_next_consume < 0:
+            lost = list(messages)
+        if call.undecodable is not None:
+            if meant.on_decode_error is OnDecodeError.DROP:
+                dropped = [call.undecodable]
+            elif meant.on_decode_error is OnDecodeError.DEAD_LETTER:
+                lost.append(call.undecodable)
+        if self._locks is None:  # in broadcasting nobody keeps dead letters
+            lost, dropped = [], lost + dropped
+        over = [each for each in messages if each in lost or 0 <= self._limit <= each.reconsume_times]
+        over = [each for each in over if each not in dropped]
+        then = "their queue waits"
+        if call.undecodable is not None and (call.undecodable in over or call.undecodable in dropped):
+            then = "kept as a dead letter" if call.undecodable in over else "dropped"
+        self._failures.note(call, self._caller.outcome(call), meant, then)
+        if over or dropped:
+            self._spawn(self._send_on(call, over, dropped, seconds))
             return
         for message in messages:
             message.reconsume_times += 1
@@ -265,33 +275,33 @@ class OrderedService:
 
     async def _send_on(
         self,
-        queue: OrderedQueue,
-        messages: list[ReceivedMessage],
+        call: OrderedCall,
         over: list[ReceivedMessage],
+        dropped: list[ReceivedMessage],
         seconds: float,
-        unreadable: list[ReceivedMessage],
     ) -> None:
         """Messages that failed too often become dead letters; the others are tried again."""
-        gone: set[int] = set()
+        gone = {message.queue_offset for message in dropped}
         for message in over:
             try:
-                if self._locks is not None or message not in unreadable:  # in broadcasting it is dropped
-                    await self._dead_letters.resend(message)
+                await self._dead_letters.resend(
+                    message, reason=call.reason if message is call.undecodable else ""
+                )
             except MqframeError as problem:
                 log.error(
                     "dead letter could not be sent; it is consumed again",
                     group=self._group,
-                    queue=tuple(queue.held.queue),
+                    queue=tuple(call.held.queue),
                     offset=message.queue_offset,
                     reason=str(problem),
                 )
             else:
                 gone.add(message.queue_offset)
-        left = [message for message in messages if message.queue_offset not in gone]
+        left = [message for message in call.messages if message.queue_offset not in gone]
         for message in left:
             message.reconsume_times += 1
-        self._settle(queue.held, [message for message in messages if message.queue_offset in gone])
-        self._later(queue, seconds if left else PAUSE_SECONDS, self._resume)
+        self._settle(call.held, [message for message in call.messages if message.queue_offset in gone])
+        self._later(call.queue, seconds if left else PAUSE_SECONDS, self._resume)
 
     # Going on
 

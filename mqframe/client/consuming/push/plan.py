@@ -10,16 +10,18 @@ from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable
 from mqframe.client.consuming.push.listener import Subscription
 from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.hooks.codecs import Codecs
 
 
 @attrs.frozen(kw_only=True)
 class ConsumerPlan(GroupPlan):
-    """`persist_seconds`: how often offsets are saved; `ordered`: the messages of a queue are consumed one
-    batch after the other."""
+    """`persist_seconds`: how often offsets are saved; `codecs`: for typed handlers; `ordered`: the messages
+    of a queue are consumed one batch after the other."""
 
     consume_type: ClassVar[str] = "CONSUME_PASSIVELY"
 
     settings: ConsumerSettings
     subscriptions: SubscriptionTable[Subscription]
     persist_seconds: float
+    codecs: Codecs
     ordered: bool = False

@@ -6,7 +6,7 @@ Source: DefaultMQPushConsumerImpl.sendMessageBack.
 from __future__ import annotations
 
 import random
-from typing import Final
+from typing import Final, NamedTuple
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.core.cluster.route import MASTER_ID
@@ -15,8 +15,9 @@ from mqframe.core.errors import MqframeError, RetryError, RouteError, answer_err
 from mqframe.core.messages.checks import INT_MAX
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import DEFAULT_TOPIC, retry_topic
-from mqframe.core.messages.properties import encode_properties
+from mqframe.core.messages.properties import encode_properties, plain_text
 from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
+from mqframe.core.retry.dead_letters import REASON
 from mqframe.core.retry.policy import resent_properties
 from mqframe.core.sending.retries import STORED_CODES
 from mqframe.log import get_logger
@@ -29,7 +30,19 @@ ANSWER_SECONDS: Final = 5.0
 RESEND_TRIES: Final = 3
 PRODUCER_GROUP: Final = "CLIENT_INNER_PRODUCER"
 """The producer group of what a consumer itself sends (MixAll.CLIENT_INNER_PRODUCER_GROUP)."""
+DEAD_LEVEL: Final = -1
+"""The delay level that makes a message a dead letter at once."""
+REASON_CHARACTERS_MAX: Final = 500
 _COMPRESSION: Final = SysFlag.COMPRESSED | SysFlag.COMPRESSION_MASK
+
+
+class _Copy(NamedTuple):
+    """What a copy has of its own: properties, count of returns and their maximum, birth in ms."""
+
+    properties: str
+    times: int
+    limit: int
+    born: int
 
 
 class SendBack:
@@ -66,20 +79,45 @@ class SendBack:
             )
             await self.resend(message, delay_level)
 
-    async def resend(self, message: ReceivedMessage, delay_level: int = 0) -> None:
+    async def give_up(self, message: ReceivedMessage, reason: str) -> None:
+        """Make `message` a dead letter that says why in its property `REASON`.
+
+        Brokers copy what is handed back as it is. So this sends a copy that has come back too often, which
+        every broker puts among the dead letters; where that fails, the message goes back without the reason.
+        Raises the `MqframeError` of the second way.
+        """
+        try:
+            await self.resend(message, DEAD_LEVEL, reason)
+        except MqframeError as problem:
+            log.warning(
+                "dead letter could not be sent with its reason; it goes without",
+                group=self._group,
+                message_id=message.message_id,
+                reason=str(problem),
+            )
+            await self._send_back(message, DEAD_LEVEL)
+
+    async def resend(self, message: ReceivedMessage, delay_level: int = 0, reason: str = "") -> None:
         """Send a copy of `message` to the retry topic of the group, by any broker; `delay_level` as above.
 
         The broker makes it a dead letter when it came back more than `max_reconsume_times` times then, and
-        always while the group holds queue locks, that is: consumes in order. Raises `MqframeError`.
+        always while the group holds queue locks, that is: consumes in order. `reason`: what its property
+        `REASON` says. Raises `MqframeError`.
         """
-        times = message.reconsume_times + 1
+        times, limit = message.reconsume_times + 1, self._max
         if delay_level < 0:
-            times = max(times, min(self._max + 1, INT_MAX))
-        properties = encode_properties(resent_properties(message, delay_level, times, self._max))
+            limit = min(limit, INT_MAX - 1)
+            times = max(times, limit + 1)
+        copied = resent_properties(message, delay_level, times, limit)
+        if reason:
+            copied[REASON] = plain_text(reason, REASON_CHARACTERS_MAX)
+        # Who reads the reason looks for when it was sent, too; a copy that comes again is as Java's is.
+        born = message.born_timestamp if reason else self._clock.now_ms()
+        copy = _Copy(encode_properties(copied), times, limit, born)
         problem: MqframeError | None = None
         for queue in await self._queues(message.broker_name):
             try:
-                await self._send(message, queue, properties, times)
+                await self._send(message, queue, copy)
                 return
             except RetryError as failure:
                 problem = failure
@@ -123,7 +161,7 @@ class SendBack:
         queues.sort(key=lambda queue: queue.broker_name == failed_broker)
         return (queues * RESEND_TRIES)[:RESEND_TRIES]
 
-    async def _send(self, message: ReceivedMessage, queue: MessageQueue, properties: str, times: int) -> None:
+    async def _send(self, message: ReceivedMessage, queue: MessageQueue, copy: _Copy) -> None:
         route = await self._instance.route(self._retry_topic)
         address = route.master_address(queue.broker_name)
         if address is None:
@@ -135,12 +173,12 @@ class SendBack:
             1,
             queue.queue_id,
             message.sys_flag & _COMPRESSION if message.sys_flag & SysFlag.COMPRESSED else 0,
-            self._clock.now_ms(),
+            copy.born,
             message.flag,
-            properties,
-            times,
+            copy.properties,
+            copy.times,
             False,
-            self._max,
+            copy.limit,
             False,
             queue.broker_name,
         )

@@ -7,7 +7,8 @@ import sys
 import attrs
 
 from mqframe.client.consuming.group.fetch_options import FetchOptions, FetchSettings
-from mqframe.core.config.settings import at_least, setting, settings, within
+from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.core.retry.policy import RETRIES_MAX
 from mqframe.net.clock import LoopClock
@@ -42,6 +43,11 @@ class ConsumerSettings(FetchSettings):
         doc="a message that failed so often becomes a dead letter; -1: 16, and in order: never, count",
         check=within(-1, 2**31 - 1),
         conf="maxReconsumeTimes",
+    )
+    on_decode_error: str = setting(
+        OnDecodeError.DEAD_LETTER.value,
+        doc="what becomes of messages whose bodies cannot be decoded: dead_letter, retry or drop",
+        check=one_of(*(each.value for each in OnDecodeError)),
     )
     suspend_current_queue_time_millis: int = setting(
         1000,

@@ -52,10 +52,29 @@ def is_coroutine_function(function: object) -> bool:
 
 def kind_of(function: Callable[..., Any], topic: str) -> ListenerKind:
     """The kind of `function`, which is to listen to `topic`. Raises `FixError` for what cannot listen."""
+    refuse = Refusing(function, topic)
+    found = callable_signature(function, refuse)
+    kind, problem = _kind_by_parameters(function, found)
+    if kind is None:
+        raise refuse(problem)
+    check_return(function, found, refuse, is_batch=kind is ListenerKind.BATCH)
+    return kind
 
-    def refuse(what: str) -> FixError:
-        return FixError(f"listener {function_name(function)} of topic {topic} {what}")
 
+class Refusing:
+    """Makes the errors about `function`, which is to listen to `topic`."""
+
+    def __init__(self, function: object, topic: str) -> None:
+        self._function = function
+        self._topic = topic
+
+    def __call__(self, what: str) -> FixError:
+        """`what`: the rest of the sentence."""
+        return FixError(f"listener {function_name(self._function)} of topic {self._topic} {what}")
+
+
+def callable_signature(function: Callable[..., Any], refuse: Refusing) -> inspect.Signature:
+    """The signature of `function`. Raises `FixError` for what no call of it would run."""
     if inspect.isclass(function):
         raise refuse(f"is a class, which a call would only make an object of; {_FORMS}")
     inner = getattr(function, "func", function)
@@ -65,22 +84,25 @@ def kind_of(function: Callable[..., Any], topic: str) -> ListenerKind:
     found = _signature(function)
     if found is None:
         raise refuse(f"does not tell its parameters; {_FORMS}, and call it there")
-    kind, problem = _kind_by_parameters(function, list(found.parameters.values()))
-    if kind is None:
-        raise refuse(problem)
-    _check_return(function, kind, found, refuse)
-    return kind
+    return found
+
+
+def needed_parameters(found: inspect.Signature) -> tuple[list[inspect.Parameter], str]:
+    """The parameters that a call by position must fill; and the name of one that no such call can, or ""."""
+    parameters = found.parameters.values()
+    keywords = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and _required(each)]
+    needed = [each for each in parameters if each.kind in _POSITIONAL and _required(each)]
+    return needed, keywords[0] if keywords else ""
 
 
 def _kind_by_parameters(
-    function: Callable[..., Any], parameters: list[inspect.Parameter]
+    function: Callable[..., Any], found: inspect.Signature
 ) -> tuple[ListenerKind | None, str]:
     """The kind, or `None` and what is wrong."""
-    keywords = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and _required(each)]
-    if keywords:
-        return None, f"needs the keyword argument {keywords[0]!r}, which nobody gives; {_FORMS}"
-    needed = [each for each in parameters if each.kind in _POSITIONAL and _required(each)]
-    variadic = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    needed, keyword = needed_parameters(found)
+    if keyword:
+        return None, f"needs the keyword argument {keyword!r}, which nobody gives; {_FORMS}"
+    variadic = any(each.kind is each.VAR_POSITIONAL for each in found.parameters.values())
     names = ", ".join(each.name for each in needed)
     if needed and needed[0].name == "self":
         return None, "is a method without its object; subscribe the method of an object: `obj.method`"
@@ -100,13 +122,10 @@ def _kind_by_parameters(
     return ListenerKind.HANDLER, ""
 
 
-def _check_return(
-    function: Callable[..., Any],
-    kind: ListenerKind,
-    found: inspect.Signature,
-    refuse: Callable[[str], FixError],
+def check_return(
+    function: Callable[..., Any], found: inspect.Signature, refuse: Refusing, *, is_batch: bool
 ) -> None:
-    is_batch = kind is ListenerKind.BATCH
+    """Raises `FixError` when `function` is annotated to return what a listener does not."""
     returns = resolved(found.return_annotation, function)
     if may_be_result(returns, none=not is_batch):
         return

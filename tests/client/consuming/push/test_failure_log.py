@@ -11,6 +11,7 @@ from mqframe.client.consuming.push.failure_log import TRACEBACK_AGAIN_SECONDS, F
 from mqframe.client.consuming.push.listener import subscription
 from mqframe.core.consuming.consume_result import ConsumeResult, Outcome
 from mqframe.core.consuming.process_queue import ProcessQueue
+from mqframe.core.errors import DecodeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.testing.consuming import received
 from mqframe.testing.manual_clock import ManualClock
@@ -127,3 +128,9 @@ def test_an_exception_that_cannot_be_shown_does_no_harm(scene) -> None:
 
     scene.fails(Odd())
     assert "problem='Odd'" in scene.fails(Odd()).getMessage()
+
+
+def test_a_body_that_is_none_is_told_without_traceback(scene) -> None:
+    record = scene.fails(raised(DecodeError("Expected `int`", "$.id")))
+    assert record.exc_info is None
+    assert "DecodeError: Expected `int` at $.id" in record.getMessage()

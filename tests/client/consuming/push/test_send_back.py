@@ -223,3 +223,42 @@ def test_a_retry_topic_that_cannot_be_written_is_an_error():
             await back.resend(message())
 
     play(story)
+
+
+def test_a_dead_letter_with_its_reason_is_a_copy_that_came_back_too_often():
+    async def story(broker, back):
+        failed = message({"KEYS": "k"}, reconsume_times=2)
+        await back.give_up(failed, "json: bad\x01value\x02at\n$.x" + "y" * 600)
+        (request,) = sent(broker)
+        assert broker.sent(ConsumerSendMsgBack) == []
+        assert (request.topic, request.reconsume_times, request.max_reconsume_times) == (RETRY, 17, 16)
+        assert request.born_timestamp == failed.born_timestamp
+        found = decode_properties(request.properties)
+        assert (found["KEYS"], found["RETRY_TOPIC"]) == ("k", "orders")
+        assert found["MQFRAME_REASON"].startswith("json: bad value at $.xyyy")
+        assert len(found["MQFRAME_REASON"]) == 500
+
+    play(story)
+
+
+def test_a_dead_letter_that_cannot_be_sent_goes_back_without_its_reason():
+    async def story(broker, back):
+        broker.script(SendMessageV2, *[refused(broker, 2)] * 3)
+        await back.give_up(message(), "why")
+        (request,) = broker.sent(ConsumerSendMsgBack)
+        assert (request.offset, request.delay_level) == (0x77, -1)
+        broker.script(SendMessageV2, *[refused(broker, 2)] * 3)
+        broker.script(ConsumerSendMsgBack, refused(broker, 2))
+        with pytest.raises(AnswerError, match="SYSTEM_BUSY"):
+            await back.give_up(message(), "why")
+
+    play(story)
+
+
+def test_a_dead_letter_exceeds_a_maximum_of_all_numbers_too():
+    async def story(broker, back):
+        await back.give_up(message(), "why")
+        (request,) = sent(broker)
+        assert request.reconsume_times > request.max_reconsume_times
+
+    play(story, limit=2**31 - 1)
