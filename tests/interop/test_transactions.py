@@ -131,8 +131,8 @@ def test_our_producer_on_either_broker(servers: Servers, topic: str) -> None:
     consumer = PushConsumer(group="tx_reader", nameserver=servers.nameserver, consume_from="first")
 
     @consumer.on(topic)
-    def take(messages: list[ReceivedMessage], context: object) -> None:
-        got.extend((message.body, message.transaction_id) for message in messages)
+    def take(message: ReceivedMessage) -> None:
+        got.append((message.body, message.transaction_id))
 
     with TransactionProducer("python_tx", listener, nameserver=servers.nameserver) as producer, consumer:
         first = producer.send_in_transaction(Message(topic, b"commit"))

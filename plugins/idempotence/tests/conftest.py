@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from instances import PostgresServer, RedisServer, StoreKind, kinds, postgres_folder
+from stores_to_try import PostgresServer, RedisServer, StoreKind, kinds, postgres_folder
 
 
 def missing(reason: str) -> None:

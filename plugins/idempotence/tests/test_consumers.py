@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from instances import RedisServer, sqlite_names, until
 from mqframe_idempotence import AsyncRedisStore, MemoryStore, Once, OnceInTransaction, SqlStore
 from mqframe_idempotence.counts import Counted
+from stores_to_try import RedisServer, sqlite_names, until
 
 from mqframe import (
     Admin,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from instances import message
 from mqframe_idempotence import Claim, InProgress, NoKey, Once, OnceInTransaction, StoreAway, TableMissing
 from mqframe_idempotence.counts import Counted
+from stores_to_try import message
 
 from mqframe import ConsumeResult, ListenerContext, MessageQueue
 from mqframe.testing.consuming import received

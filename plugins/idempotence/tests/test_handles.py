@@ -3,8 +3,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from instances import PostgresServer
 from mqframe_idempotence.handles import AlchemyHandle, DbapiHandle, driver_paramstyle
+from stores_to_try import PostgresServer
 
 
 def test_the_driver_s_own_style_is_used(postgres: PostgresServer) -> None:

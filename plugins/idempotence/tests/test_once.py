@@ -3,8 +3,8 @@ import inspect
 from typing import Any
 
 import pytest
-from instances import message
 from mqframe_idempotence import InProgress, MemoryStore, Once, OnceInTransaction, SqlStore, WrongUse
+from stores_to_try import message
 
 from mqframe import AsyncPushConsumer, ConsumeResult, ListenerContext, PushConsumer, ReceivedMessage
 from mqframe.core.errors import FixError

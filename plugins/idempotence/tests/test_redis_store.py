@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import redis
 import redis.asyncio
-from instances import RedisServer, message, until
 from mqframe_idempotence import AsyncRedisStore, InProgress, Once, RedisStore, StoreAway, WrongUse
 from mqframe_idempotence.counts import Counted
 from mqframe_idempotence.stores import Claim
+from stores_to_try import RedisServer, message, until
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_times_are_positive(options: dict[str, float]) -> None:
 KILLED = """
     import os, signal, sys
     import redis
-    from instances import message
+    from stores_to_try import message
     from mqframe_idempotence import Once, RedisStore
 
     client = redis.Redis(port=int(sys.argv[1]))

@@ -15,7 +15,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from instances import PostgresServer, PostgresTables, message, sqlite_names
 from mqframe_idempotence import (
     AsyncSqlStore,
     OnceInTransaction,
@@ -29,6 +28,7 @@ from mqframe_idempotence import (
     WrongUse,
 )
 from mqframe_idempotence.counts import Counted
+from stores_to_try import PostgresServer, PostgresTables, message, sqlite_names
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def on_postgres(tables: PostgresTables, *begin: str, **options: Any) -> Any:
 KILLED = """
     import os, signal, sys
     import psycopg, sqlite3
-    from instances import message
+    from stores_to_try import message
     from mqframe_idempotence import OnceInTransaction, SqlStore
 
     kind, where, keys, effects, when = sys.argv[1:]
@@ -99,7 +99,7 @@ def test_several_processes_share_a_sqlite_file(sqlite_path: Path) -> None:
     SqlStore(lambda: sqlite3.connect(sqlite_path, timeout=30), table="keys").create_table()
     program = """
         import sqlite3, sys
-        from instances import message
+        from stores_to_try import message
         from mqframe_idempotence import OnceInTransaction, SqlStore
 
         connect = lambda: sqlite3.connect(sys.argv[1], timeout=60)

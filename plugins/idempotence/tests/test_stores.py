@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from instances import StoreKind, message
 from mqframe_idempotence import InProgress
 from mqframe_idempotence.counts import Counted
+from stores_to_try import StoreKind, message
 
 from mqframe.core.errors import RetryError
 

@@ -90,6 +90,7 @@ def play(tmp_path: Path):
 def test_all_are_started_and_end_in_good_order(play) -> None:
     async def story(scene):
         await scene.up(1, 1, 1)
+        await scene.until(lambda: len(scene.supervisor.processes) == 3)
         pids = set(scene.supervisor.processes.values())
         assert await scene.stop() == 0
         assert scene.ended() == pids
@@ -101,6 +102,7 @@ def test_all_are_started_and_end_in_good_order(play) -> None:
 def test_one_that_dies_is_replaced_and_the_others_go_on(play) -> None:
     async def story(scene):
         await scene.up(1, 1)
+        await scene.until(lambda: len(scene.supervisor.processes) == 2)
         first, other = scene.supervisor.processes.values()
         os.kill(first, signal.SIGKILL)
         await scene.until(lambda: 1 not in scene.supervisor.processes)
@@ -132,6 +134,7 @@ def test_what_cannot_run_is_given_up_with_its_exit_code(play) -> None:
 def test_a_change_starts_all_anew_after_they_ended(play) -> None:
     async def story(scene):
         await scene.up(1, 1)
+        await scene.until(lambda: len(scene.supervisor.processes) == 2)
         before = set(scene.supervisor.processes.values())
         scene.supervisor.reload()
         await scene.up(2, 2)

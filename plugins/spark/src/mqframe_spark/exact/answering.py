@@ -15,9 +15,11 @@ from typing import Any, Final, NamedTuple
 
 from mqframe import Admin
 from mqframe.core.messages.message import ReceivedMessage
+from mqframe.log import get_logger
 from mqframe_spark.exact.answers import Lookup
 from mqframe_spark.sink.options import SinkOptions
-from mqframe_spark.telling import tell
+
+log = get_logger("spark")
 
 MODULE: Final = "mqframe_spark.exact.check_back_answers"
 _LEVELS: Final = 16
@@ -88,7 +90,9 @@ def ensure_answers(
         finally:
             os.close(descriptor)
     except OSError as problem:
-        tell("nothing answers brokers between batches: no process could be started", reason=str(problem))
+        log.warning(
+            "nothing answers brokers between batches: no process could be started", reason=str(problem)
+        )
         return None
 
 

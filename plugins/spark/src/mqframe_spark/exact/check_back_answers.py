@@ -26,7 +26,6 @@ from mqframe_spark.exact.answering import lookup, process
 from mqframe_spark.exact.answers import Answers
 from mqframe_spark.exact.place import STREAM, Place, group_of, stream_place
 from mqframe_spark.sink.options import SinkOptions, parse_sink_options
-from mqframe_spark.telling import tell
 
 log = get_logger("spark")
 
@@ -162,7 +161,7 @@ class Server:
 
     def _say(self, found: Sequence[Limit]) -> None:
         for limit in found:
-            tell(
+            log.warning(
                 "exactly once: when the driver dies, one must be back before the broker gives up",
                 broker=limit.broker, checks=limit.checks, minutes=round(limit.seconds / 60, 1),
                 commitPath=self._serving.root,

@@ -18,7 +18,6 @@ from mqframe_spark.exact.answers import Lookup
 from mqframe_spark.exact.losses import Loss, LostMessages, discarded, gone, told
 from mqframe_spark.exact.place import Place, now_ms
 from mqframe_spark.exact.rules import OpenBatch, SinkRecord
-from mqframe_spark.telling import tell
 
 log = get_logger("spark")
 
@@ -238,7 +237,7 @@ class Committer:
             with self._puller() as puller:
                 return discarded(puller, self._lookup, record, brokers, pauses=pauses, sleep=self._sleep)
         except RetryError as problem:
-            tell("it is not known yet whether messages were discarded", reason=str(problem))
+            log.warning("it is not known yet whether messages were discarded", reason=str(problem))
             return None
 
     def _report(self, losses: Sequence[Loss]) -> None:
@@ -247,7 +246,7 @@ class Committer:
         words = told(f"{self._place.root}/{self._place.query}", losses)
         if self._fail_on_loss:
             raise LostMessages(f"{words}; failOnDataLoss = 'false' goes on without them")
-        tell(words)
+        log.warning(words)
 
     def _published(self, changed: SinkRecord | None, record: SinkRecord) -> SinkRecord:
         if changed is None:

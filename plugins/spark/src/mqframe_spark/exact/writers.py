@@ -23,6 +23,7 @@ from mqframe import BatchTransactionProducer, ProducerSettings, Puller
 from mqframe.core.errors import FixError, RetryError
 from mqframe.core.messages.message import BODY_BYTES_MAX
 from mqframe.core.transactions.half_batch import PreparedHalf
+from mqframe.log import get_logger
 from mqframe_spark.exact.answering import ensure_answers, lookup
 from mqframe_spark.exact.answers import Answers
 from mqframe_spark.exact.committer import Attempt, Committer, Run, run_of
@@ -35,8 +36,9 @@ from mqframe_spark.sink.key_bytes import UniqueKeys
 from mqframe_spark.sink.options import SinkOptions
 from mqframe_spark.sink.outgoing import OutgoingBatches
 from mqframe_spark.sink.task_facts import BATCH_ID, QUERY_ID, partition, told
-from mqframe_spark.telling import tell
 from mqframe_spark.wire import connect
+
+log = get_logger("spark")
 
 _HALVES = msgspec.msgpack.Decoder(tuple[PreparedHalf, ...])
 
@@ -148,7 +150,7 @@ class ExactBatchWriter(DataSourceArrowWriter):
         self._run = committer.begin(record) if record is None or record.last < 0 else run_of(record)
         self._writer.answer(record.topics if record else ())
         if self._run.last >= 0:
-            tell("nothing is written: that name was written before", queryName=options.query_name)
+            log.warning("nothing is written: that name was written before", queryName=options.query_name)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Runs in a task; returns when brokers hold all of its messages."""
@@ -208,7 +210,9 @@ class ExactStreamWriter(DataSourceStreamArrowWriter):
             return  # no tasks, no messages
         left = self._writer.commit(first.run, batchId, messages, first.spark_query)
         if left:
-            tell("brokers cannot be told to deliver; they will ask", batch=batchId, messages=_count(left, 0))
+            log.warning(
+                "brokers cannot be told to deliver; they will ask", batch=batchId, messages=_count(left, 0)
+            )
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Nothing counts."""

@@ -9,14 +9,16 @@ from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import ConnectError, FixError, RetryError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
+from mqframe.log import get_logger
 from mqframe_spark.retrying import PAUSES_SECONDS, retrying
 from mqframe_spark.source.deletions import Deletions, is_registered, missing_of
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.positions import Positions
 from mqframe_spark.source.progress import commit_forward
 from mqframe_spark.source.pull_window import PULL_MESSAGES
-from mqframe_spark.telling import tell
 from mqframe_spark.wire import Wire, connect
+
+log = get_logger("spark")
 
 
 class BrokerOrigin:
@@ -80,7 +82,7 @@ class BrokerOrigin:
         """Say that a topic or a broker cannot be read now, once until it can."""
         if name not in self._waiting:
             self._waiting.add(name)
-            tell("what cannot be reached waits, the rest goes on", name=name, reason=reason)
+            log.warning("what cannot be reached waits, the rest goes on", name=name, reason=reason)
 
     def _registered(self, broker: str) -> bool:
         return retrying(lambda: is_registered(self._wire, broker), sleep=self._sleep)

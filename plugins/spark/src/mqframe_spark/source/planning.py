@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.log import get_logger
 from mqframe_spark.source.bounds import LATEST, Bound, resolve
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.origin import Origin
 from mqframe_spark.source.positions import DataLoss, Positions, Span, limited, lost, spans, split
-from mqframe_spark.telling import tell
+
+log = get_logger("spark")
 
 SPAN_ROWS_MAX = 1_000_000
 """A queue with more messages is read by several tasks."""
@@ -136,7 +138,7 @@ def skipped(options: SourceOptions, queue: MessageQueue, start: int, low: int) -
     """`low`, with a warning, where messages from `start` on may be missing. Raises `DataLoss` otherwise."""
     if options.fail_on_data_loss:
         raise DataLoss(lost(queue, start, f"the oldest that is kept is {low}"))
-    tell(
+    log.warning(
         "messages are gone and were skipped",
         topic=queue.topic, broker=queue.broker_name, queue_id=queue.queue_id, start=start, end=low,
         count=low - start,
@@ -148,4 +150,4 @@ def report(options: SourceOptions, what: str) -> None:
     """Raise `DataLoss`, or tell `what`, as `options` want it, of messages whose number nobody knows."""
     if options.fail_on_data_loss:
         raise DataLoss(what)
-    tell("messages are gone and were skipped", reason=what)
+    log.warning("messages are gone and were skipped", reason=what)

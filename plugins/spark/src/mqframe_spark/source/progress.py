@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 from mqframe.core.errors import RetryError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.log import get_logger
 from mqframe_spark.retrying import retrying
-from mqframe_spark.telling import tell
 from mqframe_spark.wire import Wire
+
+log = get_logger("spark")
 
 
 def commit_forward(
@@ -25,7 +27,7 @@ def commit_forward(
         if before is None or before < offset:
             retrying(lambda: wire.commit(group, queue, offset), sleep=sleep)
     except RetryError as problem:
-        tell(
+        log.warning(
             "the group was not told of the progress",
             group=group, topic=queue.topic, broker=queue.broker_name, queue_id=queue.queue_id, offset=offset,
             reason=str(problem),
