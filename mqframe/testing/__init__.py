@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mqframe.testing.cluster import AsyncCluster, Cluster
     from mqframe.testing.manual_clock import ManualClock
+    from mqframe.testing.stage import AsyncStage, NotSettled, Stage
 
-__all__ = ["AsyncCluster", "Cluster", "ManualClock"]
+__all__ = ["AsyncCluster", "AsyncStage", "Cluster", "ManualClock", "NotSettled", "Stage"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,6 +18,10 @@ def __getattr__(name: str) -> Any:
         from mqframe.testing import cluster
 
         return getattr(cluster, name)
+    if name in ("AsyncStage", "NotSettled", "Stage"):
+        from mqframe.testing import stage
+
+        return getattr(stage, name)
     if name == "ManualClock":
         from mqframe.testing.manual_clock import ManualClock
 

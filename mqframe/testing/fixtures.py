@@ -6,12 +6,16 @@ The cluster itself is imported by the first fixture that is used, so that other 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
 if TYPE_CHECKING:
+    from mqframe.client.consuming.push.blocking_consumer import PushConsumer
+    from mqframe.client.sending.blocking_producer import Producer
     from mqframe.testing.cluster import Cluster, ClusterOptions
+    from mqframe.testing.manual_clock import ManualClock
+    from mqframe.testing.stage import Stage
 
 
 @pytest.fixture
@@ -42,6 +46,51 @@ def mqframe_cluster_factory() -> Iterator[Callable[..., Cluster]]:
     yield make
     for cluster in reversed(made):
         cluster.stop()
+
+
+@pytest.fixture
+def mqframe_stage() -> Iterator[Stage]:
+    """A name server and one broker whose time the test moves, new for each test."""
+    from mqframe.testing.stage import Stage
+
+    with Stage() as stage:
+        yield stage
+
+
+@pytest.fixture
+def mqframe_clock(mqframe_stage: Stage) -> ManualClock:
+    """The clock of `mqframe_stage`."""
+    return mqframe_stage.clock
+
+
+@pytest.fixture
+def mqframe_producer(mqframe_stage: Stage) -> Iterator[Producer]:
+    """A producer of `mqframe_stage`, started."""
+    from mqframe.client.sending.blocking_producer import Producer
+
+    with Producer(group="mqframe-tests", nameserver=mqframe_stage.nameserver) as producer:
+        yield producer
+
+
+@pytest.fixture
+def mqframe_consumer(mqframe_stage: Stage) -> Iterator[Callable[..., PushConsumer]]:
+    """Makes push consumers of `mqframe_stage` with the arguments of `PushConsumer`; they stop with the test.
+
+    New groups begin with the oldest message. They are to be started once they have subscribed.
+    """
+    from mqframe.client.consuming.push.blocking_consumer import PushConsumer
+
+    made: list[PushConsumer] = []
+
+    def make(group: str, **options: Any) -> PushConsumer:
+        options = {"nameserver": mqframe_stage.nameserver, "consume_from": "first", **options}
+        consumer = PushConsumer(group, **options)
+        made.append(consumer)
+        return consumer
+
+    yield make
+    for consumer in reversed(made):
+        consumer.stop()
 
 
 def _cluster(brokers: int = 1, **options: Unpack[ClusterOptions]) -> Cluster:

@@ -66,6 +66,14 @@ class ManualClock:
         with self._lock:
             return sum(timer.callback is not None for timer in self._timers)
 
+    @property
+    def due_in(self) -> float | None:
+        """Seconds until the next call falls due; `None` when there is none."""
+        with self._lock:
+            while self._timers and self._timers[0].callback is None:
+                heappop(self._timers)
+            return max(0.0, self._timers[0].when - self._now) if self._timers else None
+
     def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> _Timer:
         """Call `callback` once time was moved `delay_seconds` further. From any thread."""
         with self._lock:

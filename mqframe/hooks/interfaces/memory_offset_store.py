@@ -31,6 +31,8 @@ class MemoryOffsetStore(OffsetStore):
         if source is ReadFrom.MEMORY:
             return None
         stored = await self.read_stored(queue)
+        if source is not ReadFrom.STORE and queue in self.offsets:
+            return self.offsets[queue]  # it was consumed meanwhile, and is further than the store knows
         if stored is not None:
             self.offsets[queue] = stored
         return stored

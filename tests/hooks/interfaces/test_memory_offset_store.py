@@ -98,6 +98,26 @@ def test_a_snapshot_is_a_copy_of_one_topic() -> None:
     assert store.snapshot("bills") == {OTHER: 3}
 
 
+def test_what_is_consumed_while_the_store_is_asked_is_not_undone() -> None:
+    async def story() -> tuple[int | None, int]:
+        asked, answered = asyncio.Event(), asyncio.Event()
+
+        class Slow(Kept):
+            async def read_stored(self, queue: MessageQueue) -> int | None:
+                asked.set()
+                await answered.wait()
+                return 0
+
+        store = Slow()
+        reading = asyncio.ensure_future(store.read(Q0, ReadFrom.MEMORY_THEN_STORE))
+        await asyncio.wait_for(asked.wait(), 60)
+        store.update(Q0, 3, increase_only=True)
+        answered.set()
+        return await reading, store.offsets[Q0]
+
+    assert asyncio.run(story()) == (3, 3)
+
+
 class InADict(SavedOffsetStore):
     """Nothing but `load` and `save`."""
 
