@@ -13,6 +13,7 @@ from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.filtering.filter_expression import filter_of
+from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.manager import PluginManager
 from mqframe.testing.consuming import AllQueues, MemoryOffsets, play
 
@@ -34,7 +35,11 @@ def plan(scene, kind, store, **more):
 
 
 KINDS = [
-    (ConsumerPlan, {"settings": ConsumerSettings(), "persist_seconds": 5.0}, "CONSUME_PASSIVELY"),
+    (
+        ConsumerPlan,
+        {"settings": ConsumerSettings(), "persist_seconds": 5.0, "codecs": Codecs(PluginManager(list))},
+        "CONSUME_PASSIVELY",
+    ),
     (LitePlan, {"settings": LitePullSettings(), "auto_commit": True}, "CONSUME_ACTIVELY"),
 ]
 
