@@ -22,6 +22,7 @@ from mqframe import (
     ConsumerSettings,
     Message,
     MessageQueue,
+    MqframeError,
     Producer,
     Puller,
     PushConsumer,
@@ -214,6 +215,19 @@ def test_async_consumer(servers: Servers, topic: str, producer: Producer) -> Non
         assert offsets == list(range(len(offsets)))
 
 
+def is_shared_out(servers: Servers, group: str, topic: str) -> bool:
+    """Whether each of the topic's four queues has one owner, as the members themselves say, Java's too."""
+    held: list[MessageQueue] = []
+    with Admin(nameserver=servers.nameserver) as admin:
+        for each in admin.consumer_connections(group).connection_set:
+            try:
+                found = admin.running_info(group, each.client_id)
+            except MqframeError:
+                return False
+            held += [queue for queue in found.queues if queue.topic == topic]
+    return len(held) == len(set(held)) == 4
+
+
 def test_java_and_python_members_share(
     servers: Servers, topic: str, producer: Producer, newest_java: StartJava
 ) -> None:
@@ -222,6 +236,7 @@ def test_java_and_python_members_share(
         other = newest_java("consume", servers.nameserver, topic, "mixed", "*", "clustering")
         other.take("started", 1)
         until(lambda: len(owned(consumer, topic)) == 2)
+        until(lambda: is_shared_out(servers, "mixed", topic))
         mine = set(owned(consumer, topic))
         send(producer, topic, 0, 200)
         by_java: list[list[str]] = []
