@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
@@ -13,6 +12,7 @@ import attrs
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, environment, toml
+from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
 
@@ -64,13 +64,11 @@ class ConfigSource:
         settings = {field.name for field in attrs.fields(kind.section)} - kind.arguments
         _check_names(cls, given, {*parameters, *_COMMON, *kind.arguments, *settings})
         resolved = self._resolve({name: value for name, value in given.items() if name in settings})
+        entries = {entry.path: entry for entry in resolved.entries}
         made: dict[str, Any] = {
             name: entry.value
-            for entry in resolved.entries
-            if (name := entry.path.removeprefix(f"{section}.")) in kind.arguments
-            and entry.path == f"{section}.{name}"
-            and entry.origin != DEFAULT
-            and entry.value not in ("", None)
+            for name in kind.arguments
+            if (entry := entries[f"{section}.{name}"]).origin != DEFAULT and entry.value not in ("", None)
         }
         client = resolved.section(ClientSection)
         made.setdefault("rpc_hooks", client.rpc_hooks)
@@ -153,6 +151,7 @@ class Configurable:
 def _check_names(cls: type[Any], given: Mapping[str, Any], known: Collection[str]) -> None:
     for name in given:
         if name not in known:
-            near = get_close_matches(name, known, n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise SettingError(f"{name} is no argument or setting of {cls.__name__}{hint}")
+            meant = did_you_mean(name, known)
+            raise SettingError(
+                f"{name} is no argument or setting of {cls.__name__}{f'; {meant}' if meant else ''}"
+            )

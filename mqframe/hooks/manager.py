@@ -11,7 +11,6 @@ import copy
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
@@ -22,6 +21,7 @@ import pluggy
 from mqframe import __version__
 from mqframe.core.config.configuration import PluginOptions
 from mqframe.core.config.layers import PLUGINS
+from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, STANDARD, Kind, kind_of
@@ -190,8 +190,8 @@ class PluginManager:
         known = {offer.name for offer in self._offers()} | {each for _, each in KNOWN_DISTRIBUTIONS}
         if ":" in name or key in map(_table_key, known):
             return key
-        near = get_close_matches(name, known, n=2, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`mqframe plugins` lists what is installed"
+        meant = did_you_mean(name, known, most=2, cutoff=0.5)
+        hint = meant or "`mqframe plugins` lists what is installed"
         origins = getattr(table, "origins", {})
         source = f" from {next(iter(origins.values()))}" if origins else ""
         raise SettingError(f"{PLUGINS}.{name}{source}: no plugin has this name; {hint}")
@@ -241,9 +241,8 @@ class PluginManager:
         names = self.names(kind.name)
         known = ", ".join(names) or "none is installed"
         more = sorted(n for k, n in KNOWN_DISTRIBUTIONS if k == kind.name and n not in names)
-        near = get_close_matches(name, [*names, *more], n=2)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        hint += f" known: {known}" if near else f"; known: {known}"
+        meant = did_you_mean(name, [*names, *more], most=2)
+        hint = f"; {meant} known: {known}" if meant else f"; known: {known}"
         hint += f"; can be installed: {', '.join(more)}" if more else ""
         return f"there is no {kind.name} {name!r}{hint}"
 

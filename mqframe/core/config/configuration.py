@@ -9,7 +9,6 @@ Keys that only RocketMQ knows have no effect here and are listed in one warning.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -17,6 +16,7 @@ import attrs
 from mqframe.core.config.field_types import convert, field_types
 from mqframe.core.config.layers import PLUGINS, PREFIX, Given, Layer, Rank
 from mqframe.core.config.rocketmq_keys import ROCKETMQ_KEYS, TLS_KEYS
+from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 
 S = TypeVar("S")
@@ -286,7 +286,7 @@ def _unknown(name: str, origin: str, known: Collection[str], what: str) -> Setti
 
 
 def _hint(wanted: str, known: Collection[str]) -> str:
-    near = get_close_matches(wanted, list(known), n=3)
-    if near:
-        return f"; did you mean {' or '.join(near)}?"
+    meant = did_you_mean(wanted, known)
+    if meant:
+        return f"; {meant}"
     return f"; known: {', '.join(sorted(known)) or 'none'}" if len(known) <= 40 else ""

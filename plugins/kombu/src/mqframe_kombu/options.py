@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 import attrs
 
+from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 
 OF_KOMBU: Final = frozenset(
@@ -118,5 +118,5 @@ def options_of(given: Mapping[str, Any]) -> TransportOptions:
 def _hint(name: str) -> str:
     if name in OF_OTHERS:
         return f": {OF_OTHERS[name]}"
-    near = get_close_matches(name, [*NAMES, *OF_KOMBU], n=2)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; it knows {', '.join(sorted(NAMES))}"
+    meant = did_you_mean(name, [*NAMES, *OF_KOMBU], most=2)
+    return f"; {meant}" if meant else f"; it knows {', '.join(sorted(NAMES))}"
