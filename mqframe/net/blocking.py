@@ -15,6 +15,7 @@ from mqframe.core.requests import Request
 from mqframe.core.requests.serving import Handler
 from mqframe.core.wire.frame import Body, Frame
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.net.addresses import NOBODY_LISTENS, met_itself
 from mqframe.net.blocking_peer import BlockingPeer
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.idle_reader import IdleReader
@@ -176,6 +177,9 @@ class BlockingClient:
         deadline = self.clock.monotonic() + seconds
         try:
             connection = socket.create_connection((host.strip("[]"), int(port)), seconds)
+            if met_itself(connection):
+                connection.close()
+                raise ConnectionRefusedError(NOBODY_LISTENS)
         except (OSError, OverflowError, ValueError) as problem:  # the last: no name that can be looked up
             raise ConnectError(f"no connection to {address}: {problem}; nothing was sent") from problem
         secured = connection if self._tls is None else self._secure(address, connection, deadline)

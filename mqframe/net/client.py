@@ -12,6 +12,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
 from mqframe.core.wire.frame import Body, Frame
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.net.addresses import NOBODY_LISTENS, met_itself
 from mqframe.net.async_peer import AsyncPeer
 from mqframe.net.clock import LoopClock, within
 from mqframe.net.endpoint import Endpoint
@@ -180,7 +181,10 @@ class Client:
 
     async def _connect_plain(self, address: str, host: str, port: int) -> AsyncPeer:
         loop = asyncio.get_running_loop()
-        _, peer = await loop.create_connection(lambda: AsyncPeer(self._group, address), host, port)
+        transport, peer = await loop.create_connection(lambda: AsyncPeer(self._group, address), host, port)
+        if met_itself(transport.get_extra_info("socket")):
+            peer.abort()
+            raise ConnectionRefusedError(NOBODY_LISTENS)
         return peer
 
     async def _connect_secured(self, address: str, host: str, port: int) -> AsyncPeer:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mqframe.core.errors import GiveUpError
+from mqframe.testing.ports import lasting_port
 
 START_SECONDS_MAX: Final = 120.0
 END_SECONDS_MAX: Final = 30.0
@@ -19,19 +20,33 @@ END_SECONDS_MAX: Final = 30.0
 class ServerProcess:
     """`mqframe server` on free ports of this machine, with its files below `data`. A context manager.
 
-    `settings`: "section.key=value" each; disk limits are off. `nameserver` and `broker` are its addresses.
+    `settings`: "section.key=value" each; disk limits are off. `nameserver` and `broker` are its addresses,
+    which it has again when it is started another time.
     """
 
     def __init__(self, data: Path, *settings: str) -> None:
-        self.nameserver = ""
-        self.broker = ""
+        nameserver_port, broker_port = lasting_port(), lasting_port(-2)  # the broker listens there as well
+        self.nameserver = f"127.0.0.1:{nameserver_port}"
+        self.broker = f"127.0.0.1:{broker_port}"
         self._command = [sys.executable, "-m", "mqframe", "server", "--host", "127.0.0.1"]
-        self._command += ["--nameserver-port", "0", "--broker-port", "0", "--data", str(data)]
+        self._command += ["--nameserver-port", str(nameserver_port), "--broker-port", str(broker_port)]
+        self._command += ["--data", str(data)]
         for setting in ("store.disk_limits=false", *settings):
             self._command += ["--set", setting]
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> ServerProcess:
+        self.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.end()
+
+    def start(self) -> None:
+        """Start the process, for the first time or after `end`; it serves when this returns.
+
+        Raises `GiveUpError` when it does not get ready.
+        """
         # What configures other servers of this user does not configure this one.
         clean = {key: value for key, value in os.environ.items() if not key.startswith("MQFRAME_")}
         self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True, env=clean)
@@ -40,10 +55,6 @@ class ServerProcess:
         except BaseException:
             self.end()
             raise
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.end()
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> None:
         """End the process by a signal, in good order by default; nothing happens the second time."""
@@ -65,5 +76,3 @@ class ServerProcess:
         words = process.stdout.readline().split() if readable else []
         if words[:1] != ["ready"]:
             raise GiveUpError(f"the server process did not get ready within {START_SECONDS_MAX:g} s")
-        addresses = dict(word.split("=", 1) for word in words[1:])
-        self.nameserver, self.broker = addresses["nameserver"], addresses["broker"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
 import socket
 import subprocess
 import time
@@ -17,6 +15,7 @@ import pytest
 from interop.foreign_programs import java_flags
 from interop.servers import Servers
 from mqframe import Admin, MqframeError
+from mqframe.testing.ports import lasting_port
 
 STARTED_SECONDS_MAX = 120.0
 # What the broker's use of unsafe memory and of mapped files needs on Java 17.
@@ -49,19 +48,6 @@ enablePropertyFilter=true
 """
 
 
-def free_port() -> int:
-    """A port that is free, as are the one above it and the second below, which brokers take too.
-
-    It lies below those that the system gives to outgoing connections, one of which could take it meanwhile.
-    """
-    while True:
-        port = random.randrange(12_000, 32_000)
-        with contextlib.ExitStack() as sockets, contextlib.suppress(OSError):
-            for step in (0, 1, -2):
-                sockets.enter_context(socket.create_server(("127.0.0.1", port + step)))
-            return port
-
-
 def port_of(address: str) -> int:
     return int(address.rpartition(":")[2])
 
@@ -88,7 +74,8 @@ class Apache:
         self._access = access or {}
         self.home = home
         self._processes: list[subprocess.Popen[bytes]] = []
-        name_port, port = free_port(), free_port()
+        # Brokers take the port above theirs and the second below as well.
+        name_port, port = lasting_port(), lasting_port(1, -2)
         self.servers = Servers(f"127.0.0.1:{name_port}", f"127.0.0.1:{port}", "apache-a", "ApacheCluster")
 
     def start_names(self) -> None:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+import socket
+from functools import partial
 
+import pytest
+from peers import ROUTE, run
+
+from mqframe.core.errors import ConnectError
 from mqframe.net.addresses import address_text
+from mqframe.net.blocking import BlockingClient
+from mqframe.net.client import Client
+from mqframe.net.clock import SystemClock
+from mqframe.testing.ports import lasting_port
 
 
 @pytest.mark.parametrize(
@@ -18,3 +28,30 @@ from mqframe.net.addresses import address_text
 )
 def test_addresses_as_text(address, text) -> None:
     assert address_text(address) == text
+
+
+def test_a_socket_that_met_itself_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may pick the called port for the caller; here it is told to."""
+    own = ("127.0.0.1", lasting_port())
+    create = socket.create_connection
+    monkeypatch.setattr(socket, "create_connection", lambda to, seconds: create(to, seconds, own))
+    client = BlockingClient(SystemClock())
+    with pytest.raises(ConnectError, match="nobody listens there"):
+        client.invoke(address_text(own), ROUTE("t"))
+    client.close()
+    socket.create_server(own).close()  # the port is free for its server
+
+
+def test_nor_is_one_on_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ("127.0.0.1", lasting_port())
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "create_connection", partial(loop.create_connection, local_addr=own))
+        client = Client(SystemClock())
+        with pytest.raises(ConnectError, match="nobody listens there"):
+            await client.invoke(address_text(own), ROUTE("t"))
+        await client.close()
+
+    run(scenario)
+    socket.create_server(own).close()

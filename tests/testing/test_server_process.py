@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqframe import Message, Producer, StoreReader
+from mqframe import Message, Producer, Puller, StoreReader
 from mqframe.core.errors import GiveUpError
 from mqframe.testing.server_process import ServerProcess
 
@@ -42,12 +42,15 @@ def test_a_server_that_cannot_start_is_given_up(tmp_path: Path, capfd: pytest.Ca
         pass
 
 
-def test_what_was_stored_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_it_comes_back_at_its_addresses_with_what_was_stored(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "broker.name=broker-z") as system:
         with Producer(group="p", nameserver=system.nameserver) as producer:
             queue = producer.send(Message("orders", b"body")).queue
         system.end(signal.SIGKILL)
         assert not answers(system.broker)
+        system.start()
+        with Puller(nameserver=system.nameserver) as puller:
+            assert puller.max_offset(queue) == 1
     assert queue.broker_name == "broker-z"
     reader = StoreReader(tmp_path / "data/store")
     assert [each.body for each in reader.records("orders", queue.queue_id, 0, 9)] == [b"body"]

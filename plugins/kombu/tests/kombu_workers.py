@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -79,48 +78,6 @@ class Worker:
     @property
     def pid(self) -> int:
         return self._process.pid
-
-
-class FixedServer:
-    """`mqframe server` that comes back at the same addresses, with its files below `data`."""
-
-    def __init__(self, data: Path) -> None:
-        self._ports = free_ports(2)
-        self.nameserver = f"127.0.0.1:{self._ports[0]}"
-        self._command = [
-            sys.executable,
-            "-m",
-            "mqframe",
-            "server",
-            "--host",
-            "127.0.0.1",
-            "--data",
-            str(data),
-        ]
-        self._command += ["--nameserver-port", str(self._ports[0]), "--broker-port", str(self._ports[1])]
-        self._command += ["--set", "store.disk_limits=false"]
-        self._process: subprocess.Popen[str] | None = None
-
-    def start(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline().startswith("ready ")
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(SECONDS_MAX)
-            assert self._process.stdout is not None
-            self._process.stdout.close()
-            self._process = None
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 @contextmanager

@@ -10,12 +10,14 @@ import pytest
 from kombu import Connection, Consumer, Producer, Queue
 from kombu.asynchronous import Hub
 from kombu.utils import compat
-from kombu_workers import FixedServer, free_ports, lasting, until
+from kombu_workers import lasting, until
 from mqframe_kombu import Transport
 from mqframe_kombu.transport import hooks_of, nameservers_of, net_of
 
 import mqframe
 from mqframe.core.errors import ClosedError, ConnectError, FixError, RetryError, SettingError
+from mqframe.testing.ports import lasting_port
+from mqframe.testing.server_process import ServerProcess
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_wrong_options_are_named_at_once(url: str) -> None:
 
 
 def test_no_name_server_is_a_connection_error() -> None:
-    connection = Connection(f"mqframe://127.0.0.1:{free_ports(1)[0]}")
+    connection = Connection(f"mqframe://127.0.0.1:{lasting_port()}")
     with pytest.raises(ConnectError, match=r"no connection to 127\.0\.0\.1"):
         connection.transport.establish_connection()
     assert issubclass(ConnectError, connection.connection_errors)
@@ -163,7 +165,7 @@ def test_after_the_end_there_is_nothing(url: str) -> None:
 
 @pytest.mark.parametrize("how_long", ["short", "long"])
 def test_a_broker_that_goes(tmp_path, how_long: str) -> None:
-    server = FixedServer(tmp_path)
+    server = ServerProcess(tmp_path)
     server.start()
     found: list[object] = []
     options = {"reconnect_after": 0.3 if how_long == "long" else 60, "request_timeout": 2}
@@ -174,7 +176,7 @@ def test_a_broker_that_goes(tmp_path, how_long: str) -> None:
             consumer = Consumer(connection, [queue], on_message=found.append, accept=["text/plain"])
             consumer.consume()
             connection.drain_events(timeout=10)
-            server.stop()
+            server.end()
             if how_long == "long":
                 with pytest.raises(RetryError) as gone:
                     connection.drain_events(timeout=30)
@@ -191,7 +193,7 @@ def test_a_broker_that_goes(tmp_path, how_long: str) -> None:
                 message.ack()
             until(lambda: queue(connection).queue_declare(passive=True).message_count == 0)
     finally:
-        server.stop()
+        server.end()
 
 
 def test_errors_are_sorted() -> None:

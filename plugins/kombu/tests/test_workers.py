@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from celery import Celery, chain, chord, group
-from kombu_workers import SECONDS_MAX, FixedServer, notes, until, words
+from kombu_workers import SECONDS_MAX, notes, until, words
 from mqframe_kombu import topic_of
 
 from mqframe import Admin
+from mqframe.testing.server_process import ServerProcess
 
 
 def result(promise, seconds: float = SECONDS_MAX):
@@ -204,14 +205,14 @@ def test_workers_survive_a_broker_that_goes_and_comes(
 ) -> None:
     from tasks_of_tests import add, note
 
-    server = FixedServer(tmp_path_factory.mktemp("fixed"))
+    server = ServerProcess(tmp_path_factory.mktemp("fixed"))
     server.start()
     try:
         url = f"mqframe://{server.nameserver}"
         app.conf.broker_url = url
         running = worker("-P", "threads", "-c", "1", TEST_BROKER_URL=url, TEST_RECONNECT_AFTER="0.5")
         assert result(add.delay(1, 1)) == 2
-        server.stop()
+        server.end()
         until(lambda: running.said("Connection to broker lost") or running.said("Trying again"))
         server.start()
         until(lambda: running.log.read_text("utf-8").count("Connected to mqframe://") >= 2)
@@ -219,4 +220,4 @@ def test_workers_survive_a_broker_that_goes_and_comes(
         until(lambda: "after" in words(folder))
         assert running.stop() == 0
     finally:
-        server.stop()
+        server.end()

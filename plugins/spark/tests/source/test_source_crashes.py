@@ -3,8 +3,7 @@
 The sink is Spark's own for Parquet, which is exact itself, so rows can be compared with what was sent.
 """
 
-import subprocess
-import sys
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from sent_rows import Row, Sender
 
 from mqframe import Admin, Broker, BrokerSettings, Message, MessageQueue, Producer, Puller, StoreSettings
 from mqframe.testing.cluster import SMALL_STORE, Cluster
+from mqframe.testing.server_process import ServerProcess
 
 
 def landed(spark: Any, out: Path) -> Counter[Row]:
@@ -50,33 +50,6 @@ def until(done: Callable[[], bool], seconds: float = 120.0) -> None:
         time.sleep(0.05)
 
 
-class ServerProcess:
-    """`mqframe server` in a process of its own, on ports that stay."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._ports = ("0", "0")
-        self._process: subprocess.Popen[str] | None = None
-        self.nameserver = ""
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "mqframe", "server", "--data", str(self._folder)]
-        command += ["--nameserver-port", self._ports[0], "--broker-port", self._ports[1]]
-        command += ["--set", "store.disk_limits=false"]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        words = dict(word.split("=") for word in self._process.stdout.readline().split()[1:])
-        self.nameserver = words["nameserver"]
-        self._ports = tuple(words[name].rpartition(":")[2] for name in ("nameserver", "broker"))
-
-    def kill(self) -> None:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        self._process.kill()
-        self._process.wait()
-        self._process.stdout.close()
-
-
 def test_a_broker_killed_while_a_query_reads(spark, tmp_path) -> None:
     """The query bears it, or fails and is started again: exact in both cases."""
     server = ServerProcess(tmp_path / "server")
@@ -91,7 +64,7 @@ def test_a_broker_killed_while_a_query_reads(spark, tmp_path) -> None:
         query = start(spark, tmp_path, **options)
         for _ in range(3):
             moved_on(query)
-            server.kill()
+            server.end(signal.SIGKILL)
             server.start()
             sender.send(20, "t")
             if not query.isActive:
@@ -108,7 +81,7 @@ def test_a_broker_killed_while_a_query_reads(spark, tmp_path) -> None:
         with Puller(nameserver=server.nameserver) as puller:
             ends = {queue: puller.max_offset(queue) for queue in puller.queues("t")}
     finally:
-        server.kill()
+        server.end(signal.SIGKILL)
     assert sum(ends.values()) == len(sender.rows) == 780
     assert landed(spark, tmp_path / "out") == Counter(sender.rows)
 
