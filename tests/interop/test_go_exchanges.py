@@ -13,7 +13,6 @@ from interop.servers import Servers
 from interop.test_request_reply import answering
 from interop.test_transactions import QUICK
 from mqframe import Admin, Message, MessageQueue, Producer, Puller
-from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.testing import Cluster
 
 StartGo = Callable[..., ForeignClient]
@@ -108,15 +107,16 @@ def test_pulls_by_offset(go: StartGo, servers: Servers, topic: str) -> None:
 
 def test_traces(go: StartGo, servers: Servers, topic: str) -> None:
     with Admin(nameserver=servers.nameserver) as admin:
-        # This client sends traces to a topic that is there, and drops them else.
-        admin.create_topic(TRACE_TOPIC, queues=1)
-        until(lambda: TRACE_TOPIC in admin.list_topics())
-    [sent] = go("send", servers.nameserver, topic, "sync", "1", "trace=yes").finish()
-    member = go("consume", servers.nameserver, topic, "go_traced", "trace=yes")
+        # This client drops its traces where their topic is not there yet.
+        traces = f"{topic}_traces"
+        admin.create_topic(traces, queues=1)
+        until(lambda: traces in admin.list_topics())
+    [sent] = go("send", servers.nameserver, topic, "sync", "1", f"trace={traces}").finish()
+    member = go("consume", servers.nameserver, topic, "go_traced", f"trace={traces}")
     member.take("got", 1)
     with Admin(nameserver=servers.nameserver) as admin:
-        until(lambda: len(admin.message_trace(sent[2])) == 3)
-        by_producer, before, after = admin.message_trace(sent[2])
+        until(lambda: len(admin.message_trace(sent[2], trace_topic=traces)) == 3)
+        by_producer, before, after = admin.message_trace(sent[2], trace_topic=traces)
     member.finish()
     assert [(each.kind.value, each.group) for each in (by_producer, before, after)] == [
         ("Pub", "go_producer"), ("SubBefore", "go_traced"), ("SubAfter", "go_traced"),

@@ -80,6 +80,7 @@ func (asked request) credentials() primitive.Credentials {
 func (asked request) trace() *primitive.TraceConfig {
 	return &primitive.TraceConfig{
 		GroupName:   "go_tracer",
+		TraceTopic:  asked.options["trace"],
 		Access:      primitive.Local,
 		Resolver:    asked.names(),
 		Credentials: asked.credentials(),

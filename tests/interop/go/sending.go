@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/apache/rocketmq-client-go/v2"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
@@ -87,6 +88,10 @@ func send(asked request) {
 			}
 			said(result, fmt.Sprintf("%s-%d", mode, n))
 		}
+	}
+	if asked.options["trace"] != "" {
+		// Shutdown drops traces that have not left.
+		time.Sleep(time.Second)
 	}
 	must(sender.Shutdown())
 }
