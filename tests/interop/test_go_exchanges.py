@@ -1,4 +1,4 @@
-"""Transactions, requests with replies, pulls and traces of Apache's Go client; on our broker and on theirs."""
+"""Transactions, requests with replies, pulls and traces of Apache's Go client; on either broker."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_pulls_by_offset(go: StartGo, servers: Servers, topic: str) -> None:
         ]
     lines = go("pull", servers.nameserver, topic, "go_pulls", "2", f"broker={servers.broker_name}").finish()
     by_queue = [[n for n in range(12) if n % 4 // 3 == queue_id] for queue_id in range(2)]
-    assert [line[1:4] + [line[7]] for line in lines if line[0] == "got"] == [
+    assert [[*line[1:4], line[7]] for line in lines if line[0] == "got"] == [
         [ids[n], str(queue_id), str(offset), str(n)]
         for queue_id in range(2)
         for offset, n in enumerate(by_queue[queue_id])

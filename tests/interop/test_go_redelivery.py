@@ -12,6 +12,7 @@ from interop.foreign import ForeignClient
 from interop.servers import Servers
 from mqframe import Admin, ConsumeResult, Message, MessageQueue, Producer, Puller, PushConsumer
 from mqframe.core.messages.names import retry_topic
+from mqframe.testing import Cluster
 
 StartGo = Callable[..., ForeignClient]
 
@@ -36,7 +37,8 @@ def send(servers: Servers, topic: str, count: int) -> dict[str, str]:
     with Producer("python_producer", nameserver=servers.nameserver) as producer:
         return {
             str(n): producer.send(
-                Message(topic, b"%d" % n, tag="paid", keys=[f"key{n}"], properties={"number": str(n)}), queue=queue
+                Message(topic, b"%d" % n, tag="paid", keys=[f"key{n}"], properties={"number": str(n)}),
+                queue=queue,
             ).message_id
             for n in range(count)
         }
@@ -67,21 +69,25 @@ def dead(admin: Admin) -> int:
     return len(admin.dead_letters("go_fails"))
 
 
-def test_the_broker_chooses_when_a_message_comes_again(go: StartGo, servers: Servers, topic: str) -> None:
-    make_retry_topic(servers, "go_once", topic)
-    [(number, message_id)] = send(servers, topic, 1).items()
-    member = go("consume", servers.nameserver, topic, "go_once", "fails=1")
-    first, second = member.take("got", 2)
-    assert [(line[1], line[6], line[10], line[11]) for line in (first, second)] == [
-        (message_id, number, times, topic) for times in "01"
-    ]
-    member.finish()
-    with Puller(nameserver=servers.nameserver) as puller:
-        [again] = puller.pull(MessageQueue(retry_topic("go_once"), servers.broker_name, 0), 0).messages
-        original = puller.pull(MessageQueue(topic, servers.broker_name, 0), 0).messages[0]
-    # Level 3, 10 s, as the consumer left the choice to the broker.
-    assert again.properties["ORIGIN_MESSAGE_ID"] == original.offset_message_id
-    assert 10_000 <= again.store_timestamp - original.store_timestamp < 30_000
+def test_the_broker_chooses_when_a_message_comes_again(go: StartGo) -> None:
+    """A consumer that says nothing of a level gets the group's: 3, then 4."""
+    with Cluster(store={"delay_levels": "1s 1s 2s 3s"}) as cluster:
+        cluster.create_topic("chosen", queues=1)
+        servers = Servers(cluster.nameserver, cluster.broker.address, "broker-a", "DefaultCluster")
+        make_retry_topic(servers, "go_again", "chosen")
+        [(number, message_id)] = send(servers, "chosen", 1).items()
+        member = go("consume", servers.nameserver, "chosen", "go_again", "fails=2")
+        assert [(line[1], line[6], line[10], line[11]) for line in member.take("got", 3)] == [
+            (message_id, number, times, "chosen") for times in "012"
+        ]
+        member.finish()
+        with Puller(nameserver=servers.nameserver) as puller:
+            [original] = puller.pull(MessageQueue("chosen", "broker-a", 0), 0).messages
+            again = puller.pull(MessageQueue(retry_topic("go_again"), "broker-a", 0), 0).messages
+    assert {each.properties["ORIGIN_MESSAGE_ID"] for each in again} == {original.offset_message_id}
+    stored = [each.store_timestamp for each in (original, *again)]
+    assert stored[1] - stored[0] >= 2000
+    assert stored[2] - stored[1] >= 3000
 
 
 def test_delayed_messages(go: StartGo, servers: Servers, topic: str) -> None:
@@ -123,9 +129,7 @@ def test_a_python_member_takes_over_in_order(go: StartGo, servers: Servers, topi
     until_committed(servers, "go_handover", {MessageQueue(topic, servers.broker_name, 0): 6})
     send(servers, topic, 4)
     by_python: list[bytes] = []
-    consumer = PushConsumer(
-        "go_handover", nameserver=servers.nameserver, consume_from="first", ordered=True
-    )
+    consumer = PushConsumer("go_handover", nameserver=servers.nameserver, consume_from="first", ordered=True)
 
     @consumer.on(topic)
     def handle(messages, context):
