@@ -10,6 +10,7 @@ from real_time import until
 from interop.commits import remember, until_committed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
+from interop.test_go_redelivery import dead
 from mqframe import (
     Admin,
     ConsumeResult,
@@ -20,6 +21,7 @@ from mqframe import (
     PushConsumer,
     ReceivedMessage,
 )
+from mqframe.testing import Cluster
 
 StartNode = Callable[..., ForeignClient]
 TEXT = "größer € 订单"
@@ -149,9 +151,8 @@ def test_what_a_node_consumer_gives_up_is_a_dead_letter(
     member = node("consume", servers.nameserver, topic, "node_dies", "fails=99", "most=0")
     member.take("got", 2)
     with Admin(nameserver=servers.nameserver) as admin:
-        until(lambda: admin.open_dead_letters("node_dies"))
-        until(lambda: len(admin.dead_letters("node_dies")) == 2)
-        letters = admin.dead_letters("node_dies")
+        until(lambda: len(dead(admin, "node_dies")) == 2)
+        letters = dead(admin, "node_dies")
     assert {(each.topic, each.message.body) for each in letters} == {(topic, b"body-0"), (topic, b"body-1")}
     origins = {each.message.properties["ORIGIN_MESSAGE_ID"] for each in letters}
     assert origins == set(ids.values())
