@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from real_time import until
 
+from interop.commits import remember, until_committed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from interop.test_request_reply import answering
@@ -81,8 +82,7 @@ def test_python_asks_and_go_answers(go: StartGo, servers: Servers, topic: str) -
 
 
 def test_pulls_by_offset(go: StartGo, servers: Servers, topic: str) -> None:
-    with Admin(nameserver=servers.nameserver) as admin:
-        admin.create_group("go_pulls")
+    remember(servers, "go_pulls", topic)
     with Producer("python_producer", nameserver=servers.nameserver) as producer:
         ids = [
             producer.send(Message(topic, b"%d" % n, tag=f"tag{n % 2}"), queue=queue).message_id
@@ -100,9 +100,8 @@ def test_pulls_by_offset(go: StartGo, servers: Servers, topic: str) -> None:
     assert [(line[0], line[2:]) for line in pulled] == [
         (str(queue_id), [str(end), "0", str(end)]) for queue_id, end in enumerate([9, 3])
     ]
-    with Admin(nameserver=servers.nameserver) as admin:
-        stats = admin.consume_stats("go_pulls", topic)
-    assert sorted(each.consumer_offset for each in stats.values()) == [0, 0, 3, 9]
+    ends = {MessageQueue(topic, servers.broker_name, queue_id): end for queue_id, end in enumerate([9, 3])}
+    until_committed(servers, "go_pulls", ends)
 
 
 def test_traces(go: StartGo, servers: Servers, topic: str) -> None:
