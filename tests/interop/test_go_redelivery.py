@@ -17,17 +17,14 @@ from mqframe.testing import Cluster
 StartGo = Callable[..., ForeignClient]
 
 
-def make_retry_topic(servers: Servers, group: str, topic: str) -> None:
+def make_retry_topic(nameserver: str, group: str) -> None:
     """Have name servers know the retry topic of `group` before its first Go member starts.
 
     A broker makes it with the group's first heartbeat. Go members look for its route before theirs, and again
     after 30 s, and share queues out 10 s after that: what they fail until then waits for 40 s.
     """
-    member = PushConsumer(group, nameserver=servers.nameserver, consume_from="first")
-    member.subscribe(topic, "none", lambda messages, context: ConsumeResult.SUCCESS)
-    with member:
-        pass
-    with Admin(nameserver=servers.nameserver) as admin:
+    with Admin(nameserver=nameserver) as admin:
+        admin.create_topic(retry_topic(group), queues=1)
         until(lambda: retry_topic(group) in admin.list_topics())
 
 
@@ -45,7 +42,7 @@ def send(servers: Servers, topic: str, count: int) -> dict[str, str]:
 
 
 def test_what_a_go_consumer_fails_comes_again_and_dies(go: StartGo, servers: Servers, topic: str) -> None:
-    make_retry_topic(servers, "go_fails", topic)
+    make_retry_topic(servers.nameserver, "go_fails")
     ids = send(servers, topic, 4)
     member = go("consume", servers.nameserver, topic, "go_fails", "fails=99", "level=1", "most=2")
     got = member.take("got", 12)
@@ -75,7 +72,7 @@ def test_the_broker_chooses_when_a_message_comes_again(go: StartGo) -> None:
     with Cluster(store={"delay_levels": "1s 1s 2s 3s"}) as cluster:
         cluster.create_topic("chosen", queues=1)
         servers = Servers(cluster.nameserver, cluster.broker.address, "broker-a", "DefaultCluster")
-        make_retry_topic(servers, "go_again", "chosen")
+        make_retry_topic(servers.nameserver, "go_again")
         [(number, message_id)] = send(servers, "chosen", 1).items()
         member = go("consume", servers.nameserver, "chosen", "go_again", "fails=2")
         assert [(line[1], line[6], line[10], line[11]) for line in member.take("got", 3)] == [
