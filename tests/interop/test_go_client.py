@@ -76,7 +76,7 @@ def test_go_push_consumer_gets_what_python_sends(go: StartGo, servers: Servers, 
                 )
 
         send(0, 20)
-        member = go("consume", servers.nameserver, topic, "go_group", "tags=tag0 || tag2")
+        member = go("consume", servers.nameserver, topic, "go_group", "tags=tag0 || tag2", "followed=yes")
         member.take("started", 1)
         send(20, 30)
         send(30, 31, BIG)

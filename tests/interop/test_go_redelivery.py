@@ -121,7 +121,7 @@ def test_a_python_member_takes_over_in_order(go: StartGo, servers: Servers, topi
     """The locks of a Go member that leaves go with it, and its offsets stay."""
     remember(servers, "go_handover", topic)
     send(servers, topic, 6)
-    member = go("consume", servers.nameserver, topic, "go_handover", "ordered=yes")
+    member = go("consume", servers.nameserver, topic, "go_handover", "ordered=yes", "followed=yes")
     assert [line[7] for line in member.take("got", 6)] == [str(n) for n in range(6)]
     member.finish()
     until_committed(servers, "go_handover", {MessageQueue(topic, servers.broker_name, 0): 6})
