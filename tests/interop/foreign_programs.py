@@ -135,6 +135,6 @@ def _compiled(version: str, jars: Path, classes: Path) -> Path:
 
 if __name__ == "__main__":
     build_go_program()
-    install_node_modules()
     for newest_first in (NEWEST, OLDER):
         build_class_path(newest_first)
+    install_node_modules()
