@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -80,8 +79,7 @@ class ClientInstance:
         self._producers: set[str] = set()
         self._notified: set[str] = set()
         self._known_to: set[str] = set()
-        self._heartbeats: defaultdict[str, set[asyncio.Future[Frame]]] = defaultdict(set)
-        """Those that are under way, by address."""
+        self._beating: set[str] = set()
         self._periodic: list[Every] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         remoting.serve(self)
@@ -198,23 +196,21 @@ class ClientInstance:
         )
 
     async def _beat(self, address: str, body: bytes) -> None:
-        under_way = self._heartbeats[address]
-        heartbeat = asyncio.ensure_future(self.call(address, HeartBeat(), body))
-        under_way.add(heartbeat)
-        heartbeat.add_done_callback(under_way.discard)
+        self._beating.add(address)
         try:
-            # Who leaves waits for its answer, also when nobody here does any more.
-            answer = await asyncio.shield(heartbeat)
+            answer = await self.call(address, HeartBeat(), body)
             self.outages.over("heartbeat failed", address)
             self.broker_versions[address] = answer.version
             self._known_to.add(address)
         except MqframeError as problem:
             self.outages.note("heartbeat failed", address, problem, broker=address)
+        finally:
+            self._beating.discard(address)
 
     def _connection_opened(self, address: str) -> None:
         """A broker forgets a client whose connection ends: it is told at once that the client is there."""
         has_groups = bool(self._consumers or self._producers)
-        if has_groups and address in self._known_to and not self._heartbeats[address]:
+        if has_groups and address in self._known_to and address not in self._beating:
             self.spawn(self._beat(address, self._heartbeat()))
 
     async def _unregister(self, request: UnregisterClient) -> None:
@@ -223,9 +219,6 @@ class ClientInstance:
         await asyncio.gather(*[self._leave(address, request) for address in addresses])
 
     async def _leave(self, address: str, request: UnregisterClient) -> None:
-        # Apache's brokers serve both in different threads: a heartbeat that they come to after it would have
-        # the client in its groups again, for two minutes.
-        await asyncio.gather(*self._heartbeats[address], return_exceptions=True)
         try:
             await self.call(address, request)
         except MqframeError as problem:

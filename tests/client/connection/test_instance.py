@@ -1,12 +1,9 @@
 """Routes, heartbeats and notices of one client, over a scripted remoting and a manual clock."""
 
-import asyncio
-
 from instances import consumer, scene, settle
 
 from mqframe.core.errors import AnswerError, ConnectError
 from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
-from mqframe.core.wire.frame import Frame
 
 
 def test_heartbeats_at_once_and_every_thirty_seconds():
@@ -23,24 +20,6 @@ def test_heartbeats_at_once_and_every_thirty_seconds():
         instance.register_consumer("cg", consumer())
         await settle()
         assert [c.group_name for c in broker.heartbeats[2].consumer_data_set] == ["cg"]
-
-    scene(play)
-
-
-def test_who_leaves_waits_for_heartbeats_that_are_under_way():
-    async def play(instance, broker, clock):
-        await instance.route("t")
-        answer = asyncio.get_running_loop().create_future()
-        broker.script(HeartBeat, lambda request: answer)
-        instance.register_consumer("cg", consumer())
-        await settle()
-        assert len(broker.sent(HeartBeat)) == 1
-        leaving = asyncio.ensure_future(instance.stop())
-        await settle()
-        assert broker.sent(UnregisterClient) == []
-        answer.set_result(Frame(0, flag=1))
-        await leaving
-        assert len(broker.sent(UnregisterClient)) == 1
 
     scene(play)
 
