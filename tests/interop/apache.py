@@ -45,6 +45,11 @@ diskMaxUsedSpaceRatio=95
 transactionTimeOut=4000
 transactionCheckInterval=1000
 enablePropertyFilter=true
+waitTimeMillsInSendQueue=20000
+osPageCacheBusyTimeOutMills=20000
+"""
+"""The last two: on a machine that others use, it would soon refuse what is sent or sent back as too busy.
+Go clients do not look at such an answer, and the message that they sent back is lost.
 """
 
 

@@ -12,7 +12,15 @@ from real_time import until
 
 from interop.apache import Apache
 from interop.foreign import ForeignClient
-from interop.foreign_programs import HERE, NEWEST, OLDER, build_class_path, build_go_program, java_flags
+from interop.foreign_programs import (
+    HERE,
+    NEWEST,
+    OLDER,
+    build_class_path,
+    build_go_program,
+    install_node_modules,
+    java_flags,
+)
 from interop.servers import Servers
 from mqframe import Admin
 from mqframe.testing import Cluster
@@ -153,5 +161,23 @@ def go(go_program: Path, tmp_path: Path) -> Iterator[Callable[..., ForeignClient
 
     def start(arguments: Sequence[str]) -> ForeignClient:
         return ForeignClient([str(go_program), *arguments], {"HOME": str(tmp_path)})
+
+    yield from starting(start)
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    """What the Node test client requires."""
+    need("node", "npm")
+    return install_node_modules()
+
+
+@pytest.fixture
+def node(node_modules: Path, tmp_path: Path) -> Iterator[Callable[..., ForeignClient]]:
+    """Starts Node clients; ends them with the test."""
+
+    def start(arguments: Sequence[str]) -> ForeignClient:
+        environment = {"HOME": str(tmp_path), "NODE_PATH": str(node_modules)}
+        return ForeignClient(["node", str(HERE / "node/interop.js"), *arguments], environment)
 
     yield from starting(start)

@@ -1,4 +1,4 @@
-"""The foreign test clients: jars through Maven and compiled classes, a Go program; made once and kept.
+"""The foreign test clients: jars and compiled classes, a Go program, Node modules; made once and kept.
 
     python tests/interop/foreign_programs.py
 
@@ -68,6 +68,20 @@ def build_go_program() -> Path:
     return program
 
 
+def install_node_modules() -> Path:
+    """The folder of what the Node test client requires, made once for each state of its lock file."""
+    sources = {name: (HERE / "node" / name).read_bytes() for name in ("package.json", "package-lock.json")}
+    home = CACHE / "node" / hashlib.sha256(repr(sources).encode()).hexdigest()[:16]
+    with _alone("node"):
+        if not (home / "complete").exists():
+            home.mkdir(exist_ok=True)
+            for name, content in sources.items():
+                (home / name).write_bytes(content)
+            subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=home, check=True, timeout=300)
+            (home / "complete").touch()
+    return home / "node_modules"
+
+
 @contextlib.contextmanager
 def _alone(name: str) -> Iterator[None]:
     """While no other process makes what goes to the folder `name`."""
@@ -123,3 +137,4 @@ if __name__ == "__main__":
     build_go_program()
     for newest_first in (NEWEST, OLDER):
         build_class_path(newest_first)
+    install_node_modules()

@@ -42,7 +42,7 @@ def test_every_way_of_sending(go: StartGo, servers: Servers, topic: str) -> None
         assert [str(message.queue_id), str(message.queue_offset)] == line[4:6]
     for body, message in stored.items():
         number = int(body.split("-")[1])
-        assert (message.tag, message.keys) == (f"tag{number % 3}", [f"key{number}"])
+        assert (message.tag, message.keys) == (f"tag{number % 3}", [f"key{number}", "all"])
         assert (message.properties["number"], message.properties["text"]) == (str(number), TEXT)
     assert stored[f"big-0{BIG}"].store_size < len(BIG)
     keyed = [{stored[f"keyed-{n}"].queue_id for n in range(customer, 15, 5)} for customer in range(5)]
@@ -76,7 +76,7 @@ def test_go_push_consumer_gets_what_python_sends(go: StartGo, servers: Servers, 
                 )
 
         send(0, 20)
-        member = go("consume", servers.nameserver, topic, "go_group", "tag0 || tag2", "clustering")
+        member = go("consume", servers.nameserver, topic, "go_group", "tags=tag0 || tag2", "followed=yes")
         member.take("started", 1)
         send(20, 30)
         send(30, 31, BIG)
@@ -95,6 +95,8 @@ def test_go_push_consumer_gets_what_python_sends(go: StartGo, servers: Servers, 
                 f"body-{n}" + (BIG if n == 30 else ""),
                 TEXT,
                 results[n].offset_message_id,
+                "0",
+                topic,
             )
             for n in wanted
         )
@@ -107,7 +109,7 @@ def test_go_push_consumer_gets_what_python_sends(go: StartGo, servers: Servers, 
         # What no tag wanted at the end of a queue may be passed over already.
         until_committed(servers, "go_group", ends)
         send(31, 40)
-        again = go("consume", servers.nameserver, topic, "go_group", "tag0 || tag2", "clustering")
+        again = go("consume", servers.nameserver, topic, "go_group", "tags=tag0 || tag2")
         late = again.take("got", 6)
         assert [line for line in again.finish() if line[0] == "got"] == []
     assert sorted(int(line[6]) for line in late) == [n for n in range(31, 40) if n % 3 != 1]
@@ -117,7 +119,7 @@ def test_broadcasting(go: StartGo, servers: Servers, topic: str) -> None:
     with Producer("python_producer", nameserver=servers.nameserver) as producer:
         for n in range(10):
             producer.send(Message(topic, b"x", properties={"number": str(n)}))
-        members = [go("consume", servers.nameserver, topic, "go_all", "*", "broadcasting") for _ in range(2)]
+        members = [go("consume", servers.nameserver, topic, "go_all", "model=broadcasting") for _ in range(2)]
         for member in members:
             assert sorted(int(line[6]) for line in member.take("got", 10)) == list(range(10))
             assert [line for line in member.finish() if line[0] == "got"] == []
@@ -133,7 +135,7 @@ def test_go_and_python_members_share_a_group(go: StartGo, servers: Servers, topi
         return ConsumeResult.SUCCESS
 
     with consumer:
-        other = go("consume", servers.nameserver, topic, "go_mixed", "*", "clustering")
+        other = go("consume", servers.nameserver, topic, "go_mixed")
         other.take("started", 1)
         until(lambda: len([queue for queue in consumer.queues if queue.topic == topic]) == 2)
         mine = {queue.queue_id for queue in consumer.queues if queue.topic == topic}
@@ -152,3 +154,45 @@ def test_go_and_python_members_share_a_group(go: StartGo, servers: Servers, topi
     assert Counter(number for _, number in by_go + by_python) == Counter(str(n) for n in range(100))
     assert {queue_id for queue_id, _ in by_python} == mine
     assert {queue_id for queue_id, _ in by_go} == {0, 1, 2, 3} - mine
+
+
+def test_one_way_sends_and_several_topics(go: StartGo, servers: Servers, topic: str) -> None:
+    with Admin(nameserver=servers.nameserver) as admin:
+        admin.create_topic(f"{topic}_2", queues=1)
+        until(lambda: f"{topic}_2" in admin.list_topics())
+    topics = [topic, f"{topic}_2"]
+    assert go("send", servers.nameserver, ",".join(topics), "oneway", "10").finish() == []
+    member = go("consume", servers.nameserver, ",".join(topics), "go_both")
+    got = member.take("got", 10)
+    assert [line for line in member.finish() if line[0] == "got"] == []
+    expected = [(topics[n % 2], f"oneway-{n}", f"tag{n % 3}", f"key{n} all", TEXT) for n in range(10)]
+    assert sorted((line[11], line[7], line[4], line[5], line[8]) for line in got) == sorted(expected)
+    in_second = [int(line[3]) for line in sorted(got, key=lambda line: int(line[6])) if line[11] != topic]
+    assert in_second == [0, 1, 2, 3, 4]
+
+
+def test_filters_by_sql(go: StartGo, servers: Servers, topic: str) -> None:
+    sql = "number >= 3 AND number < 6 OR TAGS = 'tag2' OR number = 30"
+    go("send", servers.nameserver, topic, "sync", "9").finish()
+    member = go("consume", servers.nameserver, topic, "go_sql", f"sql={sql}")
+    wanted = {"2", "3", "4", "5", "8"}
+    got = member.take("got", len(wanted))
+    assert {line[6] for line in got} == wanted
+    with Producer("python_producer", nameserver=servers.nameserver) as producer:
+        for n in (29, 30):
+            producer.send(Message(topic, b"late", properties={"number": str(n)}))
+    assert [line[6] for line in member.take("got", 1)] == ["30"]
+    assert [line for line in member.finish() if line[0] == "got"] == []
+
+
+def test_bodies_up_to_the_limit(go: StartGo, servers: Servers, topic: str) -> None:
+    """2 MB, which compresses well, and 5 MB, which this client sends as they are and the broker refuses."""
+    [sent] = go("send", servers.nameserver, topic, "big", "1", "tens=200000").finish()
+    with Puller(nameserver=servers.nameserver) as puller:
+        [message] = puller.pull(MessageQueue(topic, servers.broker_name, int(sent[4])), 0).messages
+    assert message.body == b"big-0-" + b"0123456789" * 200_000
+    assert message.store_size < 50_000
+    member = go("consume", servers.nameserver, topic, "go_big")
+    [line] = member.take("got", 1)
+    assert (line[1], line[7].encode()) == (message.message_id, message.body)
+    member.finish()

@@ -1,9 +1,9 @@
-"""Access keys and TLS against Apache's servers, and Apache's client by TLS against ours."""
+"""Access keys and TLS against Apache's servers, and clients of other languages with keys or TLS."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from real_time import until
 
 from interop.apache import Apache
 from interop.conftest import java_client
+from interop.foreign import ForeignClient
 from interop.servers import Servers
 from mqframe import (
     AccessError,
@@ -276,6 +277,42 @@ def test_modes_of_apache_name_servers(newest_class_path: str, tmp_path: Path) ->
     for answer in (refused, refused_again):
         assert answer.startswith("RouteError")
         assert "if it takes plain connections only, leave out tls" in answer
+
+
+# Clients of other languages
+
+SIGNED = ("access=rocketmq", "secret=12345678")
+
+
+@pytest.mark.parametrize("language", ["go", "node"])
+def test_clients_of_other_languages_sign(
+    request: pytest.FixtureRequest, guarded: Servers, language: str
+) -> None:
+    start: Callable[..., ForeignClient] = request.getfixturevalue(language)
+    nameserver, group, topic = guarded.nameserver, f"{language}_signing", f"{language}_signed"
+    with Admin(nameserver=nameserver, **signed()) as admin:
+        admin.create_topic(topic, queues=1)
+        until(lambda: topic in admin.list_topics())
+        admin.create_group(group)
+    sent = start("send", nameserver, topic, "sync", "4", *SIGNED).finish()
+    assert [line[0] for line in sent] == ["sent"] * 4
+    member = start("consume", nameserver, topic, group, *SIGNED)
+    assert sorted(line[7] for line in member.take("got", 4)) == [f"sync-{n}" for n in range(4)]
+    member.finish()
+    wrong = start("send", nameserver, topic, "sync", "1", SIGNED[0], "secret=wrong-secret")
+    wrong.take("refused", 1)
+    with Puller(nameserver=nameserver, **signed()) as puller:
+        assert puller.max_offset(puller.queues(topic)[0]) == 4
+
+
+@pytest.mark.parametrize("language", ["go", "node"])
+def test_our_servers_serve_who_signs(request: pytest.FixtureRequest, cluster: Cluster, language: str) -> None:
+    start: Callable[..., ForeignClient] = request.getfixturevalue(language)
+    cluster.create_topic("signed", queues=1)
+    start("send", cluster.nameserver, "signed", "sync", "4", *SIGNED).finish()
+    member = start("consume", cluster.nameserver, "signed", "signing", *SIGNED)
+    assert sorted(line[7] for line in member.take("got", 4)) == [f"sync-{n}" for n in range(4)]
+    member.finish()
 
 
 # Apache's client, our servers

@@ -24,6 +24,9 @@ from mqframe.log import get_logger
 
 log: Final = get_logger("broker")
 
+NOTHING_CONSUMED: Final = -1
+"""What clients in Go and Node commit, every few seconds, of queues of which they consumed nothing yet."""
+
 
 class OffsetProcessor(Processor):
     """Serves and stores committed offsets, and the offsets of queues."""
@@ -73,7 +76,8 @@ class OffsetProcessor(Processor):
         else:
             problem = commit_problem(offset, end)
         if problem:
-            log.warning(
+            tell = log.debug if offset == NOTHING_CONSUMED else log.warning
+            tell(
                 "offset of a group refused",
                 group=group, topic=name, queue=queue_id, offset=offset, reason=problem,
             )  # fmt: skip

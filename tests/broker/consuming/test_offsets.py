@@ -62,10 +62,23 @@ def test_offsets_of_nobody_are_refused(run, group, topic, code):
     run(scenario)
 
 
+def test_that_nothing_was_consumed_yet_is_refused_without_a_warning(run, caplog):
+    async def scenario(world):
+        await world.talker.beat("g")
+        await world.talker.ok_send("t", KEY)
+        await world.talker.ok(update(1))
+        assert (await world.talker.invoke(update(-1))).code == 29
+        assert "offset of a group refused" not in caplog.text
+        assert (await world.talker.ok(query())).ext == {"offset": "1"}
+
+    with caplog.at_level("INFO"):
+        run(scenario)
+
+
 @pytest.mark.parametrize(
     ("offset", "queue_id", "reason"),
     [
-        (-1, 0, "offset -1 is negative"),
+        (-2, 0, "offset -2 is negative"),
         (3, 0, "offset 3 is behind the end of the queue, 2"),
         (1 << 62, 1, "is behind the end of the queue, 0"),
         (0, 2, "the topic has 2 read queues"),
