@@ -330,6 +330,11 @@ class MessageStore(StoreReads):
         """A file that is made from the log could not be synced: the next start checks, and writes it anew."""
         self._durability.distrust(what, problem)
 
+    def change(self, settings: StoreSettings) -> None:
+        """Go on with `settings`, which differ in nothing but those that are `live`."""
+        self.settings = self._cleaner.settings = settings
+        self._appender.change(settings)
+
     @property
     def trouble(self) -> str:
         """Why what is stored may not be on disk, and what to do; empty normally."""
