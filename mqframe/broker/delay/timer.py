@@ -138,9 +138,10 @@ class TimerService(BrokerPart):
         timer, intake = self._timer, self._intake
         if timer is None or intake is None:
             return {}
-        now = self._clock.monotonic()
+        now, now_ms = self._clock.monotonic(), self._clock.now_ms()
+        due = timer.next_slot(now_ms)  # one that waits for its time, or none, leaves nothing behind
         return {
-            "timerReadBehind": str(max(0, self._clock.now_ms() - timer.read_time) // 1000),
+            "timerReadBehind": str(0 if due is None else max(0, now_ms - due.time) // 1000),
             "timerOffsetBehind": str(intake.behind),
             "timerCongestNum": str(timer.waiting),
             "timerEnqueueTps": f"{self._taken.per_second(now, SAMPLE_SECONDS):.1f}",

@@ -3,44 +3,46 @@ import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import java.util.concurrent.TimeUnit;
+import java.util.Arrays;
+import org.apache.rocketmq.logging.org.slf4j.LoggerFactory;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
-/** Runs mqadmin's commands, one a line of input, words parted by tabs; says what each prints. */
-public class Mqadmin {
+/** Runs mqadmin's commands, one a line of input, words parted by tabs; says what each prints, with its errors. */
+public class Mqadmin extends MQAdminStartup {
+    static final long MILLIS_MAX = 20_000;
+
     public static void main(String[] args) throws Exception {
-        PrintStream facts = System.out;
         System.setProperty("rocketmq.namesrv.addr", args[0]);
+        PrintStream out = System.out, err = System.err;
+        LoggerFactory.getLogger("before output is caught").info("it writes to the console");
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = input.readLine()) != null; ) {
-            for (String each : run(line.split("\t")).split("\n")) {
-                facts.println("fact\tprints\t" + each.replace('\t', ' '));
+            ByteArrayOutputStream printed = new ByteArrayOutputStream();
+            PrintStream both = new PrintStream(printed, true, StandardCharsets.UTF_8);
+            System.setOut(both);
+            System.setErr(both);
+            run(line.split("\t"));
+            System.setOut(out);
+            System.setErr(err);
+            for (String each : printed.toString(StandardCharsets.UTF_8).split("\n")) {
+                Interop.say("prints", each.replace('\t', ' '));
             }
-            facts.println("fact\tdone");
-            facts.flush();
+            Interop.say("done");
         }
         System.exit(0);
     }
 
-    /** All that a command prints, with the traces of what it raises; some go on until they are interrupted. */
-    static String run(String[] words) throws Exception {
-        ByteArrayOutputStream printed = new ByteArrayOutputStream();
-        PrintStream out = System.out, err = System.err, both = new PrintStream(printed, true, StandardCharsets.UTF_8);
-        System.setOut(both);
-        System.setErr(both);
-        try {
-            Thread command = new Thread(() -> MQAdminStartup.main0(words, null));
-            command.setDaemon(true);
-            command.start();
-            command.join(TimeUnit.SECONDS.toMillis(Long.getLong("seconds", 30)));
-            if (command.isAlive()) {
-                command.interrupt();
-                both.println("(still running)");
-            }
-        } finally {
-            System.setOut(out);
-            System.setErr(err);
+    /** Some go on until they are interrupted, and each waits for a thread of its client for seconds at its end. */
+    static void run(String[] words) throws Exception {
+        SUB_COMMANDS.clear();  // those of the last command have been shut down with it
+        Thread command = new Thread(() -> main0(words, null));
+        command.setDaemon(true);
+        command.start();
+        long end = System.currentTimeMillis() + MILLIS_MAX;
+        for (command.join(20); command.isAlive(); command.join(20)) {
+            boolean ends = Arrays.stream(command.getStackTrace()).anyMatch(at ->
+                at.getMethodName().equals("shutdown") && at.getClassName().endsWith(".ServiceThread"));
+            if (ends || System.currentTimeMillis() > end) command.interrupt();
         }
-        return printed.toString(StandardCharsets.UTF_8);
     }
 }
