@@ -8,7 +8,7 @@ import org.apache.rocketmq.logging.org.slf4j.LoggerFactory;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /** Runs mqadmin's commands, one a line of input, words parted by tabs; says what each prints, with its errors. */
-public class Mqadmin extends MQAdminStartup {
+public class Mqadmin {
     static final long MILLIS_MAX = 20_000;
 
     public static void main(String[] args) throws Exception {
@@ -21,7 +21,7 @@ public class Mqadmin extends MQAdminStartup {
             PrintStream both = new PrintStream(printed, true, StandardCharsets.UTF_8);
             System.setOut(both);
             System.setErr(both);
-            run(line.split("\t"));
+            run(line.isEmpty() ? new String[0] : line.split("\t"));
             System.setOut(out);
             System.setErr(err);
             for (String each : printed.toString(StandardCharsets.UTF_8).split("\n")) {
@@ -32,17 +32,28 @@ public class Mqadmin extends MQAdminStartup {
         System.exit(0);
     }
 
-    /** Some go on until they are interrupted, and each waits for a thread of its client for seconds at its end. */
     static void run(String[] words) throws Exception {
-        SUB_COMMANDS.clear();  // those of the last command have been shut down with it
-        Thread command = new Thread(() -> main0(words, null));
+        Thread command = new Thread(() -> Commands.run(words));
         command.setDaemon(true);
         command.start();
         long end = System.currentTimeMillis() + MILLIS_MAX;
         for (command.join(20); command.isAlive(); command.join(20)) {
-            boolean ends = Arrays.stream(command.getStackTrace()).anyMatch(at ->
-                at.getMethodName().equals("shutdown") && at.getClassName().endsWith(".ServiceThread"));
-            if (ends || System.currentTimeMillis() > end) command.interrupt();
+            if (isIdle(command.getStackTrace()) || System.currentTimeMillis() > end) command.interrupt();
+        }
+    }
+
+    /** Each waits for a thread of its client for seconds at its end; clusterRT sleeps, and would begin again. */
+    static boolean isIdle(StackTraceElement[] stack) {
+        return Arrays.stream(stack).anyMatch(at -> at.getMethodName().equals("shutdown")
+                && at.getClassName().endsWith(".ServiceThread"))
+            || stack.length > 1 && stack[0].getMethodName().equals("sleep")
+                && stack[1].getClassName().endsWith(".CLusterSendMsgRTCommand");
+    }
+
+    static class Commands extends MQAdminStartup {
+        static void run(String[] words) {
+            SUB_COMMANDS.clear(); // those of the command before have been shut down with it
+            main0(words, null);
         }
     }
 }
