@@ -98,8 +98,7 @@ class MessageStore(StoreReads):
         self._followers = Followers(layout.cursors, self._log, confirmed)
         self._clock = clock
         self._timers: list[Every] = []
-        self._closed = False
-        self._dispatches_soon = False
+        self._closed = self._dispatches_soon = False
         self._mark = DispatchMark(layout)
 
     @classmethod
@@ -338,9 +337,7 @@ class MessageStore(StoreReads):
     @property
     def trouble(self) -> str:
         """Why what is stored may not be on disk, and what to do; empty normally."""
-        if self._durability.failure is not None:
-            return str(self._durability.failure)
-        return "" if self._durability.trusted else "queues or index could not be flushed; restart the broker"
+        return self._durability.trouble
 
     def _repair_record(self, offset: int) -> None:
         log.error("a read met a damaged record", offset=offset)
