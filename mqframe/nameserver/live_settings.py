@@ -35,7 +35,7 @@ class LiveSettings:
             return
         (self.current,), self._texts, lost = kept((self.current,), saved)
         if self._texts:
-            log.info("settings that were changed while the name server ran are in force", changed=self._texts)
+            log.warning("changed settings are in force", changed=self._texts, kept_in=str(self._file.path))
         for reason in lost:
             log.error("a setting that was changed while the name server ran is lost", reason=reason)
 

@@ -49,6 +49,8 @@ class LiveSettings:
         """Change what was changed in earlier runs."""
         (self.current, self.store), self._texts, lost = kept((self.current, self.store), table)
         if self._texts:
-            log.info("settings that were changed while the broker ran are in force", changed=self._texts)
+            log.warning(
+                "changed settings are in force", changed=self._texts, kept_in="config/changedSettings.json"
+            )
         for reason in lost:
             log.error("a setting that was changed while the broker ran is lost", reason=reason)
