@@ -30,8 +30,10 @@ class LiveSettings:
 
     def load(self) -> None:
         """Change what was changed in earlier runs. Raises `StoreError` when it cannot be read."""
-        saved = self._file and self._file.load(lambda raw: loose_json.decode(raw, ChangedSettings))
-        if not saved:
+        if self._file is None:
+            return
+        saved = self._file.load(lambda raw: loose_json.decode(raw, ChangedSettings))
+        if saved is None:
             return
         (self.current,), self._texts, lost = kept((self.current,), saved)
         if self._texts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable
 
+from mqframe.broker.admin.saved_changes import not_saved
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.registration import MASTER_ID
@@ -22,9 +23,12 @@ from mqframe.core.wire.loose_json import dumps
 
 
 class ConfigurationProcessor(Processor):
-    """Shows the broker's settings and changes those that may change. `save`: saves all tables."""
+    """Shows the broker's settings and changes those that may change.
 
-    def __init__(self, shared: Shared, save: Callable[[], Awaitable[object]]) -> None:
+    `save`: saves the tables of topics and groups, and says whether they are on disk.
+    """
+
+    def __init__(self, shared: Shared, save: Callable[[], Awaitable[bool]]) -> None:
         super().__init__(shared)
         self._messages = shared.store
         self._save = save
@@ -70,5 +74,6 @@ class ConfigurationProcessor(Processor):
 
     @serves(ExportRocksdbConfigToJson)
     async def export_tables(self, fields: ExportRocksdbConfigToJson, call: Call) -> Reply:
-        await self._save()
-        return Reply(remark="all tables are JSON files below config/ already; they are saved")
+        if not await self._save():
+            raise not_saved()
+        return Reply(remark="tables are JSON files below config/ already")

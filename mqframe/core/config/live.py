@@ -110,5 +110,5 @@ def _fields(group: object) -> list[attrs.Attribute[Any]]:
 
 def _unknown(key: str, section: str) -> SettingError:
     if key in ROCKETMQ_KEYS:
-        return SettingError(f"{key} has no effect in mqframe, so it is not a setting of this {section}")
+        return SettingError(f"{key} has no effect on a {section} of mqframe")
     return SettingError(f"{key} is not a setting of this {section}")

@@ -55,7 +55,7 @@ def test_comments_and_blanks_are_left_out():
     ("line", "says"),
     [
         ("colour=red", "colour is not a setting of this kiln"),
-        ("haListenPort=1", "haListenPort has no effect in mqframe, so it is not a setting of this kiln"),
+        ("haListenPort=1", "haListenPort has no effect on a kiln of mqframe"),
         ("nickname=Bertha", "nickname is not a setting of this kiln"),
         ("kilnHeat=warm", "kilnHeat=warm: must be a whole number"),
         ("kilnHeat=0", "kiln.heat = 0: must be at least 1"),
