@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from mqframe.broker.admin.client_callbacks import ClientCallbackProcessor
+from mqframe.broker.admin.configuration import ConfigurationProcessor
 from mqframe.broker.admin.dispatch_lag import DispatchLag
 from mqframe.broker.admin.groups import GroupProcessor
 from mqframe.broker.admin.inspection import InspectionProcessor
@@ -60,6 +61,7 @@ def make_parts(
         ClientCallbackProcessor(shared),
         AssignmentProcessor(shared, state.modes, registration, Strategies(state.plugins)),
         dispatch_lag,
+        ConfigurationProcessor(shared, state.keeper.save_tables),
         RuntimeProcessor(
             shared,
             [

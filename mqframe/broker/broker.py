@@ -123,6 +123,7 @@ class Broker:
     async def _start(self) -> None:
         settings = self._settings
         self._keeper.load()
+        self._store.change(self._state.live.store)
         await self._keeper.save_tables()
         await self._correct_progress()
         self._store.start()

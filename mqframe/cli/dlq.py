@@ -126,7 +126,7 @@ def open_letters(admin: Admin, group: Group) -> Shown:
 
 @admin_command(app)
 def close(admin: Admin, group: Group) -> Shown:
-    """Have the dead letters of a group only written again (permission 2), as they begin."""
+    """Have the dead letters of a group only written again (permission 2)."""
     return {"group": group, "readable": False, "changed": admin.close_dead_letters(group)}
 
 

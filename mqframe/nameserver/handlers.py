@@ -6,7 +6,7 @@ Sources: DefaultRequestProcessor.java, ClientRequestProcessor.java.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Final
@@ -18,7 +18,6 @@ from mqframe.core.cluster.registration_body import open_register_body
 from mqframe.core.cluster.route_bodies import MemberGroupBody, TopicList, TopicRouteData
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig
 from mqframe.core.codes import STRICT_ROUTE_VERSION, ResponseCode
-from mqframe.core.config.live import as_lines, changed
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.os_errors import told
 from mqframe.core.requests import nameserver as ns
@@ -27,29 +26,33 @@ from mqframe.core.storage.record import body_crc
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import DataVersion, KVTable
 from mqframe.nameserver.kv_config import KvConfig
+from mqframe.nameserver.live_settings import LiveSettings
 from mqframe.nameserver.ordered_topics import OrderedTopics
-from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.clock import LoopClock
 from mqframe.net.turns import in_turns
 
 TURN_TOPICS: Final = 1024
 """Topics of a registration that are read or entered in one turn of the loop."""
 ZONE_FIELD: Final = "__ZONE_NAME"
-PROTECTED: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
-"""Keys that only a restart changes at Apache's name server (NamesrvConfig.java), and that are none here."""
 
 
 class Handlers:
-    """Answers requests from a registry and a key-value table."""
+    """Answers requests from a registry and a key-value table. `port`: returns the one that is listened on."""
 
     def __init__(
-        self, registry: BrokerRegistry, kv: KvConfig, settings: NameServerSettings, clock: LoopClock
+        self,
+        registry: BrokerRegistry,
+        kv: KvConfig,
+        live: LiveSettings,
+        clock: LoopClock,
+        port: Callable[[], int],
     ) -> None:
         self._registry = registry
         self._kv = kv
         self._ordered = OrderedTopics(kv)
-        self._settings = settings
+        self._live = live
         self._clock = clock
+        self._port = port
         self._started = clock.monotonic()
 
     # Routes
@@ -57,7 +60,7 @@ class Handlers:
     @serves(ns.GetRouteinfoByTopic)
     def route(self, fields: ns.GetRouteinfoByTopic, call: Call) -> Answer:
         waited = self._clock.monotonic() - self._started
-        if self._settings.need_wait_for_service and waited < self._settings.wait_seconds_for_service:
+        if self._live.current.need_wait_for_service and waited < self._live.current.wait_seconds_for_service:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "name server not ready")
         route = self._registry.route(fields.topic)
         if route is None:
@@ -65,7 +68,9 @@ class Handlers:
                 ResponseCode.TOPIC_NOT_EXIST,
                 f"No topic route info in name server for the topic: {fields.topic}",
             )
-        route.order_topic_conf = self._ordered.queues_of(fields.topic, self._settings.order_message_enable)
+        route.order_topic_conf = self._ordered.queues_of(
+            fields.topic, self._live.current.order_message_enable
+        )
         if call.frame.version >= STRICT_ROUTE_VERSION or fields.accept_standard_json_only:
             return Reply(body=_strict(route))
         for queue in route.queue_datas:
@@ -146,7 +151,7 @@ class Handlers:
     def _registered(self, registered: Registered) -> Reply:
         answer = ns.RegisterBrokerAnswer(registered.ha_address, registered.master_address)
         order = self._kv.namespace(ORDER_TOPIC_NAMESPACE)
-        if order is None or not self._settings.return_order_topic_config_to_broker:
+        if order is None or not self._live.current.return_order_topic_config_to_broker:
             return Reply(header=answer)
         return Reply(header=answer, body=loose_json.dumps(KVTable(order)))
 
@@ -184,7 +189,7 @@ class Handlers:
 
     @serves(ns.GetAllTopicList)
     def all_topics(self, fields: ns.GetAllTopicList, call: Call) -> Reply:
-        if not self._settings.enable_all_topic_list:
+        if not self._live.current.enable_all_topic_list:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "disable")
         return _topic_list(self._registry.topics())
 
@@ -210,7 +215,7 @@ class Handlers:
         return _topic_list(self._registry.unit_topics(flag, absent_flag))
 
     def _check_topic_lists(self) -> None:
-        if not self._settings.enable_topic_list:
+        if not self._live.current.enable_topic_list:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "disable")
 
     @serves(ns.GetSystemTopicListFromNs)
@@ -234,7 +239,7 @@ class Handlers:
 
     @serves(ns.PutKvConfig)
     def put_value(self, fields: ns.PutKvConfig, call: Call) -> Reply:
-        with _writing():
+        with _writing("kvConfig.json"):
             self._kv.put(fields.namespace, fields.key, fields.value)
         return Reply()
 
@@ -250,7 +255,7 @@ class Handlers:
 
     @serves(ns.DeleteKvConfig)
     def delete_value(self, fields: ns.DeleteKvConfig, call: Call) -> Reply:
-        with _writing():
+        with _writing("kvConfig.json"):
             self._kv.delete(fields.namespace, fields.key)
         return Reply()
 
@@ -267,22 +272,21 @@ class Handlers:
             lines = bytes(call.frame.body).decode()
         except UnicodeDecodeError as problem:
             raise BodyError(f"settings are not UTF-8: {problem}") from None
-        self._settings, _ = changed(self._settings, lines, PROTECTED)
+        with _writing("changedSettings.json"):
+            self._live.change(lines)
         return Reply()
 
     @serves(ns.GetNamesrvConfig)
     def get_settings(self, fields: ns.GetNamesrvConfig, call: Call) -> Reply:
-        return Reply(body=as_lines(self._settings).encode())
+        return Reply(body=self._live.lines(self._port()).encode())
 
 
 @contextmanager
-def _writing() -> Iterator[None]:
+def _writing(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise Refusal(
-            ResponseCode.SYSTEM_ERROR, f"kvConfig.json cannot be written: {told(problem)}"
-        ) from problem
+        raise Refusal(ResponseCode.SYSTEM_ERROR, f"{name} cannot be written: {told(problem)}") from problem
 
 
 def _topic_list(topics: Iterable[str]) -> Reply:

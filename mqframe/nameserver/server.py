@@ -9,6 +9,7 @@ from mqframe.core.requests.serving import handlers_of
 from mqframe.log import get_logger
 from mqframe.nameserver.handlers import Handlers
 from mqframe.nameserver.kv_config import KvConfig
+from mqframe.nameserver.live_settings import LiveSettings
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.peer_group import PeerEvents
@@ -51,7 +52,8 @@ class NameServer:
         self._registry.admit_broker, self._registry.admit_entries, self._kv.admit = [
             budget.admit for budget in self._budgets
         ]
-        handlers = Handlers(self._registry, self._kv, settings, clock)
+        self._live = LiveSettings(settings)
+        handlers = Handlers(self._registry, self._kv, self._live, clock, lambda: self._port)
         net = net or NetSettings()
         table = handlers_of(handlers, body_bytes_max=net.body_bytes_max)
         self._server = Server(table, clock, net, events=PeerEvents(on_close=self._on_close))
@@ -79,6 +81,7 @@ class NameServer:
     async def start(self) -> None:
         """Load what was kept and listen. Raises `OSError` when the address cannot be used."""
         self._kv.load()
+        self._live.load()
         self._port = await self._server.start(self._settings.host, self._settings.port)
         seconds = self._settings.scan_milliseconds / 1000
         self._scan = Every(self._clock, seconds, self._remove_silent, name="silent brokers")

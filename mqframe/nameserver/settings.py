@@ -17,7 +17,9 @@ class NameServerSettings:
         9876, doc="port to listen on; 0: any free one", check=within(0, 65535), conf="listenPort"
     )
     directory: Path | None = setting(
-        None, doc="folder that keeps kvConfig.json; without it key-value configuration is lost at the end"
+        None,
+        doc="folder that keeps key-value configuration and the settings that were changed while it ran; "
+        "without it both are lost at the end",
     )
     file_mode: str = setting(
         "600", doc="permissions of the files that the name server keeps, octal", check=bad_mode

@@ -14,6 +14,7 @@ from mqframe.core.errors import CallTimeout, ConnectionLost, HeaderError, Refusa
 from mqframe.core.requests import REQUESTS, Request, encode_fields
 from mqframe.core.requests.failures import is_expected, refused
 from mqframe.core.requests.serving import Answer, Call, Reply
+from mqframe.core.requests.unserved import not_supported
 from mqframe.core.wire.frame import Body, Frame, FrameDecoder, encode_answer, encode_head
 from mqframe.hooks.isolate import after_rpc, before_rpc
 from mqframe.log import get_logger
@@ -162,9 +163,7 @@ class Connection(Generic[W]):
                 before_rpc(self.hooks, self.address, frame, serving=True)
             handler = endpoint.handlers.get(frame.code)
             if handler is None:
-                raise Refusal(
-                    ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f"request code {frame.code} is not supported"
-                )
+                raise Refusal(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, not_supported(frame.code))
             if self._held_requests or endpoint.held_bytes:
                 self._check_held(frame)
             return handler(call)

@@ -98,8 +98,7 @@ class MessageStore(StoreReads):
         self._followers = Followers(layout.cursors, self._log, confirmed)
         self._clock = clock
         self._timers: list[Every] = []
-        self._closed = False
-        self._dispatches_soon = False
+        self._closed = self._dispatches_soon = False
         self._mark = DispatchMark(layout)
 
     @classmethod
@@ -330,12 +329,15 @@ class MessageStore(StoreReads):
         """A file that is made from the log could not be synced: the next start checks, and writes it anew."""
         self._durability.distrust(what, problem)
 
+    def change(self, settings: StoreSettings) -> None:
+        """Go on with `settings`, which differ in nothing but those that are `live`."""
+        self.settings = self._cleaner.settings = settings
+        self._appender.change(settings)
+
     @property
     def trouble(self) -> str:
         """Why what is stored may not be on disk, and what to do; empty normally."""
-        if self._durability.failure is not None:
-            return str(self._durability.failure)
-        return "" if self._durability.trusted else "queues or index could not be flushed; restart the broker"
+        return self._durability.trouble
 
     def _repair_record(self, offset: int) -> None:
         log.error("a read met a damaged record", offset=offset)

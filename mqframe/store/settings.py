@@ -110,7 +110,7 @@ class StoreSettings:
         conf="enabledAppendPropCRC",
     )
     body_bytes_max: int = setting(
-        BODY_BYTES_MAX, doc="largest body, bytes", check=at_least(1), conf="maxMessageSize"
+        BODY_BYTES_MAX, doc="largest body, bytes", check=at_least(1), conf="maxMessageSize", live=True
     )
     message_keys_max: int = setting(
         1000, doc="most keys of one message; each is an entry of the index", check=at_least(1)
@@ -121,10 +121,18 @@ class StoreSettings:
         check=at_least(1),
     )
     keep_hours: int = setting(
-        72, doc="age at which commit-log files go, hours", check=at_least(0), conf="fileReservedTime"
+        72,
+        doc="age at which commit-log files go, hours",
+        check=at_least(0),
+        conf="fileReservedTime",
+        live=True,
     )
     delete_when: str = setting(
-        "04", doc="hours of the day at which expired files go, ;-list", check=_hours, conf="deleteWhen"
+        "04",
+        doc="hours of the day at which expired files go, ;-list",
+        check=_hours,
+        conf="deleteWhen",
+        live=True,
     )
     cleanup_interval_ms: int = setting(
         10_000, doc="time between clean-ups, ms", check=at_least(1), conf="cleanResourceInterval"
@@ -135,6 +143,7 @@ class StoreSettings:
         doc="disk in use above which expired files go at any hour, percent",
         check=within(10, 95),
         conf="diskMaxUsedSpaceRatio",
+        live=True,
     )
     disk_force_percent: int = setting(
         85, doc="disk in use above which the oldest files go, percent", check=within(10, 99)

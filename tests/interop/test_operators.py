@@ -152,6 +152,25 @@ def test_our_tools_reset_javas_members(newest_java: StartJava, cluster: Cluster,
     running.finish()
 
 
+def test_what_the_dashboard_asks(newest_java: StartJava, cluster: Cluster, admin: Admin) -> None:
+    send(cluster, b"0", b"1", b"2")
+    consumer, listener = member(cluster, "ours")
+    with consumer:
+        until(lambda: admin.consume_stats("ours", TOPIC)[QUEUE].consumer_offset == 3)
+    lines = newest_java("Dashboard", cluster.nameserver, cluster.broker.address, TOPIC, "ours").finish()
+    facts = [line for line in lines if line[0] != "rolled"]
+    assert facts == [
+        ["topic", TOPIC, "2", "6"], ["group", "16"], ["topics", "true"], ["consumes", "ours"],
+        ["rates", "3", "3"], ["puts", "3"], ["gets", "3"],
+    ]  # fmt: skip
+    assert sorted(line for line in lines if line[0] == "rolled") == [
+        ["rolled", "0", "3", "0"],
+        ["rolled", "1", "0", "0"],
+    ]
+    assert admin.consume_stats("ours", TOPIC)[QUEUE].consumer_offset == 0
+    assert len(listener.bodies) == 3
+
+
 def test_java_reads_our_traces(java: StartJava, cluster: Cluster, admin: Admin) -> None:
     (sent,) = send(cluster, b"0", send_hooks=["trace"])
     consumer, listener = member(cluster, "ours", consume_hooks=["trace"])

@@ -15,6 +15,7 @@ from mqframe.core.requests.admin import (
     UpdateAndCreateSubscriptionGroupList,
     UpdateAndCreateTopic,
     UpdateAndCreateTopicList,
+    UpdateBrokerConfig,
 )
 from mqframe.core.requests.insight import UpdateAndGetGroupForbidden
 from mqframe.core.requests.pop import SetMessageRequestMode
@@ -28,6 +29,7 @@ CHANGES: Final[tuple[type[Request], ...]] = (
     DeleteSubscriptionGroup,
     UpdateAndGetGroupForbidden,
     SetMessageRequestMode,
+    UpdateBrokerConfig,
 )
 """The requests that change what is kept in tables in one turn, and whose answers promise it."""
 

@@ -107,7 +107,6 @@ class PullProcessor(Processor):
                 ResponseCode.SYSTEM_BUSY,
                 f"[TIMEOUT_CLEAN_QUEUE] broker busy: the pull waited {late * 1000:.0f} ms; pull again later",
             )
-        self._statistics.get_requests.total += 1
         group = self._admission.group(fields.consumer_group)
         topic = self._admission.topic(fields.topic, fields.queue_id)
         filter = self._filter(fields, group)
@@ -246,7 +245,9 @@ class PullProcessor(Processor):
         self._offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, found.next_offset)
         if found.count:
             self._statistics.got(fields.consumer_group, fields.topic, found.count, found.size_bytes, seconds)
-        elif code == ResponseCode.PULL_OFFSET_MOVED:
+        else:
+            self._statistics.missed.total += 1
+        if code == ResponseCode.PULL_OFFSET_MOVED:
             log.warning(
                 "pull moved",
                 group=fields.consumer_group,

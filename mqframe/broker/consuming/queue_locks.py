@@ -1,9 +1,9 @@
 """Locks of queues for ordered consumption (LOCK_BATCH_MQ, …; source: AdminBrokerProcessor.java).
 
-The reference gives a lock to whoever asks. Here only a member of the group gets one, since a lock that a
-stranger holds stops the group for a minute: 26 where there is no such group, 206 where the client is no
-member. A client that has just come back is one again with its next heartbeat; until then it can pull nothing
-either. A broker of the same name that asks on behalf of a client (`onlyThisBroker`) has looked at that
+The reference gives a lock to whoever asks. So it is here for a group that has no members, for some clients
+lock before their first heartbeat. Of a group that has, only a member gets one (206), since a lock that a
+stranger holds stops the group for a minute. A client that has just come back is a member again with its next
+heartbeat. A broker of the same name that asks on behalf of a client (`onlyThisBroker`) has looked at that
 itself.
 
 The lock of a client whose connection closed is kept until its lease ends. That client may work on: its
@@ -30,7 +30,7 @@ class QueueLockProcessor(BrokerService):
 
     def __init__(self, locks: QueueLocks, registry: Registry) -> None:
         self._locks = locks
-        self._groups, self._clients = registry.groups, registry.clients
+        self._clients = registry.clients
 
     def periodic(self) -> list[Periodic]:
         """Forgets locks whose lease has ended."""
@@ -52,13 +52,8 @@ class QueueLockProcessor(BrokerService):
         return Reply()
 
     def _check_member(self, name: str, client_id: str) -> None:
-        if self._groups.find(name) is None:
-            raise Refusal(
-                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
-                f"consumer group {name} does not exist; its members make it with their heartbeats",
-            )
         group = self._clients.consumers.get(name)
-        if group is None or not group.has_client(client_id):
+        if group is not None and not group.has_client(client_id):
             raise Refusal(
                 ResponseCode.CONSUMER_NOT_ONLINE,
                 f"client {client_id} is no member of consumer group {name} here; lock after a heartbeat",

@@ -41,6 +41,11 @@ class TimerDequeue:
         self._listed = False
         self._at = 0
 
+    @property
+    def done(self) -> int:
+        """Messages that were delivered, or not, because they were taken back, so far."""
+        return self._at
+
     async def deliver(self) -> None:
         """Deliver all. Raises `Refusal` when the store takes nothing, `TimerDamage`, OSError."""
         if not self._listed:

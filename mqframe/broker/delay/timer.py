@@ -17,6 +17,7 @@ from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.service import BrokerPart
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.errors import Refusal
+from mqframe.core.measuring.meter import SAMPLE_SECONDS, Meter
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.requests.admin import GetTimerCheckPoint, GetTimerMetrics
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
@@ -61,10 +62,19 @@ class TimerService(BrokerPart):
         self._failed = False
         self._refused = False
         self._caught_up = False
+        self._taken, self._delivered = Meter(clock.monotonic()), Meter(clock.monotonic())
 
     def periodic(self) -> list[Periodic]:
-        """Removing log files that nobody needs."""
-        return [Periodic(_CLEAN_SECONDS, self._clean, "timer clean-up")]
+        """Removing log files that nobody needs, remembering how much passed."""
+        return [
+            Periodic(_CLEAN_SECONDS, self._clean, "timer clean-up"),
+            Periodic(SAMPLE_SECONDS, self._sample, "timer rates"),
+        ]
+
+    def _sample(self) -> None:
+        now = self._clock.monotonic()
+        self._taken.sample(now)
+        self._delivered.sample(now)
 
     async def start(self) -> None:
         """Open and recover the timer's files. Raises `StoreError`, and OSError when they cannot be synced."""
@@ -128,10 +138,14 @@ class TimerService(BrokerPart):
         timer, intake = self._timer, self._intake
         if timer is None or intake is None:
             return {}
+        now, now_ms = self._clock.monotonic(), self._clock.now_ms()
+        due = timer.next_slot(now_ms)  # one that waits for its time, or none, leaves nothing behind
         return {
-            "timerReadBehind": str(max(0, self._clock.now_ms() - timer.read_time) // 1000),
+            "timerReadBehind": str(0 if due is None else max(0, now_ms - due.time) // 1000),
             "timerOffsetBehind": str(intake.behind),
             "timerCongestNum": str(timer.waiting),
+            "timerEnqueueTps": f"{self._taken.per_second(now, SAMPLE_SECONDS):.1f}",
+            "timerDequeueTps": f"{self._delivered.per_second(now, SAMPLE_SECONDS):.1f}",
             "timerFailures": str(self._alarm.failures.total + self._flush_alarm.failures.total),
         }
 
@@ -188,12 +202,15 @@ class TimerService(BrokerPart):
             if self._slot is not None:
                 await self._slot.deliver()
                 timer.delivered(self._slot.slot)
+                self._delivered.total += self._slot.done
                 self._slot = None
             await self._follow_clock(timer, intake)
             # First what is new: it may recall what is about to be delivered.
             end = self._store.queue_max(TIMER_TOPIC, 0)
             while timer.queue_offset < end and not timer.is_turn_behind:
+                before = timer.queue_offset
                 await intake.take_slice()
+                self._taken.total += timer.queue_offset - before
                 await asyncio.sleep(0)
             now_slot = timer.move_write_time(self._clock.now_ms())
             slot = timer.next_slot(now_slot)

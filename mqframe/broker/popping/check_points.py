@@ -16,6 +16,8 @@ from mqframe.broker.tables.shared import Conditions
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.popping.check_point import CheckPoint, Kept, Key
+from mqframe.core.requests.pop import PopRollback
+from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.net.clock import Timer
@@ -218,6 +220,11 @@ class CheckPointService(BrokerPart):
             log.warning("the revive log cannot be written", problem=str(problem))
             for point in unwritten:
                 self.table.written(point)  # those that were not are taken again the next time
+
+    @serves(PopRollback)
+    def roll_back(self, fields: PopRollback, call: Call) -> Reply:
+        """Nothing is to be moved: pops are noted in memory and in the log, as brokers without RocksDB do."""
+        return Reply()
 
     # Time
 

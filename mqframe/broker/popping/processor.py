@@ -100,7 +100,6 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
             )
         topic, _ = self._admission.admit(fields.topic, fields.consumer_group, fields.queue_id)
         filter = self._admission.filter(fields.exp, fields.exp_type)
-        self._statistics.get_requests.total += 1
         batch = self._read(fields, topic, filter)
         if batch.cold is not None:
             return self._pop_cold(fields, filter, batch)
@@ -134,6 +133,8 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
         self, fields: PopMessage, topic: TopicConfig, filter: Filter, first_queue: int = -1
     ) -> PopBatch:
         batch = self._reader.read(fields, topic, filter, first_queue)
+        if not batch.count and batch.cold is None:
+            self._statistics.missed.total += 1
         if fields.order and batch.count:
             self.blocked_for(fields.invisible_time)
         return batch
@@ -144,6 +145,7 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
             self.blocked_for(fields.invisible_time)
         if batch.count:
             return _reply(fields, batch)
+        self._statistics.missed.total += 1
         return _empty(fields, batch, ResponseCode.POLLING_TIMEOUT)
 
     def _go_on(self, fields: PopMessage) -> None:

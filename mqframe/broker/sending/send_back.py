@@ -136,6 +136,6 @@ class SendBackProcessor(Processor):
 
 
 def ensure_dead_letter_topic(topics: TopicTable, group: str) -> TopicConfig:
-    """The dead-letter topic of `group`, made on first use: write-only, until an operator changes that."""
+    """The dead-letter topic of `group`, made on first use."""
     name = dead_letter_topic(group)
-    return topics.find(name) or topics.ensure(name, DEAD_LETTER_QUEUES, perm=PERM_WRITE)
+    return topics.find(name) or topics.ensure(name, DEAD_LETTER_QUEUES)

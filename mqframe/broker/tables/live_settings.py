@@ -1,30 +1,56 @@
-"""The settings of a running broker: what the processors read, and UpdateBrokerConfig changes."""
+"""The settings of a running broker: what the processors read, and UpdateBrokerConfig changes.
+
+What is changed is kept in `config/changedSettings.json`, and counts before all that the next start is told.
+"""
 
 from __future__ import annotations
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import ResponseCode
-from mqframe.core.config.live import changed
+from mqframe.core.config.live import ChangedSettings, changed, kept
 from mqframe.core.errors import FixedSetting, Refusal, SettingError
+from mqframe.log import get_logger
+from mqframe.store.settings import StoreSettings
+
+log = get_logger("broker")
 
 
 class LiveSettings:
-    """Holds the settings that are in force now, in `current`."""
+    """Holds the settings that are in force now: the broker's in `current`, its store's in `store`."""
 
-    __slots__ = ("current",)
+    __slots__ = ("_texts", "changes", "current", "store")
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, store: StoreSettings | None = None) -> None:
         self.current = settings
+        self.store = store or StoreSettings()
+        self.changes = 0
+        self._texts: dict[str, str] = {}
 
     def change(self, lines: str) -> set[str]:
-        """Apply `key=value` lines with RocketMQ's names, all or none; returns the names of their fields.
+        """Apply `key=value` lines with RocketMQ's names, all or none; returns these names.
 
         Raises `FixedSetting` for what only a restart changes, `Refusal` 29 for an unknown key and bad values.
         """
         try:
-            self.current, names = changed(self.current, lines)
+            (self.current, self.store), texts = changed((self.current, self.store), lines)
         except FixedSetting:
             raise
         except SettingError as problem:
             raise Refusal(ResponseCode.INVALID_PARAMETER, str(problem)) from None
-        return names
+        self._texts |= texts
+        self.changes += bool(texts)
+        return set(texts)
+
+    def dump(self) -> ChangedSettings:
+        """What was changed, in this run and those before."""
+        return ChangedSettings(dict(self._texts))
+
+    def load(self, table: ChangedSettings) -> None:
+        """Change what was changed in earlier runs."""
+        (self.current, self.store), self._texts, lost = kept((self.current, self.store), table)
+        if self._texts:
+            log.warning(
+                "changed settings are in force", changed=self._texts, kept_in="config/changedSettings.json"
+            )
+        for reason in lost:
+            log.error("a setting that was changed while the broker ran is lost", reason=reason)

@@ -52,7 +52,10 @@ class GetCount(Sampled):
 
 
 class Statistics:
-    """Counts; `sample` is called every 10 s. Days begin at local midnight, or when the broker started."""
+    """Counts; `sample` is called every 10 s. Days begin at local midnight, or when the broker started.
+
+    `put`, `get`: messages in and out; `found`, `missed`: look-ups for consumers with and without a message.
+    """
 
     __slots__ = (
         "_broker_gets",
@@ -60,10 +63,12 @@ class Statistics:
         "_clock",
         "_cluster",
         "_day",
+        "_forgotten_bytes",
         "_others",
+        "found",
         "get",
-        "get_requests",
         "gets",
+        "missed",
         "morning",
         "put",
         "puts",
@@ -78,7 +83,9 @@ class Statistics:
         self.started_ms = clock.now_ms()
         self.put = Meter(now)
         self.get = Meter(now)
-        self.get_requests = Meter(now)
+        self.found = Meter(now)
+        self.missed = Meter(now)
+        self._forgotten_bytes = 0
         self.puts: dict[str, PutCount] = {}
         self.gets: dict[tuple[str, str], GetCount] = {}
         self._broker_puts = Sampled(now)
@@ -98,6 +105,7 @@ class Statistics:
     def got(self, group: str, topic: str, count: int, size_bytes: int = 0, seconds: float = 0.0) -> None:
         """Count `count` messages given to `group`, which took the store `seconds`."""
         self.get.total += count
+        self.found.total += 1
         found = self.gets.get((group, topic))
         if found is None:
             found = self.gets[group, topic] = GetCount(self._clock.monotonic())
@@ -123,10 +131,17 @@ class Statistics:
         """Messages of `topic` a second given to `group`, over the last minute."""
         return self._rate(self.gets.get((group, topic)))
 
-    def rates(self, meter: Meter) -> str:
-        """Three rates as Apache RocketMQ writes them: over 10 s, 1 min and 10 min."""
+    @property
+    def put_bytes(self) -> int:
+        """Size of the records of all messages in `put`."""
+        return self._forgotten_bytes + sum(put.size.total for put in self.puts.values())
+
+    def rates(self, *meters: Meter) -> str:
+        """Three rates of `meters` together as Apache RocketMQ writes them: over 10 s, 1 min and 10 min."""
         now = self._clock.monotonic()
-        return " ".join(f"{meter.per_second(now, seconds):.2f}" for seconds in WINDOWS_SECONDS)
+        return " ".join(
+            f"{sum(meter.per_second(now, seconds) for meter in meters):.2f}" for seconds in WINDOWS_SECONDS
+        )
 
     def view(self, name: str, key: str) -> BrokerStatsData | None:
         """The count `name` of `key` over a minute, an hour, a day; `None` when there is none."""
@@ -139,7 +154,8 @@ class Statistics:
 
     def forget_topic(self, name: str) -> None:
         """Drop the counts of a deleted topic."""
-        self.puts.pop(name, None)
+        put = self.puts.pop(name, None)
+        self._forgotten_bytes += 0 if put is None else put.size.total
         for key in [key for key in self.gets if key[1] == name]:
             del self.gets[key]
         for other in [other for other in self._others if other[1].partition("@")[0] == name]:
@@ -167,7 +183,7 @@ class Statistics:
 
     def _sample_meters(self) -> float:
         now = self._clock.monotonic()
-        for meter in (self.put, self.get, self.get_requests):
+        for meter in (self.put, self.get, self.found, self.missed):
             meter.sample(now)
         self._follow()
         today = self._today()

@@ -14,8 +14,6 @@ from mqframe.core.storage.record import copy_record
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.rules import real_place
 
-_TRIES_MAX = 3
-
 
 class TransactionChecker:
     """Sends check-backs to the members of producer groups in turn."""
@@ -45,7 +43,7 @@ class TransactionChecker:
             bname=self._identity.name,
         )
         body = self._record(half, stored, properties)
-        for number in range(min(_TRIES_MAX, len(members))):
+        for number in range(len(members)):
             try:
                 members[(self._turn + number) % len(members)].oneway(request, body)
             except (ConnectionLost, TooMuchInFlight):

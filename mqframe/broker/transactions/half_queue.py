@@ -59,8 +59,6 @@ class HalfQueue:
         left_out: LeftOut,
     ) -> None:
         self._left_out = left_out
-        self.keep_ms = store.settings.keep_hours * 3_600_000
-        """Age beyond which nobody is asked for an end any more."""
         self._store = store
         self._offsets = offsets
         self._writer = writer
@@ -71,6 +69,11 @@ class HalfQueue:
         self._cut_off: dict[int, int] = {}
         self.table = HalfTable()
         self.ages = HalfAges(clock, self.end)
+
+    @property
+    def keep_ms(self) -> int:
+        """Age beyond which nobody is asked for an end any more."""
+        return self._store.settings.keep_hours * 3_600_000
 
     @property
     def end(self) -> int:

@@ -57,6 +57,28 @@ class BrokerStatsData(Body):
     stats_minute: StatsItem = msgspec.field(default_factory=StatsItem)
 
 
+class HaClientRuntimeInfo(Body):
+    """How a replica follows its master; what a master says of itself."""
+
+    activated: bool = False
+    last_read_timestamp: int = 0
+    last_write_timestamp: int = 0
+    master_addr: str | None = None
+    master_flush_offset: int = 0
+    max_offset: int = 0
+    transferred_byte_in_second: int = 0
+
+
+class HaRuntimeInfo(Body):
+    """The replicas of a master, in `ha_connection_info`, and where its log ends, bytes."""
+
+    ha_client_runtime_info: HaClientRuntimeInfo = msgspec.field(default_factory=HaClientRuntimeInfo)
+    ha_connection_info: list[msgspec.Raw] = []
+    in_sync_slave_nums: int = 0
+    master: bool = True
+    master_commit_log_max_offset: int = 0
+
+
 class ConsumeStatsList(Body):
     """How far all groups of a broker are; `total_diff`: messages still to be consumed."""
 

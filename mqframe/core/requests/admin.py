@@ -186,6 +186,18 @@ class GetBrokerConfig(Request):
     """Settings of a running broker."""
 
 
+@request(355)
+class ExportRocksdbConfigToJson(Request):
+    """Write tables of topics, groups and offsets as JSON; `config_type`: which of them."""
+
+    config_type: str | None = None
+
+
+@request(907, answer_body="HaRuntimeInfo")
+class GetBrokerHaStatus(Request):
+    """How far the replicas of a broker are."""
+
+
 @request(43, answer_body="config/consumerOffset.json")
 class GetAllConsumerOffset(Request):
     """All stored offsets."""

@@ -105,6 +105,11 @@ class PollingInfoAnswer(Header):
     polling_num: Int
 
 
+@request(200056)
+class PopRollback(Request):
+    """Move what is noted of popped messages from RocksDB into the log, for brokers that know no RocksDB."""
+
+
 @request(200055, PollingInfoAnswer)
 class PollingInfo(GroupQueueRequest):
     """How many pops of a group wait at a queue (-1: at any queue)."""

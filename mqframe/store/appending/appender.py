@@ -83,14 +83,18 @@ class Appender:
         self._queues = queues
         self._now_ms = now_ms
         self._levels = parse_levels(settings.delay_levels)
-        self._body_bytes_max = settings.body_bytes_max
         self._crc = settings.property_crc
-        self._limits = BatchLimits(
-            settings.body_bytes_max, settings.batch_messages_max, settings.message_keys_max
-        )
+        self.change(settings)
         self.store_time = 0
         self.held = False
         self.waiting: deque[Appended | Placed] = deque()
+
+    def change(self, settings: StoreSettings) -> None:
+        """Take messages as large as `settings` say from now on."""
+        self._body_bytes_max = settings.body_bytes_max
+        self._limits = BatchLimits(
+            settings.body_bytes_max, settings.batch_messages_max, settings.message_keys_max
+        )
 
     def put(self, incoming: Incoming) -> Stored:
         """Append one message. Raises `MessageError` (too large, a topic without a path, numbers or text that

@@ -46,6 +46,13 @@ class Durability:
         self._mark = mark
         self._lock = threading.Lock()
 
+    @property
+    def trouble(self) -> str:
+        """Why what is stored may not be on disk, and what to do; empty normally."""
+        if self.failure is not None:
+            return str(self.failure)
+        return "" if self.trusted else "queues or index could not be flushed; restart the broker"
+
     def sync_names(self, folder: Path) -> None:
         """Wait until the disk holds the names of the log's files in `folder`.
 

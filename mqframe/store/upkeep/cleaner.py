@@ -23,7 +23,7 @@ ALL_HOURS: Final = frozenset(range(24))
 class Cleaner:
     """Deletes commit-log files past their time, and what queues and index hold of them.
 
-    `refusal`: why writes are refused at the moment, `None` normally.
+    `refusal`: why writes are refused at the moment, `None` normally; `settings`: may change between passes.
     """
 
     def __init__(
@@ -34,12 +34,11 @@ class Cleaner:
         threads: Threads,
         usage: DiskUsage,
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._clock = clock
         self._log, self._queues, self._index, _ = files
         self._threads = threads
         self._usage = usage
-        self._hours = parse_hours(settings.delete_when)
         self._leaving: deque[LogFile] = deque()
         self._removing = False
         self.refusal: StoreUnavailable | None = None
@@ -52,7 +51,7 @@ class Cleaner:
 
     def look(self) -> Pressure:
         """How full the disk is now; sets `refusal`."""
-        settings = self._settings
+        settings = self.settings
         if not settings.disk_limits:
             return Pressure.NONE
         total, free = self._usage(settings.directory)
@@ -91,8 +90,8 @@ class Cleaner:
             [file.modified_ms() for file in files],
             now,
             datetime.fromtimestamp(self._clock.now_ms() / 1000).hour,
-            self._settings.keep_hours * 3_600_000,
-            ALL_HOURS if any_hour else self._hours,
+            self.settings.keep_hours * 3_600_000,
+            ALL_HOURS if any_hour else parse_hours(self.settings.delete_when),
             level,
         )
         gone: list[LogFile] = []

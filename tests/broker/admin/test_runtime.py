@@ -1,18 +1,19 @@
-import pytest
-
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.requests.admin import (
+    DeleteTopicInBroker,
     GetAllConsumerOffset,
     GetAllDelayOffset,
-    GetBrokerConfig,
+    GetBrokerHaStatus,
     GetBrokerRuntimeInfo,
-    GetTopicConfig,
-    UpdateBrokerConfig,
 )
 from mqframe.core.requests.consumers import UpdateConsumerOffset
-from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode, loads
+
+
+async def runtime(world):
+    return decode((await world.talker.ok(GetBrokerRuntimeInfo())).body, KVTable).table
+
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 
@@ -36,47 +37,46 @@ def test_counters_tell_what_went_in_and_out(run):
     run(scenario)
 
 
-def test_settings_are_shown_and_changed(run):
+def test_look_ups_with_and_without_messages_are_counted_apart(run):
     async def scenario(world):
-        await world.talker.ok(UpdateBrokerConfig(), b"# comment\nautoCreateTopicEnable = false\n\n")
-        answer = await world.talker.ok(GetBrokerConfig())
-        lines = bytes(answer.body).decode().splitlines()
-        assert "autoCreateTopicEnable=false" in lines
-        assert "brokerName=broker-a" in lines
-        assert "flushDiskType=ASYNC_FLUSH" in lines
-        assert loads(answer.ext["version"])["counter"] == 1
-        assert (await world.talker.send("fresh", properties=KEY)).code == 17
+        await world.talker.ok_send("t", KEY)
+        await world.talker.pull("t")
+        for _ in range(3):
+            await world.talker.pull("t", offset=1)
+        await world.clock.aadvance(10)
+        table = await runtime(world)
+        assert [table[f"get{kind}Tps"].split()[0] for kind in ("Found", "Miss", "Total")] == [
+            "0.10", "0.30", "0.40",
+        ]  # fmt: skip
 
     run(scenario)
 
 
-@pytest.mark.parametrize(
-    ("lines", "code"),
-    [
-        (b"brokerName=x", 16),
-        (b"nonsense=1", 29),
-        (b"autoCreateTopicEnable=perhaps", 29),
-        (b"brokerPermission=99", 29),
-        (b"\xff", 1),
-    ],
-)
-def test_settings_that_cannot_be_changed_stay(run, lines, code):
+def test_sizes_are_those_of_the_records_of_deleted_topics_too(run):
     async def scenario(world):
-        body = b"autoCreateTopicEnable=false\n" + lines
-        assert (await world.talker.invoke(UpdateBrokerConfig(), body)).code == code
-        await world.talker.ok_send("fresh", KEY)
+        before = world.store.max_offset
+        for topic in ("t", "u"):
+            await world.talker.ok_send(topic, KEY)
+        size = world.store.max_offset - before
+        await world.talker.ok(DeleteTopicInBroker(topic="u"))
+        table = await runtime(world)
+        keys = ("putMessageTimesTotal", "putMessageSizeTotal", "putMessageAverageSize")
+        assert [table[key] for key in keys] == ["2", str(size), str(size / 2)]
+        disk = f"commitLogDiskRatio_{world.store.settings.directory / 'commitlog'}"
+        assert table["commitLogDiskRatio"] == table["consumeQueueDiskRatio"] == table[disk]
+        assert 0 < float(table[disk]) < 1
+        assert int(table["totalMemKBytes"]) > 100_000
 
     run(scenario)
 
 
-def test_a_changed_permission_reaches_the_name_server(run):
+def test_a_master_without_replicas_says_so(run):
     async def scenario(world):
-        await world.talker.ok(UpdateBrokerConfig(), b"brokerPermission=4")
-        await world.settle()
-        request = GetRouteinfoByTopic(topic="t")
-        answer = await world.talker.client.invoke(world.cluster.nameserver, request)
-        assert loads(answer.body)["queueDatas"][0]["perm"] == 4
-        assert loads((await world.talker.ok(GetTopicConfig(topic="t"))).body)["perm"] == 6
+        await world.talker.ok_send("t", KEY)
+        status = loads((await world.talker.ok(GetBrokerHaStatus())).body)
+        assert (status["master"], status["inSyncSlaveNums"], status["haConnectionInfo"]) == (True, 0, [])
+        assert status["masterCommitLogMaxOffset"] == world.store.max_offset > 0
+        assert status["haClientRuntimeInfo"]["activated"] is False
 
     run(scenario)
 

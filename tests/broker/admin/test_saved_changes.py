@@ -184,4 +184,4 @@ def test_a_broker_that_stops_saves_and_answers_before(run, slow):
 
 
 def test_what_is_a_change_has_its_request_listed():
-    assert len({kind.CODE for kind in CHANGES}) == len(CHANGES) == 7
+    assert len({kind.CODE for kind in CHANGES}) == len(CHANGES) == 8

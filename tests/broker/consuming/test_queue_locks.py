@@ -55,10 +55,17 @@ def test_strangers_get_no_lock(run):
         answer = await world.talker.invoke(LockBatchMq(), body("stranger"))
         assert answer.code == 206
         assert "stranger is no member of consumer group g" in answer.remark
-        answer = await world.talker.invoke(LockBatchMq(), body("one", group="unknown"))
-        assert answer.code == 26
-        assert "unknown does not exist" in answer.remark
         assert await lock(world, "one") == [0, 1]
+
+    run(scenario)
+
+
+def test_a_group_that_no_heartbeat_has_named_yet_is_locked_for_who_asks(run):
+    async def scenario(world):
+        assert await lock(world, "one", QUEUES[:1], group="new") == [0]
+        assert await lock(world, "two", group="new") == [1]
+        await world.talker.ok(UnlockBatchMq(), body("one", group="new"))
+        assert await lock(world, "two", group="new") == [0, 1]
 
     run(scenario)
 

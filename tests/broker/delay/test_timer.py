@@ -16,6 +16,7 @@ from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTimerCheckPoint, GetTimerMetrics
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.loose_json import loads
 from mqframe.store.incoming import Incoming
 from mqframe.store.timer.wheel import TimerWheel
 
@@ -296,6 +297,7 @@ def test_operators_see_what_waits(run):
         table = bytes((await world.talker.ok(GetBrokerRuntimeInfo())).body).decode()
         for pair in ('"timerCongestNum":"3"', '"timerOffsetBehind":"0"', '"scheduleMessageOffset_3":"1,1"'):
             assert pair in table
+        assert '"timerReadBehind":"0"' in table, "what waits for its time is not behind"
         metrics = bytes((await world.talker.ok(GetTimerMetrics())).body).decode()
         assert '"t":{"count":3' in metrics
         numbers = CHECKPOINT.unpack((await world.talker.ok(GetTimerCheckPoint())).body)
@@ -303,6 +305,24 @@ def test_operators_see_what_waits(run):
         assert numbers[1:4] == (3 * 52, 3, 3)
         await advance_and_settle(world, 31)
         assert '"t":{"count":0' in bytes((await world.talker.ok(GetTimerMetrics())).body).decode()
+
+    run(scenario)
+
+
+def test_operators_see_how_fast_messages_come_and_go(run):
+    async def rates(world):
+        answer = await world.talker.ok(GetBrokerRuntimeInfo())
+        table = loads(answer.body)["table"]
+        return table["timerEnqueueTps"], table["timerDequeueTps"]
+
+    async def scenario(world):
+        await world.clock.aadvance(10)
+        for _ in range(20):
+            await send(world, "x", TIMER_DELAY_SEC=15)
+        await advance_and_settle(world, 10)
+        assert await rates(world) == ("2.0", "0.0")
+        await advance_and_settle(world, 10)
+        assert await rates(world) == ("0.0", "2.0")
 
     run(scenario)
 

@@ -125,20 +125,20 @@ def test_a_negative_level_gives_a_message_up_at_once(run):
         (dead,) = lying(world, "%DLQ%g")
         assert (dead.reconsume_times, dead.body) == (1, b"body")
         topic = loads((await world.talker.ok(GetTopicConfig(topic="%DLQ%g"))).body)
-        assert (topic["perm"], topic["writeQueueNums"], topic["readQueueNums"]) == (2, 1, 1)
-        assert (await world.talker.pull("%DLQ%g")).code == 16
+        assert (topic["perm"], topic["writeQueueNums"], topic["readQueueNums"]) == (6, 1, 1)
+        assert (await world.talker.pull("%DLQ%g")).code == 0
 
     run(scenario)
 
 
-def test_a_dead_letter_topic_that_was_made_readable_stays_so(run):
+def test_a_dead_letter_topic_that_was_closed_to_readers_stays_so(run):
     async def scenario(world):
         await world.talker.ok(
-            UpdateAndCreateTopic(topic="%DLQ%g", read_queue_nums=1, write_queue_nums=1, perm=6)
+            UpdateAndCreateTopic(topic="%DLQ%g", read_queue_nums=1, write_queue_nums=1, perm=2)
         )
         await ok_back(world, await sent(world), -1)
-        answer = await world.talker.pull("%DLQ%g")
-        assert [message.body for message in decode_records(answer.body)] == [b"body"]
+        assert (await world.talker.pull("%DLQ%g")).code == 16
+        assert [message.body for message in lying(world, "%DLQ%g")] == [b"body"]
 
     run(scenario)
 

@@ -6,13 +6,18 @@ import pytest
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.core.config.live import ChangedSettings
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.failures import refused
+from mqframe.store.settings import StoreSettings
 
 
 def test_a_change_is_in_force_at_once_and_named():
     live = LiveSettings(BrokerSettings())
-    assert live.change("brokerPermission=4\nlongPollingEnable=false\n") == {"permission", "long_polling"}
+    assert live.change("brokerPermission=4\nlongPollingEnable=false\n") == {
+        "brokerPermission",
+        "longPollingEnable",
+    }
     assert (live.current.permission, live.current.long_polling) == (4, False)
 
 
@@ -24,6 +29,8 @@ def test_a_change_is_in_force_at_once_and_named():
         ("brokerPermission=all", 29),
         ("brokerName=other", 16),
         ("popCkStayBufferTime=5000", 16),
+        ("fileReservedTime=never", 29),
+        ("mappedFileSizeCommitLog=4096", 16),
     ],
 )
 def test_a_refused_change_leaves_everything_as_it_was(line, code):
@@ -38,3 +45,29 @@ def test_a_refused_change_leaves_everything_as_it_was(line, code):
 def test_an_unknown_key_is_a_refusal():
     with pytest.raises(Refusal):
         LiveSettings(BrokerSettings()).change("x")
+
+
+def test_the_store_is_changed_with_the_broker():
+    live = LiveSettings(BrokerSettings(), StoreSettings(keep_hours=48))
+    changed = live.change("fileReservedTime=5\nlongPollingEnable=false")
+    assert changed == {"fileReservedTime", "longPollingEnable"}
+    assert (live.store, live.current.long_polling) == (StoreSettings(keep_hours=5), False)
+
+
+def test_what_was_changed_is_in_force_in_the_next_run_whatever_that_was_told():
+    live = LiveSettings(BrokerSettings())
+    live.change("brokerPermission=4\nfileReservedTime=5")
+    live.change("fileReservedTime=6")
+    assert live.changes == 2
+    later = LiveSettings(BrokerSettings(permission=2, long_polling=False))
+    later.load(live.dump())
+    assert (later.current, later.store.keep_hours) == (BrokerSettings(permission=4, long_polling=False), 6)
+    assert later.dump() == live.dump() == ChangedSettings({"brokerPermission": "4", "fileReservedTime": "6"})
+
+
+def test_what_cannot_be_taken_over_is_logged_and_the_rest_is_in_force(caplog):
+    live = LiveSettings(BrokerSettings())
+    live.load(ChangedSettings({"brokerName": "other", "brokerPermission": "4"}))
+    assert (live.current.name, live.current.permission) == ("broker-a", 4)
+    [lost] = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert "brokerName can only be changed by a restart" in lost

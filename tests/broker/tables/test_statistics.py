@@ -106,3 +106,20 @@ def test_counts_are_sampled_in_slices_as_at_once():
     last = f"t{TURN_COUNTS - 1}"
     assert sliced.view("TOPIC_PUT_NUMS", last) is not None
     assert sliced.put_rate(last) == at_once.put_rate(last) > 0
+
+
+def test_sizes_of_deleted_topics_stay_in_the_sum() -> None:
+    _, statistics = counted()
+    statistics.topic("u").size.total += 5
+    assert statistics.put_bytes == 65
+    statistics.forget_topic("t")
+    statistics.forget_topic("unknown")
+    assert statistics.put_bytes == 65
+
+
+def test_rates_of_several_counts_are_those_of_all_together() -> None:
+    _, statistics = counted()
+    statistics.missed.total += 6
+    assert statistics.found.total == 2
+    assert statistics.rates(statistics.found).split()[1] == "0.03"
+    assert statistics.rates(statistics.found, statistics.missed).split()[1] == "0.13"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,10 @@ from broker.transactions.halves import (
     stored,
 )
 
-from mqframe.core.errors import Refusal
+from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.tables.identity import Identity
+from mqframe.broker.transactions.checker import TransactionChecker
+from mqframe.core.errors import ConnectionLost, Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
@@ -280,3 +284,31 @@ class TestResume:
                 assert (await world.talker.invoke(ResumeCheckHalfMessage(wrong))).code == 1
 
         run(scenario)
+
+
+class Channel:
+    """A producer's connection that notes what it is asked, or is lost."""
+
+    def __init__(self, lost: bool) -> None:
+        self.lost = lost
+        self.asked = 0
+
+    def oneway(self, request: CheckTransactionState, body: bytes) -> None:
+        if self.lost:
+            raise ConnectionLost("gone")
+        self.asked += 1
+
+
+def test_the_one_producer_of_many_that_is_alive_is_asked(with_store: Any) -> None:
+    async def scenario(local: Any) -> None:
+        stored = local.put(HALF_TOPIC, PGROUP="p", UNIQ_KEY="U1")
+        channels = [Channel(lost=number != 5) for number in range(7)]
+        clients = SimpleNamespace(producers={"p": dict.fromkeys(channels)})
+        checker = TransactionChecker(clients, Identity(BrokerSettings()))  # type: ignore[arg-type]
+        message = local.at(stored.commit_log_offset)
+        assert all(checker.ask(message, stored, message.properties) for _ in range(20))
+        assert channels[5].asked == 20
+        channels[5].lost = True
+        assert not checker.ask(message, stored, message.properties)
+
+    with_store(scenario)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.config.live import as_lines, changed
+from mqframe.core.config.live import ChangedSettings, as_lines, changed, kept
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import FixedSetting, SettingError
 
@@ -21,10 +21,17 @@ class KilnSettings:
     nickname: str = setting("", doc="of ours, without a key")
 
 
+@settings("yard")
+class YardSettings:
+    """Where a kiln stands."""
+
+    gate: str = setting("open", doc="its gate", conf="yardGate", live=True)
+
+
 def test_lines_show_what_has_a_key():
-    assert as_lines(KilnSettings(), KilnSettings(lit=True)).splitlines()[:6] == [
-        "kilnHeat=900", "kilnDoors=front;back", "kilnLit=false", "kilnPlace=yard", "kilnWeight=3",
-        "kilnHeat=900",
+    assert as_lines(KilnSettings(lit=True), YardSettings()).splitlines() == [
+        "kilnHeat=900", "kilnDoors=front;back", "kilnLit=true", "kilnPlace=yard", "kilnWeight=3",
+        "yardGate=open",
     ]  # fmt: skip
 
 
@@ -33,20 +40,22 @@ def test_what_is_shown_can_be_taken_back():
     lines = "".join(
         line for line in as_lines(hot).splitlines(True) if "Place" not in line and "We" not in line
     )
-    assert changed(KilnSettings(), lines) == (hot, {"heat", "doors", "lit"})
+    texts = {"kilnHeat": "1200", "kilnDoors": "side", "kilnLit": "true"}
+    assert changed([KilnSettings()], lines) == ([hot], texts)
 
 
 def test_comments_and_blanks_are_left_out():
     before = KilnSettings()
-    after, names = changed(before, "# hotter\n\n  kilnHeat = 1000 \n")
-    assert (after, names, before.heat) == (KilnSettings(heat=1000), {"heat"}, 900)
-    assert changed(before, "") == (before, set())
+    after, texts = changed([before], "# hotter\n\n  kilnHeat = 1000 \n")
+    assert (after, texts, before.heat) == ([KilnSettings(heat=1000)], {"kilnHeat": "1000"}, 900)
+    assert changed([before], "") == ([before], {})
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
         ("colour=red", "colour is not a setting of this kiln"),
+        ("haListenPort=1", "haListenPort has no effect on a kiln of mqframe"),
         ("nickname=Bertha", "nickname is not a setting of this kiln"),
         ("kilnHeat=warm", "kilnHeat=warm: must be a whole number"),
         ("kilnHeat=0", "kiln.heat = 0: must be at least 1"),
@@ -55,7 +64,7 @@ def test_comments_and_blanks_are_left_out():
 )
 def test_unknown_keys_and_bad_values_change_nothing(line, says):
     with pytest.raises(SettingError, match=says) as caught:
-        changed(KilnSettings(), f"kilnLit=true\n{line}")
+        changed([KilnSettings()], f"kilnLit=true\n{line}")
     assert not isinstance(caught.value, FixedSetting)
 
 
@@ -63,9 +72,27 @@ def test_unknown_keys_and_bad_values_change_nothing(line, says):
 def test_what_is_not_live_needs_a_restart(line):
     key = line.partition("=")[0]
     with pytest.raises(FixedSetting, match=f"{key} can only be changed by a restart"):
-        changed(KilnSettings(), f"kilnLit=true\n{line}", protected=("kilnHome",))
+        changed([KilnSettings()], f"kilnLit=true\n{line}", protected=("kilnHome",))
 
 
 def test_a_change_has_a_limited_length():
     with pytest.raises(SettingError, match="65537 characters of settings; at most 65536 are read"):
-        changed(KilnSettings(), "#" + "x" * 65_536)
+        changed([KilnSettings()], "#" + "x" * 65_536)
+
+
+def test_lines_may_name_settings_of_several_objects():
+    (kiln, yard), texts = changed([KilnSettings(), YardSettings()], "yardGate=shut\nkilnHeat=7\n")
+    assert (kiln, yard) == (KilnSettings(heat=7), YardSettings(gate="shut"))
+    assert texts == {"yardGate": "shut", "kilnHeat": "7"}
+
+
+def test_what_else_is_true_goes_before_what_was_configured():
+    lines = as_lines(YardSettings(), more={"yardGate": "locked", "yardAge": "9"})
+    assert lines == "yardGate=locked\nyardAge=9\n"
+
+
+def test_changes_of_an_earlier_run_are_made_again_and_those_that_cannot_be_are_named():
+    saved = ChangedSettings({"kilnHeat": "7", "kilnPlace": "barn", "kilnLit": "often", "gone": "1"})
+    groups, taken, lost = kept([KilnSettings()], saved)
+    assert (groups, taken) == ([KilnSettings(heat=7)], {"kilnHeat": "7"})
+    assert [reason.split()[0] for reason in lost] == ["kilnPlace", "kilnLit=often:", "gone"]

@@ -6,6 +6,7 @@ import asyncio
 import os
 from datetime import datetime
 
+import attrs
 import pytest
 from trust.disk import Synced, SyncedAll, Unnamed
 from trust.seam import Seam
@@ -34,6 +35,19 @@ def names(directory, part):
 @pytest.fixture
 def always():
     return ";".join(map(str, range(24)))
+
+
+def test_a_change_of_age_and_hours_counts_from_the_next_pass_on(opened, message, clock, tmp_path, always):
+    store = opened(commit_log_file_bytes=4096, keep_hours=1000, delete_when=always)
+    fill(store, message, 30)
+    age(store, tmp_path / "store", 100, 2, clock)
+    assert store.clean() == []
+    store.change(attrs.evolve(store.settings, keep_hours=72))
+    assert len(store.clean()) == 2
+    age(store, tmp_path / "store", 100, 1, clock)
+    now = datetime.fromtimestamp(clock.now_ms() / 1000).hour
+    store.change(attrs.evolve(store.settings, delete_when=str((now + 1) % 24)))
+    assert store.clean() == []
 
 
 def test_expired_files_and_what_follows_them(opened, message, clock, tmp_path, always):

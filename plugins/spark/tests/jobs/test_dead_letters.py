@@ -96,6 +96,8 @@ def test_dead_letters_go_to_where_they_came_from_once(spark, place, tmp_path) ->
         where=f"original_topic = '{second}' or (tags = 'tag1' and cast(text as int) < 4)",
         commit_path=str(tmp_path / "commits"),
     )
+    with Admin(nameserver=place.nameserver) as admin:
+        admin.close_dead_letters(group)
     assert open_letters(job) == ["broker-a"]
     assert open_letters(job) == []
     wanted = {first: 1, second: 3}
