@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from mqframe.cli.access import access
-from mqframe.cli.output import Json, NameServer, body_text, time_text, write_json
-
-if TYPE_CHECKING:
-    from mqframe.core.messages.message import ReceivedMessage
+from mqframe.cli.access import access, admin_client
+from mqframe.cli.live.lines import write_message
+from mqframe.cli.names.known import check_known
+from mqframe.cli.output import Json, NameServer
+from mqframe.cli.text.body import Base64
 
 
 def consume(
@@ -27,6 +26,7 @@ def consume(
     allocate: Annotated[str, typer.Option(help="Allocation strategy.")] = "averagely",
     count: Annotated[int | None, typer.Option(help="Stop after so many messages.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    base64: Base64 = False,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
@@ -38,6 +38,8 @@ def consume(
 
     if sql and tag != "*":
         raise FixError("messages are chosen by --tag or by --sql, not by both")
+    with admin_client(nameserver) as admin:
+        check_known(admin, topic)
     ended, stopped = threading.Event(), threading.Event()
     left = count
 
@@ -47,7 +49,7 @@ def consume(
             # Held until the consumer has left, and so neither consumed nor handed back as failed.
             stopped.wait()
             return ConsumeResult.RECONSUME_LATER
-        _write(messages[0], json)
+        write_message(messages[0], as_json=json, base64=base64)
         if left is not None:
             left -= 1
             if left == 0:
@@ -80,24 +82,3 @@ def consume(
 
 HELD_SECONDS = 0.5
 
-
-def _write(message: ReceivedMessage, as_json: bool) -> None:
-    body = body_text(message.body)
-    if as_json:
-        write_json(
-            {
-                "message_id": message.message_id,
-                "topic": message.topic,
-                "broker": message.broker_name,
-                "queue": message.queue_id,
-                "offset": message.queue_offset,
-                "tag": message.tag,
-                "keys": message.keys,
-                "stored": time_text(message.store_timestamp),
-                "properties": message.properties,
-                "body": body,
-            }
-        )
-    else:
-        typer.echo(f"{message.queue_id}@{message.queue_offset}\t{message.tag or ''}\t{body}")
-    sys.stdout.flush()

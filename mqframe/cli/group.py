@@ -9,7 +9,10 @@ from msgspec import to_builtins
 
 from mqframe.cli.access import admin_client, admin_command
 from mqframe.cli.commands import FAILED, new_app
+from mqframe.cli.names.deletion import Yes, may_delete
+from mqframe.cli.names.known import check_known, is_system_group
 from mqframe.cli.output import Json, NameServer, Shown, queue_columns, show, show_one, time_text, write_json
+from mqframe.cli.text.escape import printable_lines
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.retry.backoff import listed_waits
 from mqframe.core.retry.policy import RETRIES_MAX
@@ -24,7 +27,9 @@ Group = Annotated[str, typer.Argument(help="Name of the consumer group.")]
 
 
 @admin_command(app, "list", empty="there is no group yet")
-def list_groups(admin: Admin) -> Shown:
+def list_groups(
+    admin: Admin, all_: Annotated[bool, typer.Option("--all", help="Groups of the system too.")] = False
+) -> Shown:
     """List consumer groups with their settings."""
     return [
         {
@@ -34,10 +39,11 @@ def list_groups(admin: Admin) -> Shown:
             "retries_max": config.retry_max_times,
         }
         for name, config in admin.group_configs().items()
+        if all_ or not is_system_group(name)
     ]
 
 
-@admin_command(app)
+@admin_command(app, known=())
 def create(
     admin: Admin,
     group: Group,
@@ -73,8 +79,13 @@ def delete(
     admin: Admin,
     group: Group,
     offsets: Annotated[bool, typer.Option("--offsets", help="Forget its progress too.")] = False,
+    yes: Yes = False,
 ) -> Shown:
-    """Delete a consumer group."""
+    """Delete a consumer group, after asking."""
+    members = len(admin.consumer_connections(group).connection_set)
+    progress = "its progress goes" if offsets else "its progress stays"
+    contents = f"{members} members online, {admin.lag(group):,} messages to consume; {progress}"
+    may_delete(f"group {group}", contents, yes=yes)
     admin.delete_group(group, clean_offsets=offsets)
     return {"group": group, "deleted": True}
 
@@ -100,6 +111,7 @@ def mode(
 def show_group(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
     """Show the members of a consumer group, what they subscribe, and how far the group is behind."""
     with admin_client(nameserver) as admin:
+        check_known(admin, group=group)
         connections = admin.consumer_connections(group)
         lag = admin.lag(group)
     members = [
@@ -132,6 +144,7 @@ def running(
 ) -> None:
     """Show what members hold of each queue, what they count, and how they are set."""
     with admin_client(nameserver) as admin:
+        check_known(admin, group=group)
         clients = [client] if client else [each.client_id for each in _members(admin, group)]
         found = {each: admin.running_info(group, each, stacks=stacks) for each in clients}
     if json:
@@ -141,7 +154,7 @@ def running(
         show([_queue_row(queue, each) for queue, each in info.queues.items()], as_json=False, title=name)
         show_one(info.properties, as_json=False)
         if info.jstack:
-            typer.echo(info.jstack)
+            typer.echo(printable_lines(info.jstack))
     if not found:
         typer.echo("nobody is online")
 
@@ -202,6 +215,7 @@ def plan(
     from mqframe.cli.group_plan import options_of, show_plan
 
     with admin_client(nameserver) as admin:
+        check_known(admin, group=group)
         found = admin.allocation_plan(
             group, allocate, options_of(option or ()), add=add or (), remove=remove or ()
         )

@@ -9,6 +9,7 @@ import typer
 
 from mqframe.cli.access import admin_command
 from mqframe.cli.commands import new_app
+from mqframe.cli.names.deletion import Yes, may_delete, topic_contents
 from mqframe.cli.output import Shown, time_text
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.errors import FixError
@@ -37,7 +38,7 @@ def list_topics(
     return [{"topic": name} for name in names if all_ or not (is_system_topic(name) or name in hidden)]
 
 
-@admin_command(app)
+@admin_command(app, known=())
 def create(
     admin: Admin,
     topic: Topic,
@@ -98,10 +99,12 @@ def grow(
 
 
 @admin_command(app)
-def delete(admin: Admin, topic: Topic, cluster: Cluster = None) -> Shown:
-    """Delete a topic with its messages."""
+def delete(admin: Admin, topic: Topic, cluster: Cluster = None, yes: Yes = False) -> Shown:
+    """Delete a topic with its messages, after asking."""
+    contents = topic_contents(admin, topic)
+    may_delete(f"topic {topic}", str(contents), yes=yes)
     admin.delete_topic(topic, cluster=cluster)
-    return {"topic": topic, "deleted": True}
+    return {"topic": topic, "deleted": True, "messages": contents.messages, "bytes": contents.size}
 
 
 @admin_command(app, "show")
