@@ -40,8 +40,8 @@ def admin_command(
     """Decorator: make a command of `app`, with `--nameserver` and `--json` behind the options of its own.
 
     It is called with an `Admin` and these options, and returns what is shown. `empty`: what is said of no
-    rows at all; options may stand in it, in braces. `known`: the options, of "topic" and "group", that have to
-    name what there is. `nameserver`: the option for name servers.
+    rows at all; options may stand in it, in braces. `known`: which of "topic" and "group" have to name
+    what there is. `nameserver`: the option for name servers.
     """
 
     def enter(work: Callable[..., Shown]) -> Callable[..., Shown]:

@@ -73,10 +73,13 @@ def _report(kind: str, text: str, *, retry: bool, as_json: bool) -> None:
         sys.stderr.write(f"{printable(' '.join(others))}\n")
 
 
-def new_app(**arguments: Any) -> typer.Typer:
-    """A Typer application as all of this command line: plain help, plain tracebacks, quick to import."""
+def new_app(*, completion: bool = False, **arguments: Any) -> typer.Typer:
+    """A Typer application as all of this command line: plain help, plain tracebacks, quick to import.
+
+    `completion`: it can be completed by shells.
+    """
     return typer.Typer(
-        add_completion=False,
+        add_completion=completion,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=True,

@@ -81,4 +81,3 @@ def consume(
 
 
 HELD_SECONDS = 0.5
-

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import to_builtins
 
 from mqframe.cli.access import admin_client, admin_command
 from mqframe.cli.commands import FAILED, new_app
+from mqframe.cli.live.watch import Interval
 from mqframe.cli.names.deletion import Yes, may_delete
 from mqframe.cli.names.known import check_known, is_system_group
 from mqframe.cli.output import Json, NameServer, Shown, queue_columns, show, show_one, time_text, write_json
@@ -135,6 +136,34 @@ def show_group(group: Group, nameserver: NameServer = "", json: Json = False) ->
 
 
 @app.command()
+def lag(
+    group: Annotated[str | None, typer.Argument(help="Only this group, queue by queue.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")] = False,
+    interval: Interval = 2.0,
+    all_: Annotated[bool, typer.Option("--all", help="Groups of the system too.")] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show how far all groups are behind, or of one the lag and the owner of each queue.
+
+    The owner is ? where a member that does not answer may have the queue.
+    """
+    from mqframe.cli.live.lag import all_lags, queue_lags
+    from mqframe.cli.live.watch import watch as watch_view
+
+    with admin_client(nameserver) as admin:
+        check_known(admin, group=group)
+
+        def look() -> list[dict[str, Any]]:
+            return all_lags(admin, every=all_) if group is None else queue_lags(admin, group)
+
+        if watch:
+            watch_view(lambda: {group or "groups": look()}, interval=interval, as_json=json)
+        else:
+            show(look(), as_json=json, empty="the group has no offsets" if group else "there is no group yet")
+
+
+@app.command()
 def running(
     group: Group,
     client: Annotated[str | None, typer.Argument(help="Only this member.")] = None,
@@ -151,7 +180,7 @@ def running(
         write_json([_running_row(name, info) for name, info in found.items()])
         return
     for name, info in found.items():
-        show([_queue_row(queue, each) for queue, each in info.queues.items()], as_json=False, title=name)
+        show([queue_row(queue, each) for queue, each in info.queues.items()], as_json=False, title=name)
         show_one(info.properties, as_json=False)
         if info.jstack:
             typer.echo(printable_lines(info.jstack))
@@ -231,7 +260,7 @@ def _members(admin: Admin, group: str) -> list[ConnectionBody]:
 def _running_row(client: str, info: ConsumerRunningInfo) -> dict[str, object]:
     return {
         "client": client,
-        "queues": [_queue_row(queue, each) for queue, each in info.queues.items()],
+        "queues": [queue_row(queue, each) for queue, each in info.queues.items()],
         "topics": {topic: to_builtins(status) for topic, status in info.status_table.items()},
         "subscriptions": {each.topic: each.sub_string or "*" for each in info.subscription_set},
         "properties": info.properties,
@@ -239,7 +268,8 @@ def _running_row(client: str, info: ConsumerRunningInfo) -> dict[str, object]:
     }
 
 
-def _queue_row(queue: MessageQueue, info: ProcessQueueInfo) -> dict[str, object]:
+def queue_row(queue: MessageQueue, info: ProcessQueueInfo) -> dict[str, object]:
+    """What a member holds of one queue."""
     return {
         **queue_columns(queue),
         "held": info.cached_msg_count,

@@ -134,7 +134,12 @@ def show_message(
     if found is None:
         typer.echo(f"mqframe: topic {topic} has no message {message_id}", err=True)
         raise typer.Exit(FAILED)
-    return _row(found, base64=base64) | {
+    return details(found, base64=base64)
+
+
+def details(found: ReceivedMessage, *, base64: bool = False) -> dict[str, Any]:
+    """All that is known of a message."""
+    return message_row(found, base64=base64) | {
         "born": time_text(found.born_timestamp),
         "born_host": found.born_host,
         "store_host": found.store_host,
@@ -155,7 +160,7 @@ def query(
     base64: Base64 = False,
 ) -> Shown:
     """Find messages by key, newest first."""
-    return [_row(each, base64=base64) for each in admin.query_messages(topic, key, max_count=limit)]
+    return [message_row(each, base64=base64) for each in admin.query_messages(topic, key, max_count=limit)]
 
 
 @app.command()
@@ -186,7 +191,7 @@ def read(
                 left = limit
                 while at < end and left > 0:
                     result = puller.pull(each, at, min(left, 32), tag)
-                    rows += [_row(message, base64=base64) for message in result.messages]
+                    rows += [message_row(message, base64=base64) for message in result.messages]
                     left -= len(result.messages)
                     at = max(result.next_offset, at + 1)
     show(rows, as_json=json, empty="nothing there")
@@ -211,7 +216,8 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _row(message: ReceivedMessage, *, base64: bool = False) -> dict[str, Any]:
+def message_row(message: ReceivedMessage, *, base64: bool = False) -> dict[str, Any]:
+    """What a list shows of a message."""
     return {
         "message_id": message.message_id,
         "broker": message.broker_name,

@@ -98,9 +98,7 @@ def people(rows: Sequence[Row], width: int, *, bold: bool = False) -> list[str]:
 
 def summary(rows: Sequence[Row]) -> str:
     """One line that says how many `rows` there are, and what they come to."""
-    sums = [
-        f"{name} {sum(row[name] or 0 for row in rows):,}" for name in SUMMED if name in rows[0]
-    ]
+    sums = [f"{name} {sum(row[name] or 0 for row in rows):,}" for name in SUMMED if name in rows[0]]
     said = ", ".join([f"{len(rows):,} rows", *sums])
     return f"{said}; add --json, or a pipe such as | less, to see them all"
 

@@ -21,8 +21,8 @@ _NAMED: Final = "mqframe.cli.contexts.named"
 class Cluster:
     """The cluster that a command means.
 
-    `nameserver`: "host:port;host:port", or "" when nobody said; `origin`: who said; `context`: its name, or "";
-    `settings`: those of the context, by path.
+    `nameserver`: "host:port;host:port", or "" when nobody said; `origin`: who said; `context`: its name,
+    or ""; `settings`: those of the context, by path.
     """
 
     nameserver: str = ""

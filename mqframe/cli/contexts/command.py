@@ -46,7 +46,9 @@ def add(
     settings = dict(map(_setting, set_ or ()))
     settings |= {key: _asked(key) for key in secret or ()}
     made = Context(";".join(_servers(nameserver)), settings)
-    client_settings(Cluster(made.nameserver, f"context {name}", name, settings))  # or an error, before it is kept
+    client_settings(
+        Cluster(made.nameserver, f"context {name}", name, settings)
+    )  # or an error, before it is kept
     contexts.contexts[name] = made
     if use:
         contexts.current = name

@@ -40,7 +40,7 @@ class Contexts(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
 
 
 def contexts_path() -> Path:
-    """Where contexts are kept: what MQFRAME_CONTEXTS says, or contexts.json in the user's config directory."""
+    """Where contexts are: what MQFRAME_CONTEXTS says, or contexts.json in the user's config directory."""
     named = os.environ.get(VARIABLE)
     return Path(named) if named else Path(typer.get_app_dir("mqframe")) / "contexts.json"
 

@@ -36,7 +36,11 @@ class TopicContents:
     groups: tuple[str, ...]
 
     def __str__(self) -> str:
-        size = "of unknown size" if self.size is None else f"{'' if self.exact else 'about '}{size_text(self.size)}"
+        size = (
+            "of unknown size"
+            if self.size is None
+            else f"{'' if self.exact else 'about '}{size_text(self.size)}"
+        )
         readers = f"read by {', '.join(self.groups)}" if self.groups else "read by no group"
         return f"{self.messages:,} messages, {size}, {readers}"
 
@@ -46,7 +50,9 @@ def topic_contents(admin: Admin, topic: str) -> TopicContents:
     stats = admin.topic_stats(topic)
     messages = sum(each.max_offset - each.min_offset for each in stats.values())
     filled = {queue: each for queue, each in stats.items() if each.max_offset > each.min_offset}
-    chosen = dict(sorted(filled.items(), key=lambda item: item[1].min_offset - item[1].max_offset)[:SAMPLE_QUEUES_MAX])
+    chosen = dict(
+        sorted(filled.items(), key=lambda item: item[1].min_offset - item[1].max_offset)[:SAMPLE_QUEUES_MAX]
+    )
     try:
         sizes = [size for queue, each in chosen.items() for size in _sizes(admin, queue, each)]
     except AnswerError:

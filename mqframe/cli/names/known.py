@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX, SYSTEM_GROUPS
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import FixError
-from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic, reply_topic
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -32,6 +32,17 @@ def check_known(admin: Admin, topic: str | None = None, group: str | None = None
     if group in groups or admin.consume_stats(group) or admin.consumer_connections(group).connection_set:
         return
     raise UnknownName(_missing("group", group, [name for name in groups if not is_system_group(name)]))
+
+
+def listed_topics(admin: Admin, *, every: bool) -> list[str]:
+    """Topics, sorted; those of the system only with `every`."""
+    names = admin.list_topics()
+    if every:
+        return names
+    info = admin.cluster_info()
+    # Brokers and clusters are topics too, for clients that ask for their routes.
+    hidden = {*info.broker_addr_table, *info.cluster_addr_table, *map(reply_topic, info.cluster_addr_table)}
+    return [name for name in names if not (is_system_topic(name) or name in hidden)]
 
 
 def is_system_group(group: str) -> bool:

@@ -52,7 +52,9 @@ class Outgoing:
     later: Mapping[str, Any] = {}
 
 
-def later_wishes(delay: str | float | None, deliver_at: str | int | None, level: int | None) -> dict[str, Any]:
+def later_wishes(
+    delay: str | float | None, deliver_at: str | int | None, level: int | None
+) -> dict[str, Any]:
     """What was said of a later delivery, as arguments of `Producer.send`. Raises `SettingError`."""
     wishes: dict[str, Any] = {}
     if delay is not None:
@@ -67,11 +69,14 @@ def later_wishes(delay: str | float | None, deliver_at: str | int | None, level:
 def outgoing_of(line: bytes, number: int, default: Outgoing) -> Outgoing:
     """What line `number` asks for; of what it does not say, `default` counts.
 
-    Properties that only brokers and clients set are left out of messages that were read. Raises `MessageError`.
+    Properties that only brokers and clients set are left out of messages that were read. Raises
+    `MessageError`.
     """
     try:
         found = msgspec.json.decode(line, type=Line)
-        body = b64decode(found.body, validate=True) if found.body_encoding == "base64" else found.body.encode()
+        body = (
+            b64decode(found.body, validate=True) if found.body_encoding == "base64" else found.body.encode()
+        )
         later = later_wishes(found.delay, found.deliver_at, found.delay_level)
     except (msgspec.MsgspecError, ValueError, FixError) as problem:
         raise MessageError(f"line {number}: {problem}{_meant(str(problem))}") from None

@@ -38,7 +38,7 @@ class Sent:
         self._queues.add(result.queue)
         self._statuses[result.status.name] += 1
         if self._every or self.count <= ROWS_MAX:
-            self.rows.append(_row(result))
+            self.rows.append(sent_row(result))
 
     def summary(self, seconds: float) -> str:
         """All of them in one line."""
@@ -77,7 +77,8 @@ def _settle(waiting: deque[Future[SendResult]], sent: Sent, *, leave: int) -> No
         sent.take(waiting.popleft().result())
 
 
-def _row(result: SendResult) -> dict[str, Any]:
+def sent_row(result: SendResult) -> dict[str, Any]:
+    """What is shown of one send."""
     row = {
         "status": result.status.name,
         "message_id": result.message_id,
