@@ -20,7 +20,7 @@ UNREADABLE: Final = "unreadable"
 
 
 def body_columns(message: ReceivedMessage, *, base64: bool = False) -> dict[str, str]:
-    """`body`, and `body_encoding`: "text", "base64", or "unreadable".
+    """`body_encoding`, and `body`: "text", "base64", or "unreadable".
 
     A body that is no UTF-8 is in base64, all are with `base64`; one that cannot be unpacked is shown as it is
     stored, in base64.
@@ -28,13 +28,13 @@ def body_columns(message: ReceivedMessage, *, base64: bool = False) -> dict[str,
     try:
         body = message.body
     except BodyUnreadable:
-        return {"body": b64encode(message.stored_body).decode(), "body_encoding": UNREADABLE}
+        return {"body_encoding": UNREADABLE, "body": b64encode(message.stored_body).decode()}
     if not base64:
         try:
-            return {"body": body.decode(), "body_encoding": TEXT}
+            return {"body_encoding": TEXT, "body": body.decode()}
         except UnicodeDecodeError:
             pass
-    return {"body": b64encode(body).decode(), "body_encoding": BASE64}
+    return {"body_encoding": BASE64, "body": b64encode(body).decode()}
 
 
 def body_line(message: ReceivedMessage, *, base64: bool = False) -> str:
