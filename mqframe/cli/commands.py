@@ -128,7 +128,6 @@ class Commands(TyperGroup):
         """Run the command; an error of the library becomes one line and an exit code."""
         as_json = "--json" in ctx.args
         run = _RUN.set(_plugins(ctx))
-        forget_cluster()
         try:
             return super().invoke(ctx)
         except MqframeError as problem:
@@ -138,6 +137,7 @@ class Commands(TyperGroup):
             _refuse(problem, as_json=as_json)
         finally:
             _RUN.reset(run)
+            forget_cluster()
 
 
 def _refuse(problem: Any, *, as_json: bool) -> NoReturn:

@@ -63,7 +63,7 @@ def create(
     return {"topic": topic, "queues": queues, "perm": perm, "order": order}
 
 
-@admin_command(app)
+@admin_command(app, known=("topic",))
 def grow(
     admin: Admin,
     topic: Topic,
@@ -80,6 +80,8 @@ def grow(
 
     May be broken off and called again at any time.
     """
+    for each in group or ():
+        check_known(admin, group=each)
     expansion = admin.begin_queue_expansion(topic, queues)
     if expansion.growing:
         time.sleep(settle)

@@ -40,7 +40,7 @@ def chosen_cluster() -> Cluster:
 
 
 def forget_cluster() -> None:
-    """To be called before a command is run."""
+    """To be called when a command is done."""
     _CLUSTER.set(None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Final
@@ -65,5 +66,6 @@ def write_contexts(path: Path, contexts: Contexts) -> None:
             file.write(text)
         new.replace(path)
     except OSError as problem:
-        new.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            new.unlink()
         raise SettingError(f"contexts cannot be written to {path}: {problem}") from None

@@ -55,9 +55,11 @@ def test_a_line_has_time_place_tag_and_body(at: str) -> None:
 def test_what_is_sent_later_comes_too(at: str) -> None:
     run("topic", "create", "cli-later", "--queues", "4")
     got: list[bytes] = []
-    tail = threading.Thread(
-        target=follow, args=("cli-later", lambda each: got.append(each.body)), kwargs={"nameserver": at, "count": 8}
-    )  # fmt: skip
+
+    def tail_it() -> None:
+        follow("cli-later", lambda each: got.append(each.body), nameserver=at, count=8)
+
+    tail = threading.Thread(target=tail_it)
     with Producer("cli", nameserver=at) as producer:
         producer.send(Message("cli-later", b"before"))
         tail.start()
