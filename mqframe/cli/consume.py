@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +15,8 @@ from mqframe.cli.live.lines import write_message
 from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Json, NameServer
 from mqframe.cli.text.body import Base64
+
+HELD_SECONDS = 0.5
 
 
 def consume(
@@ -69,15 +73,21 @@ def consume(
         **access(),
     )
     consumer.subscribe(topic, Sql(sql) if sql else tag, handle, batch_max=1)
+    with ended_by_signals(ended):
+        try:
+            with consumer:
+                ended.wait(seconds)
+        finally:
+            stopped.set()
+
+
+@contextmanager
+def ended_by_signals(ended: threading.Event) -> Iterator[None]:
+    """Have SIGTERM and SIGINT set `ended` while the block runs."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(number, lambda *_: ended.set()) for number in numbers]
     try:
-        with consumer:
-            ended.wait(seconds)
+        yield
     finally:
-        stopped.set()
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-
-
-HELD_SECONDS = 0.5

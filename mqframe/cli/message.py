@@ -95,7 +95,7 @@ def _from_lines(body: str, first: Outgoing, *, as_json: bool) -> Iterator[Outgoi
     from mqframe.cli.sending.records import Outgoing, outgoing_of
 
     for number, line in enumerate(sys.stdin.buffer if body == "-" else body.encode().splitlines(), 1):
-        text = line.rstrip(b"\r\n")
+        text = line.strip() if as_json else line.rstrip(b"\r\n")
         if not text:
             continue
         if as_json:

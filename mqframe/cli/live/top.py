@@ -112,4 +112,5 @@ def _broker(admin: Admin, name: str, address: str) -> dict[str, Any]:
 
 
 def _first(rates: str | None) -> float:
-    return round(float((rates or "0").split()[0]), 1)
+    words = (rates or "").split()  # Apache's have none until ten seconds have passed
+    return round(float(words[0]), 1) if words else 0.0
