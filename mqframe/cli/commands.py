@@ -17,7 +17,6 @@ from typer.core import TyperGroup
 from mqframe.cli.built_in import COMMANDS
 from mqframe.cli.contexts.chosen import forget_cluster, offer_contexts
 from mqframe.cli.text.escape import printable, printable_json
-from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import FixError, MqframeError, PluginError, RetryError
 
 if TYPE_CHECKING:
@@ -113,6 +112,8 @@ class Commands(TyperGroup):
         try:
             return super().resolve_command(ctx, args)
         except UsageError as problem:
+            from mqframe.core.config.suggestions import did_you_mean
+
             near = did_you_mean(args[0], self.list_commands(ctx))
             problem.message += f" {near.capitalize()}" if near else ""
             raise

@@ -46,7 +46,7 @@ def test_an_error_is_one_line_or_one_json_object(at: str) -> None:
     ],
 )
 def test_wrong_words_are_two_lines_at_most(words: list[str], said: str) -> None:
-    result = CliRunner().invoke(app, words)
+    result = CliRunner().invoke(app, words, prog_name="mqframe")
     assert result.exit_code == 2
     first, second = result.stderr.splitlines()
     assert first.startswith("mqframe: ")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
-import attrs
 import typer
 from typer.core import TyperOption
 
@@ -17,8 +17,7 @@ _NAMED: Final = "mqframe.cli.contexts.named"
 """In `meta` of a command's context: what --context said."""
 
 
-@attrs.frozen
-class Cluster:
+class Cluster(NamedTuple):
     """The cluster that a command means.
 
     `nameserver`: "host:port;host:port", or "" when nobody said; `origin`: who said; `context`: its name,
@@ -28,7 +27,7 @@ class Cluster:
     nameserver: str = ""
     origin: str = "nowhere"
     context: str = ""
-    settings: Mapping[str, str] = {}
+    settings: Mapping[str, str] = MappingProxyType({})
 
 
 _CLUSTER: ContextVar[Cluster | None] = ContextVar("cluster of this command", default=None)

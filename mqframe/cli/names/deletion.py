@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-import attrs
 import typer
 
 from mqframe.cli.commands import FAILED
@@ -24,8 +23,7 @@ SAMPLE_ENTRIES: Final = 32
 UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-@attrs.frozen
-class TopicContents:
+class TopicContents(NamedTuple):
     """What a topic holds. `size`: bytes of its stored messages, `None` where brokers do not say; `exact`:
     whether all of them were counted, and not some.
     """

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX, SYSTEM_GROUPS
-from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import FixError
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic, reply_topic
 
@@ -47,9 +45,14 @@ def listed_topics(admin: Admin, *, every: bool) -> list[str]:
 
 def is_system_group(group: str) -> bool:
     """Whether brokers make and use `group` themselves."""
+    # Imported when a command runs: help and completion need no tables of brokers.
+    from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX, SYSTEM_GROUPS
+
     return group in SYSTEM_GROUPS or group.startswith(BROKER_GROUP_PREFIX)
 
 
 def _missing(what: str, name: str, known: Collection[str]) -> str:
+    from mqframe.core.config.suggestions import did_you_mean
+
     near = did_you_mean(name, known) or f"mqframe {what} list shows those that there are"
     return f"there is no {what} {name}; {near}"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
-
-import attrs
+from typing import Final, NamedTuple
 
 GAP: Final = "  "
 INDENT: Final = "  "
@@ -14,8 +12,7 @@ CUT_MIN: Final = 20
 CUT_MAX: Final = 60
 
 
-@attrs.frozen
-class Column:
+class Column(NamedTuple):
     """A column: its heading, whether it holds numbers, and whether its cells may be cut."""
 
     heading: str
