@@ -13,7 +13,7 @@ from mqframe.cli.app import app
 def run(*words: str, code: int = 0, data: bytes = b"") -> str:
     """What a command writes to standard output; it has to end with `code`."""
     result = CliRunner().invoke(app, list(words), input=data)
-    assert result.exit_code == code, result.output
+    assert result.exit_code == code, f"{result.output}{result.exception!r}"
     return result.stdout
 
 

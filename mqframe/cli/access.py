@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 import typer
 
 from mqframe.cli.commands import plugin_manager
+from mqframe.cli.contexts.chosen import Cluster, chosen_cluster
+from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Json, NameServer, Shown, show, show_one
 
 if TYPE_CHECKING:
@@ -28,17 +30,24 @@ def admin_client(nameserver: str) -> Admin:
 
 
 def admin_command(
-    app: typer.Typer, name: str | None = None, *, empty: str = "nothing found"
+    app: typer.Typer,
+    name: str | None = None,
+    *,
+    empty: str = "nothing found",
+    known: Collection[str] = ("topic", "group"),
+    nameserver: Any = NameServer,
 ) -> Callable[[Callable[..., Shown]], Callable[..., Shown]]:
     """Decorator: make a command of `app`, with `--nameserver` and `--json` behind the options of its own.
 
     It is called with an `Admin` and these options, and returns what is shown. `empty`: what is said of no
-    rows at all; options may stand in it, in braces.
+    rows at all; options may stand in it, in braces. `known`: which of "topic" and "group" have to name
+    what there is. `nameserver`: the option for name servers.
     """
 
     def enter(work: Callable[..., Shown]) -> Callable[..., Shown]:
         def command(nameserver: str, json: bool, **options: Any) -> None:
             with admin_client(nameserver) as admin:
+                check_known(admin, **{name: options[name] for name in known if options.get(name)})
                 found = work(admin, **options)
             if isinstance(found, Mapping):
                 show_one(found, as_json=json)
@@ -47,7 +56,7 @@ def admin_command(
 
         # The client's class is not imported for its name in an annotation.
         types = get_type_hints(work, localns={"Admin": object}, include_extras=True)
-        parameters = list(signature(work).parameters.values())[1:] + _SHARED
+        parameters = [*list(signature(work).parameters.values())[1:], *_shared(nameserver)]
         command.__signature__ = Signature(  # type: ignore[attr-defined]
             [each.replace(annotation=types.get(each.name, each.annotation)) for each in parameters]
         )
@@ -58,27 +67,35 @@ def admin_command(
     return enter
 
 
-_SHARED: Final = [
-    Parameter("nameserver", Parameter.KEYWORD_ONLY, default="", annotation=NameServer),
-    Parameter("json", Parameter.KEYWORD_ONLY, default=False, annotation=Json),
-]
+def _shared(nameserver: Any) -> list[Parameter]:
+    return [
+        Parameter("nameserver", Parameter.KEYWORD_ONLY, default="", annotation=nameserver),
+        Parameter("json", Parameter.KEYWORD_ONLY, default=False, annotation=Json),
+    ]
 
 
 def access() -> dict[str, Any]:
-    """Keyword arguments for any client: `plugins`, and what MQFRAME_NET_… and MQFRAME_PLUGINS_… ask for.
+    """Keyword arguments for any client: `plugins`, and what the environment and the context ask for.
 
-    An RPC hook that has options there, such as the keys that it signs requests with, is used. They are taken
-    from there alone, because what is written on a command line can be read by all users of the machine.
+    An RPC hook that has options there, such as the keys that it signs requests with, is used. They are not
+    taken from options, because what is written on a command line can be read by all users of the machine.
     Raises `SettingError`.
     """
+    return client_settings(chosen_cluster())
+
+
+def client_settings(cluster: Cluster) -> dict[str, Any]:
+    """As `access`, for `cluster`. What MQFRAME_NET_… and MQFRAME_PLUGINS_… say goes before its settings."""
     plugins = plugin_manager()
     arguments: dict[str, Any] = {"plugins": plugins}
-    if not any(name.startswith((CONNECTIONS, PLUGINS)) for name in os.environ):
+    if not cluster.settings and not any(name.startswith((CONNECTIONS, PLUGINS)) for name in os.environ):
         return arguments
     from mqframe.cli.configuration import load
+    from mqframe.core.config.layers import Given, Layer, Rank
     from mqframe.net.settings import NetSettings
 
-    resolved = load("client", {}, None, ())
+    given = (Given(path, value, cluster.origin) for path, value in cluster.settings.items())
+    resolved = load("client", {}, None, (), layers=[Layer(Rank.TOML, tuple(given))])
     arguments["net"] = resolved.section(NetSettings)
     arguments["plugins"] = plugins.configured(resolved.plugins())
     hooks = [name for name in resolved.plugins() if plugins.knows("rpc_hook", name)]

@@ -7,8 +7,11 @@ from typing import Annotated
 import typer
 
 from mqframe.cli.commands import Commands, new_app
+from mqframe.cli.contexts.chosen import name_context
 
-app = new_app(cls=Commands, help="A message queue with the wire and the files of Apache RocketMQ.")
+app = new_app(
+    cls=Commands, completion=True, help="A message queue with the wire and the files of Apache RocketMQ."
+)
 
 
 def _version(wanted: bool) -> None:
@@ -21,8 +24,13 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _top(
+    ctx: typer.Context,
+    context: Annotated[
+        str, typer.Option(metavar="NAME", help="The cluster of this context (mqframe context list).")
+    ] = "",
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Exit codes: 0 done, 1 failed, 2 wrong usage or setting, 3 may work later."""
+    name_context(ctx, context)

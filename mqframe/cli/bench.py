@@ -12,6 +12,7 @@ import typer
 
 from mqframe.cli.access import access
 from mqframe.cli.commands import FAILED, new_app
+from mqframe.cli.live.meter import Done, meter
 from mqframe.cli.output import Json, NameServer, show
 from mqframe.core.errors import SettingError
 
@@ -39,9 +40,11 @@ def produce(
     unknown = [mode for mode in wanted if mode not in runs]
     if unknown or min(count, size, width) < 1:
         raise SettingError(f"--mode must be of {', '.join(runs)}, and numbers at least 1")
-    rows = [
-        _result(mode, *runs[mode](nameserver, topic, b"x" * size, count, width), size=size) for mode in wanted
-    ]
+    rows = []
+    for mode in wanted:
+        with meter(mode, count) as done:
+            outcome = runs[mode](nameserver, topic, b"x" * size, count, width, done)
+        rows.append(_result(mode, *outcome, size=size))
     show(rows, as_json=json)
 
 
@@ -73,12 +76,13 @@ def consume(
         with lock:
             begin = begin or time.perf_counter_ns()
             seen += len(messages)
+            came(min(seen, count))
             if seen >= count:
                 done.set()
         return ConsumeResult.SUCCESS
 
     consumer.subscribe(topic, "*", handle)
-    with consumer:
+    with meter("consume", count) as came, consumer:
         complete = done.wait(seconds)
         elapsed = (time.perf_counter_ns() - begin) / 1e9 if begin else seconds
     show([_result(f"consume by {batch}", seen, elapsed, [])], as_json=json)
@@ -91,7 +95,7 @@ Outcome = tuple[int, float, Sequence[float]]
 """Messages, seconds for all, seconds for each."""
 
 
-def _sync(nameserver: str, topic: str, body: bytes, count: int, width: int) -> Outcome:
+def _sync(nameserver: str, topic: str, body: bytes, count: int, width: int, done: Done) -> Outcome:
     from mqframe import Message, Producer
 
     message, times = Message(topic, body), []
@@ -102,10 +106,11 @@ def _sync(nameserver: str, topic: str, body: bytes, count: int, width: int) -> O
             before = time.perf_counter()
             producer.send(message)
             times.append(time.perf_counter() - before)
+            done(len(times))
         return count, time.perf_counter() - started, times
 
 
-def _async(nameserver: str, topic: str, body: bytes, count: int, width: int) -> Outcome:
+def _async(nameserver: str, topic: str, body: bytes, count: int, width: int, done: Done) -> Outcome:
     from mqframe import AsyncProducer, Message
 
     message, times = Message(topic, body), []
@@ -118,6 +123,7 @@ def _async(nameserver: str, topic: str, body: bytes, count: int, width: int) -> 
                     before = time.perf_counter()
                     await producer.send(message)
                     times.append(time.perf_counter() - before)
+                    done(len(times))
 
             await producer.send(message)
             started = time.perf_counter()
@@ -127,15 +133,16 @@ def _async(nameserver: str, topic: str, body: bytes, count: int, width: int) -> 
     return count, asyncio.run(run()), times
 
 
-def _submit(nameserver: str, topic: str, body: bytes, count: int, width: int) -> Outcome:
+def _submit(nameserver: str, topic: str, body: bytes, count: int, width: int, done: Done) -> Outcome:
     from mqframe import Message, Producer
 
     message = Message(topic, body)
     with Producer(group=GROUP, nameserver=nameserver, **access()) as producer:
         producer.send(message)
         started = time.perf_counter()
-        for future in [producer.submit(message) for _ in range(count)]:
+        for number, future in enumerate([producer.submit(message) for _ in range(count)], 1):
             future.result()
+            done(number)
         return count, time.perf_counter() - started, []
 
 

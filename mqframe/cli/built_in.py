@@ -21,8 +21,11 @@ COMMANDS: Final = {
     "store": "store:app",
     "consume": "consume:consume",
     "worker": "worker.command:worker",
+    "top": "live.top:top",
     "bench": "bench:app",
     "config": "config:app",
+    "context": "contexts.command:app",
+    "mqadmin": "mqadmin.app:app",
 }
 """Where each command is: a function, or a Typer application of several, below `mqframe.cli`."""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mqframe.cli.access import admin_client
 from mqframe.cli.output import Json, NameServer, show, show_one
+
+if TYPE_CHECKING:
+    from mqframe.core.cluster.route_bodies import ClusterInfo
 
 
 def cluster(
@@ -24,7 +27,12 @@ def cluster(
             show_one(dict(sorted(ask(address).items())), as_json=json)
             return
         info = admin.cluster_info()
-    rows = [
+    show(broker_rows(info), as_json=json, empty="no broker is registered")
+
+
+def broker_rows(info: ClusterInfo) -> list[dict[str, Any]]:
+    """A row for each broker, slaves too."""
+    return [
         {
             "cluster": data.cluster,
             "broker": name,
@@ -35,4 +43,3 @@ def cluster(
         for name, data in sorted(info.broker_addr_table.items())
         for number, address in sorted(data.broker_addrs.items())
     ]
-    show(rows, as_json=json, empty="no broker is registered")

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import sys
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from mqframe.cli.built_in import COMMANDS
+from mqframe.cli.contexts.chosen import forget_cluster, offer_contexts
+from mqframe.cli.text.escape import printable, printable_json
 from mqframe.core.errors import FixError, MqframeError, PluginError, RetryError
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ OK: Final = 0
 FAILED: Final = 1
 WRONG: Final = 2
 RETRY: Final = 3
+UsageError: Final[Any] = typer.BadParameter.__base__
+"""What Typer raises for words that it cannot make a command of; it has no public name for it."""
 
 
 _RUN: ContextVar[PluginManager] = ContextVar("plugins of this run")
@@ -45,19 +49,36 @@ def exit_code(problem: MqframeError) -> int:
 
 def report(problem: MqframeError, *, as_json: bool) -> None:
     """Write `problem` to standard error, for people or as one JSON object."""
-    text = str(problem)
+    _report(type(problem).__name__, str(problem), retry=isinstance(problem, RetryError), as_json=as_json)
+
+
+def report_usage(problem: Any, *, as_json: bool) -> None:
+    """Write what is wrong with the words of a command, a Typer `UsageError`, and where its help is."""
+    text = problem.format_message()
+    if problem.ctx is not None and not as_json:
+        text += f"\nTry: {problem.ctx.command_path} --help"
+    _report("UsageError", text, retry=False, as_json=as_json)
+
+
+def _report(kind: str, text: str, *, retry: bool, as_json: bool) -> None:
+    """At most two lines."""
     if as_json:
-        error = {"error": type(problem).__name__, "message": text, "retry": isinstance(problem, RetryError)}
-        text = json.dumps(error, ensure_ascii=False)
-        sys.stderr.write(f"{text}\n")
-    else:
-        sys.stderr.write(f"mqframe: {text}\n")
+        error = {"error": kind, "message": text, "retry": retry}
+        sys.stderr.write(f"{printable_json(json.dumps(error, ensure_ascii=False))}\n")
+        return
+    first, *others = filter(None, map(str.strip, text.splitlines()))
+    sys.stderr.write(f"mqframe: {printable(first)}\n")
+    if others:
+        sys.stderr.write(f"{printable(' '.join(others))}\n")
 
 
-def new_app(**arguments: Any) -> typer.Typer:
-    """A Typer application as all of this command line: plain help, plain tracebacks, quick to import."""
+def new_app(*, completion: bool = False, **arguments: Any) -> typer.Typer:
+    """A Typer application as all of this command line: plain help, plain tracebacks, quick to import.
+
+    `completion`: it can be completed by shells.
+    """
     return typer.Typer(
-        add_completion=False,
+        add_completion=completion,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=True,
@@ -86,6 +107,24 @@ class Commands(TyperGroup):
             report(problem, as_json=False)
             raise typer.Exit(exit_code(problem)) from None
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that `args` begin with; for a misspelt one an error that says what was meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError as problem:
+            from mqframe.core.config.suggestions import did_you_mean
+
+            near = did_you_mean(args[0], self.list_commands(ctx))
+            problem.message += f" {near.capitalize()}" if near else ""
+            raise
+
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        """As Typer's; wrong options in front of the command are told as all else."""
+        try:
+            return super().make_context(*arguments, **more)
+        except UsageError as problem:
+            return _refuse(problem, as_json=False)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error of the library becomes one line and an exit code."""
         as_json = "--json" in ctx.args
@@ -95,8 +134,19 @@ class Commands(TyperGroup):
         except MqframeError as problem:
             report(problem, as_json=as_json)
             raise typer.Exit(exit_code(problem)) from None
+        except UsageError as problem:
+            _refuse(problem, as_json=as_json)
         finally:
             _RUN.reset(run)
+            forget_cluster()
+
+
+def _refuse(problem: Any, *, as_json: bool) -> NoReturn:
+    """End the program because of a `UsageError`."""
+    if type(problem).__name__ == "NoArgsIsHelpError":  # no words at all: Typer shows the help
+        raise problem
+    report_usage(problem, as_json=as_json)
+    raise typer.Exit(WRONG) from None
 
 
 def _plugins(ctx: Any) -> PluginManager:
@@ -114,4 +164,5 @@ def _click_command(found: Any, name: str) -> Any:
         found = app
     made = typer.main.get_command(found)
     made.name = name
+    offer_contexts(made)
     return made

@@ -16,7 +16,7 @@ from mqframe.cli.output import Json, show
 if TYPE_CHECKING:
     from mqframe.core.config.configuration import Entry, Resolved
 
-_SECRET: Final = re.compile("secret|password|token|credential", re.IGNORECASE)
+SECRET: Final = re.compile("secret|password|token|credential", re.IGNORECASE)
 
 app = new_app(help="Look at settings.")
 
@@ -85,7 +85,7 @@ def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
             origins = next((each.origins for key, each in tables.items() if same_plugin(key, name)), {})
             for field in attrs.fields(type(options)):
                 value = getattr(options, field.name)
-                hidden = field.metadata.get("secret") or _SECRET.search(field.name)
+                hidden = field.metadata.get("secret") or SECRET.search(field.name)
                 yield Entry(
                     f"plugins.{name}.{field.name}",
                     "(secret)" if hidden else value,
@@ -97,7 +97,7 @@ def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
             continue
         for key, value in table.items():
             # What a plugin keeps secret is known to it alone, and one that is not in use is not imported.
-            said = "(secret)" if _SECRET.search(key) else value
+            said = "(secret)" if SECRET.search(key) else value
             yield Entry(f"plugins.{name}.{key}", said, table.origins[key], "not in use here")
 
 

@@ -46,15 +46,16 @@ def load(
     items: Sequence[str],
     variables: Mapping[str, str] | None = None,
     profile: str = "",
+    layers: Sequence[Layer] = (),
 ) -> Resolved:
     """The settings of `program` (a key of `PROGRAMS`).
 
     `options`: by name of the option ("--host"), the value of each path that it sets; `None` is not given.
     `file`: TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`:
     "path=value". `variables`: the environment, by default the real one. `profile`: the one that counts in
-    each section of clients that has it. Raises `SettingError`.
+    each section of clients that has it. `layers`: further sources. Raises `SettingError`.
     """
-    layers = [command_line(items), environment(os.environ if variables is None else variables)]
+    layers = [*layers, command_line(items), environment(os.environ if variables is None else variables)]
     layers.append(
         Layer(
             Rank.COMMAND_LINE,

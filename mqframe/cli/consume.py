@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
 
-from mqframe.cli.access import access
-from mqframe.cli.output import Json, NameServer, body_text, time_text, write_json
+from mqframe.cli.access import access, admin_client
+from mqframe.cli.live.lines import write_message
+from mqframe.cli.names.known import check_known
+from mqframe.cli.output import Json, NameServer
+from mqframe.cli.text.body import Base64
 
-if TYPE_CHECKING:
-    from mqframe.core.messages.message import ReceivedMessage
+HELD_SECONDS = 0.5
 
 
 def consume(
@@ -27,6 +30,7 @@ def consume(
     allocate: Annotated[str, typer.Option(help="Allocation strategy.")] = "averagely",
     count: Annotated[int | None, typer.Option(help="Stop after so many messages.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    base64: Base64 = False,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
@@ -38,6 +42,8 @@ def consume(
 
     if sql and tag != "*":
         raise FixError("messages are chosen by --tag or by --sql, not by both")
+    with admin_client(nameserver) as admin:
+        check_known(admin, topic)
     ended, stopped = threading.Event(), threading.Event()
     left = count
 
@@ -47,7 +53,7 @@ def consume(
             # Held until the consumer has left, and so neither consumed nor handed back as failed.
             stopped.wait()
             return ConsumeResult.RECONSUME_LATER
-        _write(messages[0], json)
+        write_message(messages[0], as_json=json, base64=base64)
         if left is not None:
             left -= 1
             if left == 0:
@@ -67,37 +73,21 @@ def consume(
         **access(),
     )
     consumer.subscribe(topic, Sql(sql) if sql else tag, handle, batch_max=1)
+    with ended_by_signals(ended):
+        try:
+            with consumer:
+                ended.wait(seconds)
+        finally:
+            stopped.set()
+
+
+@contextmanager
+def ended_by_signals(ended: threading.Event) -> Iterator[None]:
+    """Have SIGTERM and SIGINT set `ended` while the block runs."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(number, lambda *_: ended.set()) for number in numbers]
     try:
-        with consumer:
-            ended.wait(seconds)
+        yield
     finally:
-        stopped.set()
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-
-
-HELD_SECONDS = 0.5
-
-
-def _write(message: ReceivedMessage, as_json: bool) -> None:
-    body = body_text(message.body)
-    if as_json:
-        write_json(
-            {
-                "message_id": message.message_id,
-                "topic": message.topic,
-                "broker": message.broker_name,
-                "queue": message.queue_id,
-                "offset": message.queue_offset,
-                "tag": message.tag,
-                "keys": message.keys,
-                "stored": time_text(message.store_timestamp),
-                "properties": message.properties,
-                "body": body,
-            }
-        )
-    else:
-        typer.echo(f"{message.queue_id}@{message.queue_offset}\t{message.tag or ''}\t{body}")
-    sys.stdout.flush()

@@ -9,7 +9,8 @@ import typer
 from mqframe.cli.access import admin_command
 from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.offset import moment
-from mqframe.cli.output import Shown, body_text, time_text
+from mqframe.cli.output import Shown, time_text
+from mqframe.cli.text.body import Base64, body_columns
 from mqframe.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Limit = Annotated[int, typer.Option(min=1, help="At most so many, the oldest.")]
 NO_LETTERS = "group {group} has no such dead letters"
 
 
-@admin_command(app, "list", empty=NO_LETTERS)
+@admin_command(app, "list", empty=NO_LETTERS, known=("group",))
 def list_letters(
     admin: Admin,
     group: Group,
@@ -38,9 +39,11 @@ def list_letters(
     since: Since = "",
     until: Until = "",
     limit: Limit = 100,
+    base64: Base64 = False,
 ) -> Shown:
     """List dead letters, the oldest first. Makes their topic readable where it is not, and says so."""
-    return [_row(each) for each in _read(admin, group, key, tag, topic, since, until, limit)]
+    letters = _read(admin, group, key, tag, topic, since, until, limit)
+    return [_row(each, base64=base64) for each in letters]
 
 
 @admin_command(app, "show")
@@ -48,6 +51,7 @@ def show_letter(
     admin: Admin,
     group: Group,
     message_id: Annotated[str, typer.Argument(help="Message id, or offset id of the dead letter.")],
+    base64: Base64 = False,
 ) -> Shown:
     """Show one dead letter with all that is known of it."""
     letter = admin.dead_letter(group, message_id)
@@ -55,7 +59,7 @@ def show_letter(
         _missing(group, message_id)
         raise typer.Exit(FAILED)
     message = letter.message
-    row = _row(letter)
+    row = _row(letter, base64=base64)
     row |= {
         "born": time_text(message.born_timestamp),
         "born_host": message.born_host,
@@ -66,7 +70,7 @@ def show_letter(
     return row
 
 
-@admin_command(app, empty=NO_LETTERS)
+@admin_command(app, empty=NO_LETTERS, known=("group",))
 def resend(
     admin: Admin,
     group: Group,
@@ -174,7 +178,7 @@ def _missing(group: str, message_id: str) -> None:
     typer.echo(f"mqframe: group {group} has no dead letter {message_id}", err=True)
 
 
-def _row(letter: DeadLetter) -> dict[str, Any]:
+def _row(letter: DeadLetter, *, base64: bool = False) -> dict[str, Any]:
     message = letter.message
     return {
         "message_id": letter.unique_key,
@@ -183,6 +187,6 @@ def _row(letter: DeadLetter) -> dict[str, Any]:
         "keys": message.keys,
         "given_up": time_text(message.store_timestamp),
         "attempts": message.reconsume_times,
-        "body": body_text(message.body),
         "dead_letter": letter.id,
+        **body_columns(message, base64=base64),
     }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import to_builtins
 
 from mqframe.cli.access import admin_client, admin_command
 from mqframe.cli.commands import FAILED, new_app
+from mqframe.cli.live.watch import Interval
+from mqframe.cli.names.deletion import Yes, may_delete
+from mqframe.cli.names.known import check_known, is_system_group
 from mqframe.cli.output import Json, NameServer, Shown, queue_columns, show, show_one, time_text, write_json
+from mqframe.cli.text.escape import printable_lines
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.retry.backoff import listed_waits
 from mqframe.core.retry.policy import RETRIES_MAX
@@ -24,7 +28,9 @@ Group = Annotated[str, typer.Argument(help="Name of the consumer group.")]
 
 
 @admin_command(app, "list", empty="there is no group yet")
-def list_groups(admin: Admin) -> Shown:
+def list_groups(
+    admin: Admin, all_: Annotated[bool, typer.Option("--all", help="Groups of the system too.")] = False
+) -> Shown:
     """List consumer groups with their settings."""
     return [
         {
@@ -34,10 +40,11 @@ def list_groups(admin: Admin) -> Shown:
             "retries_max": config.retry_max_times,
         }
         for name, config in admin.group_configs().items()
+        if all_ or not is_system_group(name)
     ]
 
 
-@admin_command(app)
+@admin_command(app, known=())
 def create(
     admin: Admin,
     group: Group,
@@ -73,8 +80,13 @@ def delete(
     admin: Admin,
     group: Group,
     offsets: Annotated[bool, typer.Option("--offsets", help="Forget its progress too.")] = False,
+    yes: Yes = False,
 ) -> Shown:
-    """Delete a consumer group."""
+    """Delete a consumer group, after asking."""
+    members = len(admin.consumer_connections(group).connection_set)
+    progress = "its progress goes" if offsets else "its progress stays"
+    contents = f"{members} members online, {admin.lag(group):,} messages to consume; {progress}"
+    may_delete(f"group {group}", contents, yes=yes)
     admin.delete_group(group, clean_offsets=offsets)
     return {"group": group, "deleted": True}
 
@@ -100,6 +112,7 @@ def mode(
 def show_group(group: Group, nameserver: NameServer = "", json: Json = False) -> None:
     """Show the members of a consumer group, what they subscribe, and how far the group is behind."""
     with admin_client(nameserver) as admin:
+        check_known(admin, group=group)
         connections = admin.consumer_connections(group)
         lag = admin.lag(group)
     members = [
@@ -123,6 +136,34 @@ def show_group(group: Group, nameserver: NameServer = "", json: Json = False) ->
 
 
 @app.command()
+def lag(
+    group: Annotated[str | None, typer.Argument(help="Only this group, queue by queue.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")] = False,
+    interval: Interval = 2.0,
+    all_: Annotated[bool, typer.Option("--all", help="Groups of the system too.")] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show how far all groups are behind, or of one the lag and the owner of each queue.
+
+    The owner is ? where a member that does not answer may have the queue.
+    """
+    from mqframe.cli.live.lag import all_lags, queue_lags
+    from mqframe.cli.live.watch import watch as watch_view
+
+    with admin_client(nameserver) as admin:
+        check_known(admin, group=group)
+
+        def look() -> list[dict[str, Any]]:
+            return all_lags(admin, every=all_) if group is None else queue_lags(admin, group)
+
+        if watch:
+            watch_view(lambda: {group or "groups": look()}, interval=interval, as_json=json)
+        else:
+            show(look(), as_json=json, empty="the group has no offsets" if group else "there is no group yet")
+
+
+@app.command()
 def running(
     group: Group,
     client: Annotated[str | None, typer.Argument(help="Only this member.")] = None,
@@ -132,16 +173,17 @@ def running(
 ) -> None:
     """Show what members hold of each queue, what they count, and how they are set."""
     with admin_client(nameserver) as admin:
+        check_known(admin, group=group)
         clients = [client] if client else [each.client_id for each in _members(admin, group)]
         found = {each: admin.running_info(group, each, stacks=stacks) for each in clients}
     if json:
         write_json([_running_row(name, info) for name, info in found.items()])
         return
     for name, info in found.items():
-        show([_queue_row(queue, each) for queue, each in info.queues.items()], as_json=False, title=name)
+        show([queue_row(queue, each) for queue, each in info.queues.items()], as_json=False, title=name)
         show_one(info.properties, as_json=False)
         if info.jstack:
-            typer.echo(info.jstack)
+            typer.echo(printable_lines(info.jstack))
     if not found:
         typer.echo("nobody is online")
 
@@ -202,6 +244,7 @@ def plan(
     from mqframe.cli.group_plan import options_of, show_plan
 
     with admin_client(nameserver) as admin:
+        check_known(admin, group=group)
         found = admin.allocation_plan(
             group, allocate, options_of(option or ()), add=add or (), remove=remove or ()
         )
@@ -217,7 +260,7 @@ def _members(admin: Admin, group: str) -> list[ConnectionBody]:
 def _running_row(client: str, info: ConsumerRunningInfo) -> dict[str, object]:
     return {
         "client": client,
-        "queues": [_queue_row(queue, each) for queue, each in info.queues.items()],
+        "queues": [queue_row(queue, each) for queue, each in info.queues.items()],
         "topics": {topic: to_builtins(status) for topic, status in info.status_table.items()},
         "subscriptions": {each.topic: each.sub_string or "*" for each in info.subscription_set},
         "properties": info.properties,
@@ -225,7 +268,8 @@ def _running_row(client: str, info: ConsumerRunningInfo) -> dict[str, object]:
     }
 
 
-def _queue_row(queue: MessageQueue, info: ProcessQueueInfo) -> dict[str, object]:
+def queue_row(queue: MessageQueue, info: ProcessQueueInfo) -> dict[str, object]:
+    """What a member holds of one queue."""
     return {
         **queue_columns(queue),
         "held": info.cached_msg_count,

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from mqframe.cli.output import queue_columns, show, show_one, write_json
+from mqframe.cli.text.escape import printable
 from mqframe.core.consuming.allocation_plan import AllocationPlan, QueuePlan
 from mqframe.core.errors import SettingError
 
@@ -43,12 +44,12 @@ def show_plan(plan: AllocationPlan, *, as_json: bool, every: bool) -> None:
     show_one(_head(plan), as_json=False)
     for topic in plan.topics:
         if topic.basis:
-            typer.echo(f"{topic.topic}: {topic.basis}")
+            typer.echo(printable(f"{topic.topic}: {topic.basis}"))
     show(members, as_json=False)
     rows = [_queue_row(each) for each in plan.queues if every or each.moves is not False]
     show(rows, as_json=False, empty="no queue moves")
     for problem in plan.problems:
-        typer.echo(f"! {problem}")
+        typer.echo(printable(f"! {problem}"))
 
 
 def _head(plan: AllocationPlan) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -18,6 +19,25 @@ def parse_delay(text: str) -> timedelta:
     if match is None:
         raise SettingError(f"--delay {text}: write a number and ms, s, m, h or d, for example 90s")
     return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+
+
+def since_ms(text: str, now: float | None = None) -> int:
+    """Milliseconds since 1970 of a moment: so long ago ("10m"), a time, or "start". Raises `SettingError`.
+
+    `now`: seconds since 1970; by default the clock's.
+    """
+    if text == "start":
+        return 0
+    if _DELAY.match(text) and not (text.isdecimal() and len(text) > 8):
+        ago = parse_delay(text).total_seconds()
+        return max(0, int(((time.time() if now is None else now) - ago) * 1000))
+    try:
+        found = parse_time(text)
+    except SettingError:
+        raise SettingError(
+            f"--since {text}: write how long ago, as 10m, or a time, as 2026-12-24T18:00, or start"
+        ) from None
+    return found if isinstance(found, int) else int(found.timestamp() * 1000)
 
 
 def parse_time(text: str) -> datetime | int:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
-from mqframe.cli.access import access, admin_command
+from mqframe.cli.access import access, admin_client, admin_command
 from mqframe.cli.commands import FAILED, new_app
-from mqframe.cli.output import Json, NameServer, Shown, body_text, show, show_one, time_text
-from mqframe.core.errors import FixError, SettingError
+from mqframe.cli.names.known import check_known
+from mqframe.cli.output import Json, NameServer, Shown, show, show_one, time_text
+from mqframe.cli.text.body import Base64, body_columns
+from mqframe.core.errors import FixError, MqframeError, SettingError
 from mqframe.core.messages.names import TRACE_TOPIC
 
 if TYPE_CHECKING:
     from mqframe import Admin
+    from mqframe.cli.sending.records import Outgoing
     from mqframe.core.messages.message import ReceivedMessage
 
 app = new_app(help="Send messages and look at stored ones.")
@@ -34,6 +40,10 @@ def send(
         str | None, typer.Option(help="Messages with the same one go to one queue.")
     ] = None,
     lines: Annotated[bool, typer.Option("--lines", help="One message for each line.")] = False,
+    json_lines: Annotated[
+        bool, typer.Option("--json-lines", help="Each line is a message as JSON: body, key, tag, delay …")
+    ] = False,
+    rate: Annotated[float | None, typer.Option(help="At most so many messages a second.")] = None,
     delay: Annotated[str | None, typer.Option(help="Deliver so much later: 90s, 5m, 2h, 3d.")] = None,
     deliver_at: Annotated[
         str | None, typer.Option(help="Deliver at this time: 2026-12-24T18:00, or ms since 1970.")
@@ -43,43 +53,55 @@ def send(
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Send a message, or one for each line of standard input."""
-    from mqframe import Message, Producer
-    from mqframe.cli.later import parse_delay, parse_time
+    """Send a message, or one for each line of standard input; these while they come.
 
-    wish: dict[str, Any] = {}
-    if delay is not None:
-        wish["delay"] = parse_delay(delay)
-    if deliver_at is not None:
-        wish["deliver_at"] = parse_time(deliver_at)
-    if delay_level is not None:
-        wish["delay_level"] = delay_level
+    Of several messages that were sent there is one line, or with --json all results. A line of --json-lines
+    may have: body, body_encoding (text or base64), tag, key, keys, properties, sharding_key, delay,
+    deliver_at, delay_level; what it does not say is taken from the options. The lines that consume --json and
+    topic tail --json write can be sent again.
+    """
+    from mqframe import Message, Producer
+    from mqframe.cli.sending.records import Outgoing, later_wishes
+    from mqframe.cli.sending.sender import Sent, send_all
+
+    if rate is not None and rate <= 0:
+        raise SettingError(f"--rate {rate:g}: must be more than 0 messages a second")
     properties = dict(map(_pair, prop or ()))
-    data = sys.stdin.buffer.read() if body == "-" else body.encode()
-    bodies = [line for line in data.splitlines() if line] if lines else [data]
+    data = body.encode() if body != "-" or lines or json_lines else sys.stdin.buffer.read()
+    first = Outgoing(
+        Message(topic, data, tag, key or (), properties),
+        sharding_key,
+        later_wishes(delay, deliver_at, delay_level),
+    )
+    messages = _from_lines(body, first, as_json=json_lines) if lines or json_lines else [first]
+    sent, started = Sent(every=json), time.monotonic()
     with Producer(group=group, nameserver=nameserver, **access()) as producer:
-        messages = [Message(topic, each, tag, key or (), properties) for each in bodies]
-        if wish:
-            results = [producer.send(message, sharding_key=sharding_key, **wish) for message in messages]
-        else:
-            futures = [producer.submit(message, sharding_key=sharding_key) for message in messages]
-            results = [future.result() for future in futures]
-    rows = [
-        {
-            "status": result.status.name,
-            "message_id": result.message_id,
-            "offset_message_id": result.offset_message_id,
-            "broker": result.queue.broker_name,
-            "queue": result.queue.queue_id,
-            "offset": result.queue_offset,
-        }
-        | ({"recall_handle": result.recall_handle} if result.recall_handle else {})
-        for result in results
-    ]
-    if len(rows) == 1:
-        show_one(rows[0], as_json=json)
+        try:
+            send_all(producer, messages, sent, rate)
+        except MqframeError:
+            if sent.count and not json:
+                typer.echo(f"mqframe: {sent.count} messages were sent before this:", err=True)
+            raise
+    if sent.count == 1:
+        show_one(sent.rows[0], as_json=json)
+    elif json or sent.count == len(sent.rows):
+        show(sent.rows, as_json=json, empty="nothing to send")
     else:
-        show(rows, as_json=json, empty="nothing to send")
+        typer.echo(sent.summary(time.monotonic() - started))
+
+
+def _from_lines(body: str, first: Outgoing, *, as_json: bool) -> Iterator[Outgoing]:
+    """A message for each line of `body`, or of standard input, that is not empty."""
+    from mqframe.cli.sending.records import Outgoing, outgoing_of
+
+    for number, line in enumerate(sys.stdin.buffer if body == "-" else body.encode().splitlines(), 1):
+        text = line.strip() if as_json else line.rstrip(b"\r\n")
+        if not text:
+            continue
+        if as_json:
+            yield outgoing_of(text, number, first)
+        else:
+            yield Outgoing(replace(first.message, body=text), first.sharding_key, first.later)
 
 
 @app.command()
@@ -103,6 +125,7 @@ def show_message(
     admin: Admin,
     topic: Topic,
     message_id: Annotated[str, typer.Argument(help="Message id, or the broker's offset id.")],
+    base64: Base64 = False,
 ) -> Shown:
     """Show one message with all that is known of it."""
     found = admin.message_by_unique_key(topic, message_id)
@@ -111,7 +134,12 @@ def show_message(
     if found is None:
         typer.echo(f"mqframe: topic {topic} has no message {message_id}", err=True)
         raise typer.Exit(FAILED)
-    return _row(found) | {
+    return details(found, base64=base64)
+
+
+def details(found: ReceivedMessage, *, base64: bool = False) -> dict[str, Any]:
+    """All that is known of a message."""
+    return message_row(found, base64=base64) | {
         "born": time_text(found.born_timestamp),
         "born_host": found.born_host,
         "store_host": found.store_host,
@@ -129,9 +157,10 @@ def query(
     topic: Topic,
     key: Annotated[str, typer.Argument(help="Key that the sender gave.")],
     limit: Annotated[int, typer.Option(help="At most so many.")] = 64,
+    base64: Base64 = False,
 ) -> Shown:
     """Find messages by key, newest first."""
-    return [_row(each) for each in admin.query_messages(topic, key, max_count=limit)]
+    return [message_row(each, base64=base64) for each in admin.query_messages(topic, key, max_count=limit)]
 
 
 @app.command()
@@ -143,6 +172,7 @@ def read(
     ] = None,
     tag: Annotated[str, typer.Option(help="Only these tags: a || b.")] = "*",
     limit: Annotated[int, typer.Option(help="At most so many of each queue.")] = 10,
+    base64: Base64 = False,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
@@ -150,6 +180,8 @@ def read(
     from mqframe.client.consuming.puller.blocking_puller import Puller
 
     rows = []
+    with admin_client(nameserver) as admin:
+        check_known(admin, topic)
     with Puller(nameserver=nameserver, **access()) as puller:
         for each in puller.queues(topic):
             if queue is None or each.queue_id == queue:
@@ -159,7 +191,7 @@ def read(
                 left = limit
                 while at < end and left > 0:
                     result = puller.pull(each, at, min(left, 32), tag)
-                    rows += [_row(message) for message in result.messages]
+                    rows += [message_row(message, base64=base64) for message in result.messages]
                     left -= len(result.messages)
                     at = max(result.next_offset, at + 1)
     show(rows, as_json=json, empty="nothing there")
@@ -184,7 +216,8 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _row(message: ReceivedMessage) -> dict[str, Any]:
+def message_row(message: ReceivedMessage, *, base64: bool = False) -> dict[str, Any]:
+    """What a list shows of a message."""
     return {
         "message_id": message.message_id,
         "broker": message.broker_name,
@@ -193,7 +226,7 @@ def _row(message: ReceivedMessage) -> dict[str, Any]:
         "tag": message.tag,
         "keys": message.keys,
         "stored": time_text(message.store_timestamp),
-        "body": body_text(message.body),
+        **body_columns(message, base64=base64),
     }
 
 

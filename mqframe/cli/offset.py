@@ -10,6 +10,7 @@ import typer
 
 from mqframe.cli.access import admin_command
 from mqframe.cli.commands import new_app
+from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Shown, queue_columns, time_text
 from mqframe.core.errors import SettingError
 
@@ -64,13 +65,13 @@ def reset(
         offsets = {place: admin.reset_queue_offset(group, place, offset)}
     else:
         raise SettingError("say where to: either --to, or --queue and --offset")
-    return _rows(offsets)
+    return offset_rows(offsets)
 
 
 @admin_command(app)
 def skip(admin: Admin, group: Group, topic: Topic) -> Shown:
     """Skip what has piled up: go on at the end of each queue."""
-    return _rows(admin.skip_messages(group, topic))
+    return offset_rows(admin.skip_messages(group, topic))
 
 
 @admin_command(app)
@@ -84,9 +85,10 @@ def clone(
     ] = False,
 ) -> Shown:
     """Give a group the offsets of another."""
+    check_known(admin, group=source)
     admin.clone_offsets(source, target, topic, offline=offline)
     offsets = {queue: each.consumer_offset for queue, each in admin.consume_stats(target, topic).items()}
-    return _rows(offsets)
+    return offset_rows(offsets)
 
 
 @admin_command(app)
@@ -113,7 +115,8 @@ def _queue(admin: Admin, topic: str, broker: str | None, queue_id: int) -> Messa
     return MessageQueue(topic, broker or names[0], queue_id)
 
 
-def _rows(offsets: Mapping[MessageQueue, int]) -> Shown:
+def offset_rows(offsets: Mapping[MessageQueue, int]) -> Shown:
+    """A row for each queue."""
     return [{**queue_columns(queue), "offset": offset} for queue, offset in offsets.items()]
 
 

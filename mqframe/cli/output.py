@@ -1,7 +1,10 @@
-"""Results on standard output: a table for people, JSON for programs."""
+"""Results on standard output: a table for people, tab-separated lines in a pipe, JSON for programs."""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,43 +13,114 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 import typer
 
+from mqframe.cli.contexts.chosen import name_servers
+from mqframe.cli.text.body import TEXT
+from mqframe.cli.text.escape import printable, printable_json
+from mqframe.cli.text.layout import Column, table_lines
+
 if TYPE_CHECKING:
     from mqframe.core.messages.message import MessageQueue
 
 Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 NameServer = Annotated[
-    str, typer.Option("--nameserver", envvar="NAMESRV_ADDR", help="Name servers, host:port;host:port.")
+    str,
+    typer.Option(
+        "--nameserver",
+        envvar="NAMESRV_ADDR",
+        callback=name_servers,
+        help="Name servers, host:port;host:port; else those of the context.",
+    ),
 ]
 Row = Mapping[str, Any]
 Shown = Row | Sequence[Row]
 """What a command shows: one result, or several that all have the keys of the first."""
-BODY_SHOWN_MAX: Final = 60
-"""Characters of a body in a line of a table."""
+ROWS_MAX: Final = 200
+"""Rows of a table on a terminal; of more there is a summary."""
+SUMMED: Final = ("messages", "lag")
+"""Columns whose sums are in the summary."""
+WIDTH: Final = 80
+"""Columns of a terminal that does not say."""
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}\+00:00")
 
 
 def show(rows: Sequence[Row], *, as_json: bool, title: str = "", empty: str = "nothing found") -> None:
-    """Write `rows`, all with the keys of the first, as a table or as a JSON array."""
+    """Write `rows`, all with the keys of the first, as a table or as a JSON array.
+
+    In a pipe the table is tab-separated, its first line names the columns. On a terminal more than `ROWS_MAX`
+    rows become one line that sums them up.
+    """
     if as_json:
         write_json(list(rows))
-    elif not rows:
-        typer.echo(empty)
+        return
+    if not rows:
+        typer.echo(printable(empty))
+        return
+    if title:
+        typer.echo(printable(title))
+    if not on_terminal():
+        lines = [list(map(str, rows[0])), *([_text(row[name]) for name in rows[0]] for row in rows)]
+        typer.echo("\n".join("\t".join(line) for line in lines))
+    elif len(rows) > ROWS_MAX:
+        typer.echo(summary(rows))
     else:
-        _table(rows, title)
+        typer.echo("\n".join(people(rows, terminal_width(), bold=coloured())))
 
 
 def show_one(row: Row, *, as_json: bool) -> None:
-    """Write one result as "key  value" lines or as a JSON object."""
+    """Write one result as "key  value" lines, tab-separated in a pipe, or as a JSON object."""
     if as_json:
         write_json(row)
         return
-    width = max(map(len, row))
+    width = max((len(printable(key)) for key in row), default=0) if on_terminal() else 0
     for key, value in row.items():
-        typer.echo(f"{key:<{width}}  {_text(value)}")
+        name = printable(key)
+        typer.echo(f"{name:<{width}}  {_text(value)}" if on_terminal() else f"{name}\t{_text(value)}")
+
+
+def people(rows: Sequence[Row], width: int, *, bold: bool = False) -> list[str]:
+    """The lines of a table for a terminal of `width` columns; `bold`: the heading is."""
+    names = [name for name in rows[0] if name != "body_encoding" or any(row[name] != TEXT for row in rows)]
+    columns = [
+        Column(
+            name.replace("_", " "),
+            number=all(isinstance(row[name], int | float) and row[name] is not True for row in rows),
+            cut=name == "body",
+        )
+        for name in names
+    ]
+    cells = [[_TIME.sub(r"\1Z", _text(row[name])) for name in names] for row in rows]
+    lines = list(table_lines(columns, cells, width))
+    heading = len(lines) // (len(rows) + 1)
+    if bold:
+        lines[:heading] = [f"\x1b[1m{line}\x1b[0m" for line in lines[:heading]]
+    return lines
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """One line that says how many `rows` there are, and what they come to."""
+    sums = [f"{name} {sum(row[name] or 0 for row in rows):,}" for name in SUMMED if name in rows[0]]
+    said = ", ".join([f"{len(rows):,} rows", *sums])
+    return f"{said}; add --json, or a pipe such as | less, to see them all"
+
+
+def on_terminal() -> bool:
+    """Whether a person sees standard output."""
+    return sys.stdout.isatty()
+
+
+def coloured() -> bool:
+    """Whether colours are wanted: on a terminal that has them, unless NO_COLOR is set."""
+    return on_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def terminal_width() -> int:
+    """Columns of the terminal."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
 def write_json(value: Any) -> None:
     """Write `value` as one line of JSON."""
-    typer.echo(msgspec.json.encode(value, enc_hook=str).decode())
+    typer.echo(printable_json(msgspec.json.encode(value, enc_hook=str).decode()))
 
 
 def time_text(milliseconds: int) -> str:
@@ -61,38 +135,13 @@ def queue_columns(queue: MessageQueue) -> dict[str, Any]:
     return {"topic": queue.topic, "broker": queue.broker_name, "queue": queue.queue_id}
 
 
-def body_text(body: bytes) -> str:
-    """A body for people and programs."""
-    return body.decode("utf-8", "backslashreplace")
-
-
 def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return " ".join(f"{key}={_text(item)}" for key, item in value.items())
+        return " ".join(f"{printable(str(key))}={_text(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
-    return str(value)
-
-
-def _cut(body: str) -> str:
-    return f"{body[:BODY_SHOWN_MAX]}…" if len(body) > BODY_SHOWN_MAX else body
-
-
-def _table(rows: Sequence[Row], title: str) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title or None, header_style="bold", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in rows[0]:
-        numbers = all(isinstance(row[name], int | float) for row in rows)
-        table.add_column(name.replace("_", " "), justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(_cut(row[name]) if name == "body" else _text(row[name]) for name in rows[0]))
-    # Where there is no terminal there is no width to fit, and folded lines are of no use to other programs.
-    width = None if sys.stdout.isatty() else 240
-    Console(highlight=False, markup=False, width=width).print(table)
+    return printable(str(value))

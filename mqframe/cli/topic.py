@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqframe.cli.access import admin_command
+from mqframe.cli.access import admin_client, admin_command
 from mqframe.cli.commands import new_app
-from mqframe.cli.output import Shown, time_text
+from mqframe.cli.later import since_ms
+from mqframe.cli.names.deletion import Yes, may_delete, topic_contents
+from mqframe.cli.names.known import check_known, listed_topics
+from mqframe.cli.output import Json, NameServer, Shown, time_text
+from mqframe.cli.text.body import Base64
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
-from mqframe.core.errors import FixError
+from mqframe.core.errors import FixError, SettingError
 
 if TYPE_CHECKING:
     from mqframe import Admin
+    from mqframe.core.messages.message import ReceivedMessage
 
 DRAIN_LOOK_SECONDS = 1.0
 
@@ -28,16 +33,10 @@ def list_topics(
     admin: Admin, all_: Annotated[bool, typer.Option("--all", help="Topics of the system too.")] = False
 ) -> Shown:
     """List topics."""
-    from mqframe.core.messages.names import is_system_topic
-
-    names = admin.list_topics()
-    info = admin.cluster_info()
-    # Brokers and clusters are topics too, for clients that ask for their routes.
-    hidden = {*info.broker_addr_table, *info.cluster_addr_table}
-    return [{"topic": name} for name in names if all_ or not (is_system_topic(name) or name in hidden)]
+    return [{"topic": name} for name in listed_topics(admin, every=all_)]
 
 
-@admin_command(app)
+@admin_command(app, known=())
 def create(
     admin: Admin,
     topic: Topic,
@@ -64,7 +63,7 @@ def create(
     return {"topic": topic, "queues": queues, "perm": perm, "order": order}
 
 
-@admin_command(app)
+@admin_command(app, known=("topic",))
 def grow(
     admin: Admin,
     topic: Topic,
@@ -81,6 +80,8 @@ def grow(
 
     May be broken off and called again at any time.
     """
+    for each in group or ():
+        check_known(admin, group=each)
     expansion = admin.begin_queue_expansion(topic, queues)
     if expansion.growing:
         time.sleep(settle)
@@ -98,10 +99,12 @@ def grow(
 
 
 @admin_command(app)
-def delete(admin: Admin, topic: Topic, cluster: Cluster = None) -> Shown:
-    """Delete a topic with its messages."""
+def delete(admin: Admin, topic: Topic, cluster: Cluster = None, yes: Yes = False) -> Shown:
+    """Delete a topic with its messages, after asking."""
+    contents = topic_contents(admin, topic)
+    may_delete(f"topic {topic}", str(contents), yes=yes)
     admin.delete_topic(topic, cluster=cluster)
-    return {"topic": topic, "deleted": True}
+    return {"topic": topic, "deleted": True, "messages": contents.messages, "bytes": contents.size}
 
 
 @admin_command(app, "show")
@@ -143,3 +146,35 @@ def stats(admin: Admin, topic: Topic) -> Shown:
 def groups(admin: Admin, topic: Topic) -> Shown:
     """List the consumer groups of a topic."""
     return [{"group": name} for name in admin.groups_of_topic(topic)]
+
+
+@app.command()
+def tail(
+    topic: Topic,
+    since: Annotated[
+        str, typer.Option(help="From then on: 10m, 2026-01-31T12:00, start, or ms since 1970; else from now.")
+    ] = "",
+    last: Annotated[int | None, typer.Option(min=1, help="So many of the newest messages first.")] = None,
+    tag: Annotated[str, typer.Option(help="Only these tags: a || b.")] = "*",
+    count: Annotated[int | None, typer.Option(min=1, help="End after so many messages.")] = None,
+    base64: Base64 = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Follow a topic without a group, one line for each message, until Ctrl-C. Nobody's offsets move.
+
+    A line has the time of storing, queue@offset, tag and body. Within a queue messages come in order.
+    """
+    from mqframe.cli.live.lines import write_message
+    from mqframe.cli.live.tail import follow
+
+    if since and last is not None:
+        raise SettingError("--since and --last both say where to begin; leave one out")
+    with admin_client(nameserver) as admin:
+        check_known(admin, topic)
+    begin = since_ms(since) if since else None
+
+    def write(message: ReceivedMessage) -> None:
+        write_message(message, as_json=json, base64=base64, stored=True)
+
+    follow(topic, write, nameserver=nameserver, begin_ms=begin, last=last, tag=tag, count=count)

@@ -11,7 +11,7 @@ DISTRIBUTION: Final = "mqframe"
 _NAMES: Final[Mapping[str, str]] = {
     "command mqframe.cli.built_in": (
         "server nameserver broker quickstart plugins topic group message offset dlq cluster store consume"
-        " worker bench config"
+        " worker top bench config context mqadmin"
     ),
     "codec mqframe.hooks.codecs": "json",
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from command_runs import run
 from typer.testing import CliRunner
 
 from mqframe.cli.app import app
-from mqframe.cli.commands import exit_code
+from mqframe.cli.commands import exit_code, report
 from mqframe.core.errors import CallTimeout, MessageError, PluginError, StoreError
 
 
@@ -31,6 +32,36 @@ def test_an_error_is_one_line_or_one_json_object(at: str) -> None:
     problem = json.loads(result.stderr)
     assert problem["retry"] is True
     assert "127.0.0.1:1" in problem["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["topc", "list"], "Did you mean topic"),
+        (["topic", "lst"], "list"),
+        (["topic", "list", "--al"], "--all"),
+        (["--nope"], "--nope"),
+        (["topic", "create"], "topic"),
+        (["topic", "create", "t", "--queues", "many"], "many"),
+    ],
+)
+def test_wrong_words_are_two_lines_at_most(words: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, words, prog_name="mqframe")
+    assert result.exit_code == 2
+    first, second = result.stderr.splitlines()
+    assert first.startswith("mqframe: ")
+    assert said in first
+    assert second.startswith("Try: mqframe")
+    assert result.stdout == ""
+
+
+def test_what_servers_say_cannot_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    report(MessageError("\x1b[2Ja\nb\nc\x9b"), as_json=False)
+    assert capsys.readouterr().err == "mqframe: \\x1b[2Ja\nb c\\x9b\n"
+    report(MessageError("\x1b[2J\x9b"), as_json=True)
+    line = capsys.readouterr().err
+    assert line.rstrip("\n").isprintable()
+    assert json.loads(line)["message"] == "\x1b[2J\x9b"
 
 
 def test_exit_codes_tell_what_to_do() -> None:

@@ -141,5 +141,6 @@ def test_a_group_with_waits_of_its_own(server: Any) -> None:
 
 
 def test_a_group_without_dead_letters() -> None:
+    run("group", "create", "cli-nobody")
     assert "no such dead letters" in run("dlq", "list", "cli-nobody").stdout
     assert read("dlq", "open", "cli-nobody") == {"group": "cli-nobody", "readable": True, "changed": []}

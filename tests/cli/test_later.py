@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from mqframe.cli.later import parse_delay, parse_time
+from mqframe.cli.later import parse_delay, parse_time, since_ms
 from mqframe.core.errors import SettingError
 
 
@@ -34,3 +34,13 @@ def test_a_time_is_a_time():
     for text in ("", "tomorrow", "25:00"):
         with pytest.raises(SettingError, match="write a time"):
             parse_time(text)
+
+
+def test_a_moment_is_so_long_ago_or_a_time():
+    assert since_ms("10m", now=1000.0) == 400_000
+    assert since_ms("1d", now=1000.0) == 0
+    assert since_ms("start") == 0
+    assert since_ms("1700000000000") == 1_700_000_000_000
+    assert since_ms("2023-11-14T22:13:20Z") == 1_700_000_000_000
+    with pytest.raises(SettingError, match="--since noon"):
+        since_ms("noon")

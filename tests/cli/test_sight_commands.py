@@ -60,6 +60,7 @@ def test_what_members_do(member: PushConsumer) -> None:
     assert {"client": member.client_id, "broker": "broker-a", "queue": 0, "offset": 3} in read(
         "group", "offsets", "cli-sight", "cli-sight"
     )
+    run("group", "create", "cli-nobody")
     assert run("group", "running", "cli-nobody") == "nobody is online\n"
     assert read("group", "stats", "cli-nobody") == []
 

@@ -19,7 +19,7 @@ def test_a_topic_from_its_making_to_its_end(at: str) -> None:
         (1, 0),
         (2, 0),
     ]
-    assert read("topic", "delete", "cli-topic") == {"topic": "cli-topic", "deleted": True}
+    assert read("topic", "delete", "cli-topic", "--yes")["deleted"] is True
     assert {"topic": "cli-topic"} not in read("topic", "list")
 
 

@@ -17,6 +17,8 @@ from mqframe.core.errors import SettingError
 
 PREFIX: Final = "MQFRAME_"
 PLUGINS: Final = "plugins"
+NO_SETTINGS: Final = frozenset({"MQFRAME_CONTEXTS"})
+"""Variables that mean something else: where the command line keeps its clusters."""
 
 
 class Rank(IntEnum):
@@ -69,7 +71,11 @@ def environment(variables: Mapping[str, str]) -> Layer:
 
     Of profiles: MQFRAME_<SECTION>_<PROFILE>__<KEY>; options of plugins: MQFRAME_PLUGINS_<NAME>__<OPTION>.
     """
-    ours = ((name, value) for name, value in sorted(variables.items()) if name.startswith(PREFIX))
+    ours = (
+        (name, value)
+        for name, value in sorted(variables.items())
+        if name.startswith(PREFIX) and name not in NO_SETTINGS
+    )
     return Layer(
         Rank.ENVIRONMENT,
         tuple(Given(name.removeprefix(PREFIX), value, f"variable {name}") for name, value in ours),

@@ -48,7 +48,7 @@ def test_a_schedule_s_life(run: Run) -> None:
     assert "problem" not in table
     assert json.loads(run("pause", "report", "--json").output)["paused"] is True
     assert json.loads(run("list", "--json").output)[0]["next"] is None
-    assert "paused    no" in run("resume", "report").output
+    assert "paused\tno\n" in run("resume", "report").output
     assert json.loads(run("remove", "report", "--json").output) == {"schedule": "report", "removed": True}
     assert json.loads(run("list", "--json").output) == []
 

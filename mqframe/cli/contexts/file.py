@@ -1,0 +1,71 @@
+"""The file of contexts: clusters by name, with their name servers and what connecting to them takes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import typer
+
+from mqframe.core.config.suggestions import did_you_mean
+from mqframe.core.errors import SettingError
+
+VARIABLE: Final = "MQFRAME_CONTEXTS"
+_OWNER_ONLY: Final = 0o600
+
+
+class Context(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    """One cluster. `nameserver`: "host:port;host:port"; `settings`: by path, "net.tls" or
+    "plugins.acl.access_key".
+    """
+
+    nameserver: str
+    settings: dict[str, str] = {}
+
+
+class Contexts(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    """What the file holds. `current`: the name of the context in use, or ""."""
+
+    contexts: dict[str, Context] = {}
+    current: str = ""
+
+    def named(self, name: str) -> Context:
+        """The context called `name`. Raises `SettingError`."""
+        if name not in self.contexts:
+            near = did_you_mean(name, self.contexts) or "mqframe context list shows those that there are"
+            raise SettingError(f"there is no context {name}; {near}")
+        return self.contexts[name]
+
+
+def contexts_path() -> Path:
+    """Where contexts are: what MQFRAME_CONTEXTS says, or contexts.json in the user's config directory."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else Path(typer.get_app_dir("mqframe")) / "contexts.json"
+
+
+def read_contexts(path: Path) -> Contexts:
+    """The contexts in `path`; none where there is no such file. Raises `SettingError`."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Contexts)
+    except FileNotFoundError:
+        return Contexts()
+    except (OSError, msgspec.MsgspecError) as problem:
+        raise SettingError(f"contexts in {path} cannot be read: {problem}") from None
+
+
+def write_contexts(path: Path, contexts: Contexts) -> None:
+    """Replace `path` as a whole; only its owner can read it. Raises `SettingError`."""
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    text = msgspec.json.format(msgspec.json.encode(contexts), indent=2) + b"\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY), "wb") as file:
+            file.write(text)
+        new.replace(path)
+    except OSError as problem:
+        with contextlib.suppress(OSError):
+            new.unlink()
+        raise SettingError(f"contexts cannot be written to {path}: {problem}") from None

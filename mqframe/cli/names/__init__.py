@@ -1,0 +1,1 @@
+"""Names of topics and groups: whether there are such, and what goes when they are deleted."""

@@ -1,0 +1,58 @@
+"""Topics and groups that there are, so that a misspelt one is an error instead of an empty answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from mqframe.core.errors import FixError
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic, reply_topic
+
+if TYPE_CHECKING:
+    from mqframe import Admin
+
+
+class UnknownName(FixError):
+    """A topic or group that does not exist. The message says what was probably meant."""
+
+
+def check_known(admin: Admin, topic: str | None = None, group: str | None = None) -> None:
+    """Raise `UnknownName` unless there are such a topic and such a group; `None` is not looked for."""
+    if topic is None and group is None:
+        return
+    topics = admin.list_topics()
+    if topic is not None and topic not in topics:
+        raise UnknownName(_missing("topic", topic, [name for name in topics if not is_system_topic(name)]))
+    if group is None or {RETRY_PREFIX + group, DLQ_PREFIX + group}.intersection(topics):
+        return
+    groups = admin.list_groups()
+    # One whose settings were deleted, or never made, may still have offsets or members.
+    if group in groups or admin.consume_stats(group) or admin.consumer_connections(group).connection_set:
+        return
+    raise UnknownName(_missing("group", group, [name for name in groups if not is_system_group(name)]))
+
+
+def listed_topics(admin: Admin, *, every: bool) -> list[str]:
+    """Topics, sorted; those of the system only with `every`."""
+    names = admin.list_topics()
+    if every:
+        return names
+    info = admin.cluster_info()
+    # Brokers and clusters are topics too, for clients that ask for their routes.
+    hidden = {*info.broker_addr_table, *info.cluster_addr_table, *map(reply_topic, info.cluster_addr_table)}
+    return [name for name in names if not (is_system_topic(name) or name in hidden)]
+
+
+def is_system_group(group: str) -> bool:
+    """Whether brokers make and use `group` themselves."""
+    # Imported when a command runs: help and completion need no tables of brokers.
+    from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX, SYSTEM_GROUPS
+
+    return group in SYSTEM_GROUPS or group.startswith(BROKER_GROUP_PREFIX)
+
+
+def _missing(what: str, name: str, known: Collection[str]) -> str:
+    from mqframe.core.config.suggestions import did_you_mean
+
+    near = did_you_mean(name, known) or f"mqframe {what} list shows those that there are"
+    return f"there is no {what} {name}; {near}"

@@ -1,0 +1,1 @@
+"""Text on a terminal: harmless characters, bodies, tables that fit."""

@@ -1,0 +1,34 @@
+"""Text of strangers, made harmless for terminals: control characters are written as escapes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_HIDDEN: Final = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
+"""Behind the first 32: DEL, the second set of controls, which some terminals obey as well, what turns the
+direction of writing, and two line ends."""
+_UNSAFE: Final = re.compile(f"[\x00-\x1f{_HIDDEN}\ud800-\udfff]")
+_UNSAFE_IN_LINES: Final = re.compile(f"[\x00-\x08\x0b-\x1f{_HIDDEN}\ud800-\udfff]")
+_UNSAFE_IN_JSON: Final = re.compile(f"[{_HIDDEN}]")
+_NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def printable(text: str) -> str:
+    """`text` in one line: control characters, and what turns the direction of writing, as escapes."""
+    return _UNSAFE.sub(_escaped, text)
+
+
+def printable_lines(text: str) -> str:
+    """As `printable`, but line ends and tabs stay."""
+    return _UNSAFE_IN_LINES.sub(_escaped, text)
+
+
+def printable_json(encoded: str) -> str:
+    r"""JSON without what terminals obey: what JSON itself leaves as it is becomes \u escapes; same value."""
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return _NAMED.get(found[0]) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")

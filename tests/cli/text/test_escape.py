@@ -1,0 +1,41 @@
+"""Text of strangers on a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqframe.cli.text.escape import printable, printable_json, printable_lines
+
+HARMFUL = [*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u2028", "\u2066", "\ufeff"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]0;owned\x07", r"\x1b]0;owned\x07"),
+        ("\x1b[2J", r"\x1b[2J"),
+        ("a\r\n\tb", r"a\r\n\tb"),
+        ("\x9b31m", r"\x9b31m"),
+        ("abc\u202edef", r"abc\u202edef"),
+        ("Grüße 東京 👨‍👩‍👧 \\n", "Grüße 東京 👨‍👩‍👧 \\n"),
+    ],
+)
+def test_control_characters_become_escapes(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@given(st.text(alphabet=st.one_of(st.sampled_from(HARMFUL), st.characters())))
+def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
+    assert not set(printable(text)).intersection(HARMFUL)
+    assert set(printable_lines(text)).intersection(HARMFUL) <= {"\n", "\t"}
+
+
+@given(st.text(alphabet=st.one_of(st.sampled_from(HARMFUL), st.characters(exclude_categories=["Cs"]))))
+def test_json_keeps_its_value(text: str) -> None:
+    shown = printable_json(json.dumps({"body": text}, ensure_ascii=False))
+    assert json.loads(shown) == {"body": text}
+    assert not set(shown).intersection(HARMFUL)

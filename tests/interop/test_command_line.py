@@ -1,0 +1,115 @@
+"""The command line at Apache's broker and at ours: the same words, the same results."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_runs import read, run
+from real_time import until
+from typer.testing import CliRunner
+
+from interop.servers import Servers
+from mqframe import Admin, ConsumeResult, PushConsumer
+from mqframe.cli.app import app
+
+
+@pytest.fixture(autouse=True)
+def at(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAMESRV_ADDR", servers.nameserver)
+
+
+def test_operators_see_what_goes_on(servers: Servers, topic: str) -> None:
+    group = f"{topic}_readers"
+    lines = b"""{"body": "a", "tag": "paid", "key": "o-1"}
+        {"body": "b"}
+        {"body": "AAH/", "body_encoding": "base64"}
+    """
+    sent = read("message", "send", topic, "-", "--json-lines", data=lines)
+    assert [row["status"] for row in sent] == ["SEND_OK"] * 3
+    tailed = [
+        json.loads(line)
+        for line in run("topic", "tail", topic, "--since", "start", "--count", "3", "--json").splitlines()
+    ]
+    assert sorted((each["body_encoding"], each["body"]) for each in tailed) == [
+        ("base64", "AAH/"), ("text", "a"), ("text", "b"),
+    ]  # fmt: skip
+    (last,) = run("topic", "tail", topic, "--last", "1", "--tag", "paid", "--count", "1").splitlines()
+    assert last.endswith("\tpaid\ta")
+    consumer = PushConsumer(group, nameserver=servers.nameserver, consume_from="first")
+    consumer.subscribe(topic, "*", lambda messages, context: ConsumeResult.SUCCESS)
+    with consumer, Admin(nameserver=servers.nameserver) as admin:
+        until(lambda: len([each for each in consumer.queues if each.topic == topic]) == 4)
+        until(lambda: sum(each.consumer_offset for each in admin.consume_stats(group, topic).values()) == 3)
+        rows = [row for row in read("group", "lag", group) if row["topic"] == topic]
+        assert [(row["queue"], row["lag"], row["owner"]) for row in rows] == [
+            (number, 0, consumer.client_id) for number in range(4)
+        ]
+    assert [row["lag"] for row in read("group", "lag") if row["group"] == group] == [0]
+    view = read("top", "--interval", "0.1")
+    assert [row["broker"] for row in view["brokers"]] == [servers.broker_name]
+    assert [row["messages"] for row in view["topics"] if row["topic"] == topic] == [3]
+
+
+def test_names_are_checked_and_deletions_tell_what_goes(servers: Servers, topic: str) -> None:
+    run("group", "create", f"{topic}_group")
+    for words in (["group", "lag", f"{topic}_grop"], ["topic", "stats", f"{topic}s"]):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 2
+        assert f"did you mean {topic}" in result.stderr
+    run("message", "send", topic, "-", "--lines", data=b"a\nb\n")
+    refused = CliRunner().invoke(app, ["topic", "delete", topic])
+    assert refused.exit_code == 2
+    assert f"topic {topic}: 2 messages, " in refused.stderr
+    done = read("topic", "delete", topic, "--yes")
+    assert done["messages"] == 2
+    assert done["bytes"] > 2 * 91
+    assert {"topic": topic} not in read("topic", "list")
+    run("group", "delete", f"{topic}_group", "--yes")
+
+
+def test_mqadmins_commands(servers: Servers, topic: str) -> None:
+    n = ("-n", servers.nameserver)
+    cluster = ("-c", servers.cluster)
+    assert [row["broker"] for row in read("mqadmin", "clusterList", *n)] == [servers.broker_name]
+    run("mqadmin", "updateTopic", *n, "-t", topic, *cluster, "-r", "4", "-w", "4", "-p", "6")
+    run("mqadmin", "updateSubGroup", *n, "-g", f"{topic}_adm", *cluster)
+    run(
+        "mqadmin",
+        "sendMessage",
+        *n,
+        "-t",
+        topic,
+        "-p",
+        "hello",
+        "-k",
+        "k1",
+        "-b",
+        servers.broker_name,
+        "-i",
+        "0",
+    )
+    until(lambda: len(read("mqadmin", "queryMsgByKey", *n, "-t", topic, "-k", "k1")) == 1)
+    assert "hello" in run("mqadmin", "printMsg", *n, "-t", topic)
+    words = (
+        "mqadmin",
+        "resetOffsetByTime",
+        *n,
+        "-g",
+        f"{topic}_adm",
+        "-t",
+        topic,
+        "-s",
+        "now",
+        "-q",
+        "0",
+        "-o",
+        "0",
+    )
+    assert [row["offset"] for row in read(*words, "-b", servers.broker)] == [0]
+    status = {row["key"] for row in read("mqadmin", "brokerStatus", *n, "-b", servers.broker)}
+    assert "putTps" in status
+    (row,) = read("mqadmin", "getBrokerConfig", *n, *cluster, "-k", "brokerName")
+    assert row["value"] == servers.broker_name
+    run("mqadmin", "deleteSubGroup", *n, "-g", f"{topic}_adm", *cluster, "-r", "true")
+    run("mqadmin", "deleteTopic", *n, "-t", topic, *cluster)
