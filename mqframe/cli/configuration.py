@@ -46,13 +46,14 @@ def load(
     items: Sequence[str],
     variables: Mapping[str, str] | None = None,
     profile: str = "",
+    processes: int = 1,
 ) -> Resolved:
     """The settings of `program` (a key of `PROGRAMS`).
 
     `options`: by name of the option ("--host"), the value of each path that it sets; `None` is not given.
     `file`: TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`:
     "path=value". `variables`: the environment, by default the real one. `profile`: the one that counts in
-    each section of clients that has it. Raises `SettingError`.
+    each section of clients that has it. `processes`: how many a server starts. Raises `SettingError`.
     """
     layers = [command_line(items), environment(os.environ if variables is None else variables)]
     layers.append(
@@ -69,8 +70,8 @@ def load(
     sections = PROGRAMS[program]
     if file is not None:
         layers.append(_file(file, sections))
-    if program != "client" and len(os.sched_getaffinity(0)) > 1:
-        # A server with a processor to itself; one inside another program must not take time from it.
+    if program != "client" and len(os.sched_getaffinity(0)) > processes:
+        # Servers with a processor to themselves; one inside another program must not take time from it.
         own = Given("net.busy_poll_microseconds", BUSY_POLL_MICROSECONDS, SERVER_DEFAULT)
         layers.append(Layer(Rank.PROGRAM, (own,)))
     classes = [settings_class(section) for section in sections]
