@@ -36,6 +36,9 @@ _CLASSES: Final[Mapping[str, str]] = {
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
 WITH_PROFILES: Final = frozenset(PROGRAMS["client"]) - {"client", "net"}
+"""Sections of clients that may have profiles."""
+OF_BROKERS: Final = frozenset({"broker", "store"})
+"""Sections that may have profiles for single brokers, by their names."""
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
 
 
@@ -53,7 +56,8 @@ def load(
     `options`: by name of the option ("--host"), the value of each path that it sets; `None` is not given.
     `file`: TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`:
     "path=value". `variables`: the environment, by default the real one. `profile`: the one that counts in
-    each section of clients that has it. `processes`: how many a server starts. Raises `SettingError`.
+    each section that has it; of a broker it is the name, and need not be there. `processes`: how many
+    brokers a server starts. Raises `SettingError`.
     """
     layers = [command_line(items), environment(os.environ if variables is None else variables)]
     layers.append(
@@ -75,8 +79,14 @@ def load(
         own = Given("net.busy_poll_microseconds", BUSY_POLL_MICROSECONDS, SERVER_DEFAULT)
         layers.append(Layer(Rank.PROGRAM, (own,)))
     classes = [settings_class(section) for section in sections]
-    profiles = dict.fromkeys(WITH_PROFILES.intersection(sections), profile)
-    return resolve(classes, layers, other_sections=ALL_SECTIONS.difference(sections), profiles=profiles)
+    client = program == "client"
+    return resolve(
+        classes,
+        layers,
+        other_sections=ALL_SECTIONS.difference(sections),
+        profiles=dict.fromkeys((WITH_PROFILES if client else OF_BROKERS).intersection(sections), profile),
+        missing_profiles=not client,
+    )
 
 
 def settings_class(section: str) -> type[Any]:

@@ -16,6 +16,7 @@ from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
 from mqframe.core.errors import MqframeError
 
 if TYPE_CHECKING:
+    from mqframe.cli.processes.places import Place
     from mqframe.cli.serving import Service, Services
     from mqframe.core.config.configuration import Resolved
 
@@ -144,20 +145,41 @@ def _serve(
     from mqframe.cli.serving import print_ready, serve
 
     check_level(log_level)
-    resolved = load(program, options, config, items or (), processes=brokers)
+
+    def settings_of(name: str) -> Resolved:
+        return load(program, options, config, items or (), profile=name, processes=brokers)
+
+    resolved = _of_the_name(program, settings_of)
     for warning in resolved.warnings if ready is None else ():
         sys.stderr.write(f"mqframe: {warning}\n")
     show_logs(log_level, as_json=log_json)
     _keep_private(program, resolved)
-    if brokers == 1:
+    where = _places(brokers, settings_of) if program == "server" else ()
+    if len(where) < 2:
         parts = _services(program, resolved)
     else:
         given = {option: value for option in _OF_ALL for value in options[option].values()}
         given |= {"--config": config, "--log-level": log_level}
         words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
         words += [word for item in items or () for word in ("--set", item)]
-        parts = _several(resolved, brokers, [*words, "--log-json"] if log_json else words)
+        parts = _several(settings_of(""), where, words + (["--log-json"] if log_json else []))
     serve(parts, ready or print_ready)
+
+
+def _of_the_name(program: str, settings_of: Callable[[str], Resolved]) -> Resolved:
+    """The settings of `program`; where that is a broker, with what is said for the one of its name."""
+    from mqframe.broker.settings import BrokerSettings
+
+    resolved = settings_of("")
+    return resolved if program == "nameserver" else settings_of(resolved.section(BrokerSettings).name)
+
+
+def _places(count: int, settings_of: Callable[[str], Resolved]) -> Sequence[Place]:
+    from mqframe.cli.processes.places import places, warn_of_unserved
+
+    where = places(count, settings_of)
+    warn_of_unserved(where, settings_of(""))
+    return where
 
 
 @contextlib.contextmanager
@@ -220,25 +242,23 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
 
 
 def _several(
-    resolved: Resolved, count: int, words: Sequence[str]
+    resolved: Resolved, where: Sequence[Place], words: Sequence[str]
 ) -> Mapping[str, Callable[[], Service | Services]]:
-    """A name server, and `count` brokers in processes of their own, which are given `words`."""
+    """A name server, and brokers in processes of their own, which are given `words`."""
     from mqframe.broker.settings import BrokerSettings
-    from mqframe.cli.processes.brokers import Brokers, places, words_of
+    from mqframe.cli.processes.brokers import Brokers, words_of
     from mqframe.nameserver.server import NameServer
     from mqframe.nameserver.settings import NameServerSettings
     from mqframe.net.clock import SystemClock
     from mqframe.net.settings import NetSettings
-    from mqframe.store.settings import StoreSettings
 
-    settings, net = resolved.section(BrokerSettings), resolved.section(NetSettings)
-    where = places(count, settings.name, settings.port, resolved.section(StoreSettings).directory)
-    clock = SystemClock()
+    clock, net = SystemClock(), resolved.section(NetSettings)
     nameserver = NameServer(resolved.section(NameServerSettings), clock, net)
     words = [*words, "--set", f"net.busy_poll_microseconds={net.busy_poll_microseconds}"]
 
     def make_brokers() -> Services:
-        nameservers = (_reachable(nameserver.address), *settings.nameservers)
+        others = resolved.section(BrokerSettings).nameservers
+        nameservers = (_reachable(nameserver.address), *others)
         return Brokers({place: words_of(place, nameservers, words) for place in where}, clock)
 
     return {"nameserver": lambda: nameserver, "brokers": make_brokers}

@@ -5,59 +5,18 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from string import ascii_lowercase
 from typing import Final
-
-import attrs
 
 from mqframe.cli.commands import RETRY, WRONG
 from mqframe.cli.processes.parent import FAILED, READY
+from mqframe.cli.processes.places import Place
 from mqframe.cli.processes.restarts import ServerRestarts, Verdict
 from mqframe.cli.processes.supervisor import Supervisor, how_it_ended
-from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError, SettingError
+from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError
 from mqframe.net.clock import LoopClock
 
-PORT_STEP: Final = 10
-"""Between the ports of two brokers: each takes port - 2 as well, and Apache's port + 1."""
 STOP_SECONDS: Final = 50.0
 """How long a broker may take to stop before it is killed; below the minute that systemd is told to wait."""
-
-
-@attrs.frozen
-class Place:
-    """Where one of several brokers is. `port`: 0 for any that is free; `directory`: of its store."""
-
-    name: str
-    port: int
-    directory: Path
-
-
-def places(count: int, name: str, port: int, directory: Path) -> list[Place]:
-    """`count` brokers, the first with `name`, `port` and `directory`, as if it was the only one.
-
-    So one broker can become several, and keeps what it has. Of the others the name and the directory end with
-    -b, -c …, and the ports are `PORT_STEP` apart. Raises `SettingError` when there are not so many ports.
-    """
-    last = port + (count - 1) * PORT_STEP
-    if port and last > 65535:
-        raise SettingError(f"--brokers {count} from port {port} on would need port {last}; the last is 65535")
-    stem = name.removesuffix("-a")
-    more = [
-        Place(f"{stem}-{letter}", port and port + number * PORT_STEP, beside(directory, letter))
-        for number, letter in enumerate(ascii_lowercase[:count])
-    ]
-    return [Place(name, port, directory), *more[1:]]
-
-
-def beside(directory: Path, letter: str) -> Path:
-    """The store of the broker with that letter, where the first has `directory`."""
-    return directory.with_name(f"{directory.name}-{letter}")
-
-
-def left_out(count: int, directory: Path) -> list[Path]:
-    """Stores beside `directory` of earlier starts with more than `count` brokers."""
-    return [each for letter in ascii_lowercase[count:] if (each := beside(directory, letter)).is_dir()]
 
 
 class BrokerProgram:
