@@ -50,7 +50,8 @@ def show_settings(
         raise SettingError(f"--profile {profile}: name servers have no profiles; brokers and clients do")
     resolved = load(program, {}, config, set_ or (), profile=profile)
     if profile and not any(same_profile(profile, each.partition(".")[2]) for each in resolved.profiles):
-        raise SettingError(f"--profile {profile}: there are {', '.join(resolved.profiles) or 'none'}")
+        known = ", ".join(resolved.profiles) or "no profiles"
+        raise SettingError(f"--profile {profile}: there is none of that name; there are {known}")
     for warning in resolved.warnings:
         typer.echo(f"mqframe: {warning}", err=True)
     entries = [*resolved.entries, *_plugin_entries(resolved)]

@@ -74,10 +74,14 @@ def load(
     sections = PROGRAMS[program]
     if file is not None:
         layers.append(_file(file, sections))
+    own: dict[str, Any] = {}
     if program != "client" and len(os.sched_getaffinity(0)) > processes:
         # Servers with a processor to themselves; one inside another program must not take time from it.
-        own = Given("net.busy_poll_microseconds", BUSY_POLL_MICROSECONDS, SERVER_DEFAULT)
-        layers.append(Layer(Rank.PROGRAM, (own,)))
+        own["net.busy_poll_microseconds"] = BUSY_POLL_MICROSECONDS
+    if processes > 1:
+        own["broker.share_new_topics"] = True
+    given = (Given(path, value, SERVER_DEFAULT) for path, value in own.items())
+    layers.append(Layer(Rank.PROGRAM, tuple(given)))
     classes = [settings_class(section) for section in sections]
     client = program == "client"
     return resolve(

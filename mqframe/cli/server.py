@@ -254,11 +254,12 @@ def _several(
 
     clock, net = SystemClock(), resolved.section(NetSettings)
     nameserver = NameServer(resolved.section(NameServerSettings), clock, net)
+    settings = resolved.section(BrokerSettings)
     words = [*words, "--set", f"net.busy_poll_microseconds={net.busy_poll_microseconds}"]
+    words += ["--set", f"broker.share_new_topics={str(settings.share_new_topics).lower()}"]
 
     def make_brokers() -> Services:
-        others = resolved.section(BrokerSettings).nameservers
-        nameservers = (_reachable(nameserver.address), *others)
+        nameservers = (_reachable(nameserver.address), *settings.nameservers)
         return Brokers({place: words_of(place, nameservers, words) for place in where}, clock)
 
     return {"nameserver": lambda: nameserver, "brokers": make_brokers}
