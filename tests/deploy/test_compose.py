@@ -61,7 +61,8 @@ def running(tmp_path: Path) -> Iterator[dict[str, str]]:
     address = f"127.0.0.1:{port}"
     commands = {"nameserver-1": command("nameserver-1", tmp_path / "names", "--port", str(port))}
     for name in ("broker-a", "broker-b"):
-        commands[name] = command(name, tmp_path / name, "--port", "0", "--set", "store.disk_limits=false")
+        small = ("--set", "store.disk_limits=false", "--set", "store.commit_log_file_bytes=1048576")
+        commands[name] = command(name, tmp_path / name, "--port", "0", *small)
     processes, addresses = [], {}
     try:
         for name, words in commands.items():

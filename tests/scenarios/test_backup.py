@@ -14,6 +14,12 @@ from mqframe.testing.server_process import ServerProcess
 
 GROUP = "readers"
 DELAY_SECONDS = 6.0
+SETTINGS = (
+    "broker.offsets_save_interval_ms=100",
+    "store.commit_log_file_bytes=1048576",  # so that there is little to copy, in more than one file
+    "store.index_slots=1000",
+    "store.index_entries=4000",
+)
 
 
 def read(nameserver: str, queue: MessageQueue, count: int) -> list[bytes]:
@@ -31,9 +37,8 @@ def read(nameserver: str, queue: MessageQueue, count: int) -> list[bytes]:
 
 def test_what_was_acknowledged_before_the_copy_began_is_in_it(tmp_path: Path) -> None:
     store, copy = tmp_path / "data/store", tmp_path / "copy/store"
-    often = "broker.offsets_save_interval_ms=100"
     with (
-        ServerProcess(tmp_path / "data", often) as server,
+        ServerProcess(tmp_path / "data", *SETTINGS) as server,
         Producer("p", nameserver=server.nameserver) as producer,
     ):
         with Admin(nameserver=server.nameserver) as admin:
@@ -60,7 +65,7 @@ def test_what_was_acknowledged_before_the_copy_began_is_in_it(tmp_path: Path) ->
         ended.set()
         meanwhile.join()
 
-    with ServerProcess(tmp_path / "copy") as restored:
+    with ServerProcess(tmp_path / "copy", *SETTINGS) as restored:
         assert read(restored.nameserver, queue, 30) == [b"%d" % n for n in range(20, 50)]
         with (
             Puller(nameserver=restored.nameserver) as puller,

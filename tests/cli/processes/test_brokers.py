@@ -124,13 +124,15 @@ def children(process: subprocess.Popen[str]) -> dict[str, int]:
 def several(start: Callable[..., Any], data: Path, *words: str) -> Any:
     port = lasting_port(-2, 8, 10)
     ports = ("--nameserver-port", "0", "--broker-port", str(port))
+    settings = ("store.disk_limits=false", "store.commit_log_file_bytes=1048576")
+    words = (*words, *(word for each in settings for word in ("--set", each)))
     return start("server", "--brokers", "2", *ports, "--data", str(data), *words), port
 
 
 def test_two_brokers_share_topics_and_one_that_is_killed_comes_back(
     start: Callable[..., Any], data: Path
 ) -> None:
-    running, port = several(start, data, "--set", "store.disk_limits=false", "--log-json")
+    running, port = several(start, data, "--log-json")
     found = re.fullmatch(r"ready nameserver=(\S+) broker-a=(\S+) broker-b=(\S+)\n", running.ready)
     assert found, running.ready
     nameserver = found[1]
