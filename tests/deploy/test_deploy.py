@@ -111,8 +111,14 @@ def test_what_the_image_installs_can_run_a_server(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     command = [environment / "bin/mqframe", "server", "--nameserver-port", "0", "--broker-port", "0"]
+    # What configures these tests is no setting of servers.
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("MQFRAME_")}
     server = subprocess.Popen(
-        [*command, "--data", str(tmp_path / "data")], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+        [*command, "--data", str(tmp_path / "data")],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=clean,
     )
     try:
         assert server.stdout is not None
