@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 
 from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
+from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
@@ -63,7 +64,9 @@ class Broker:
         )
         try:
             services = make_services(state, settings)
-            self._parts = [*services, *make_parts(state, self._registration, services, self._counters)]
+            sharing = TopicSharing(state.shared, state.targets, self._client, self._registration.ask)
+            made = make_parts(state, self._registration, services, self._counters)
+            self._parts = [*services, *made, sharing]
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
             events = PeerEvents(self._end_turn, self._connection_closed)

@@ -51,6 +51,12 @@ class BrokerSettings:
     auto_create_topics: bool = setting(
         True, doc="make a topic when a message for it arrives", conf="autoCreateTopicEnable", live=True
     )
+    share_new_topics: bool = setting(
+        False,
+        doc="have the other brokers of the cluster make a topic, too, that a message made here; so do "
+        "several brokers of one mqframe server",
+        live=True,
+    )
     auto_create_groups: bool = setting(
         True, doc="make a consumer group when a member arrives", conf="autoCreateSubscriptionGroup", live=True
     )

@@ -34,21 +34,24 @@ def show_settings(
     config: Annotated[Path | None, typer.Option("--config", "-c", help="TOML file, or broker.conf.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="section.key=value")] = None,
     profile: Annotated[
-        str, typer.Option("--profile", help="Of clients: which [section.profile] counts, too.")
+        str, typer.Option("--profile", help="Which [section.profile] counts, too; of brokers it is the name.")
     ] = "",
     changed: Annotated[bool, typer.Option("--changed", help="Only what is not the default.")] = False,
     json: Json = False,
 ) -> None:
     """Print every setting with its value and where that came from, and the options of plugins in use."""
     from mqframe.cli.configuration import PROGRAMS, SERVER_DEFAULT, load
-    from mqframe.core.config.configuration import DEFAULT
+    from mqframe.core.config.configuration import DEFAULT, same_profile
     from mqframe.core.errors import SettingError
 
     if program not in PROGRAMS:
         raise SettingError(f"--for {program}: must be one of {', '.join(PROGRAMS)}")
-    if profile and program != "client":
-        raise SettingError(f"--profile {profile}: only clients have profiles; add --for client")
+    if profile and program == "nameserver":
+        raise SettingError(f"--profile {profile}: name servers have no profiles; brokers and clients do")
     resolved = load(program, {}, config, set_ or (), profile=profile)
+    if profile and not any(same_profile(profile, each.partition(".")[2]) for each in resolved.profiles):
+        known = ", ".join(resolved.profiles) or "no profiles"
+        raise SettingError(f"--profile {profile}: there is none of that name; there are {known}")
     for warning in resolved.warnings:
         typer.echo(f"mqframe: {warning}", err=True)
     entries = [*resolved.entries, *_plugin_entries(resolved)]

@@ -36,6 +36,9 @@ _CLASSES: Final[Mapping[str, str]] = {
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
 WITH_PROFILES: Final = frozenset(PROGRAMS["client"]) - {"client", "net"}
+"""Sections of clients that may have profiles."""
+OF_BROKERS: Final = frozenset({"broker", "store"})
+"""Sections that may have profiles for single brokers, by their names."""
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
 
 
@@ -47,13 +50,15 @@ def load(
     variables: Mapping[str, str] | None = None,
     profile: str = "",
     layers: Sequence[Layer] = (),
+    processes: int = 1,
 ) -> Resolved:
     """The settings of `program` (a key of `PROGRAMS`).
 
     `options`: by name of the option ("--host"), the value of each path that it sets; `None` is not given.
     `file`: TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`:
     "path=value". `variables`: the environment, by default the real one. `profile`: the one that counts in
-    each section of clients that has it. `layers`: further sources. Raises `SettingError`.
+    each section that has it; of a broker it is the name, and need not be there. `layers`: further sources.
+    `processes`: how many brokers a server starts. Raises `SettingError`.
     """
     layers = [*layers, command_line(items), environment(os.environ if variables is None else variables)]
     layers.append(
@@ -70,13 +75,23 @@ def load(
     sections = PROGRAMS[program]
     if file is not None:
         layers.append(_file(file, sections))
-    if program != "client" and len(os.sched_getaffinity(0)) > 1:
-        # A server with a processor to itself; one inside another program must not take time from it.
-        own = Given("net.busy_poll_microseconds", BUSY_POLL_MICROSECONDS, SERVER_DEFAULT)
-        layers.append(Layer(Rank.PROGRAM, (own,)))
+    own: dict[str, Any] = {}
+    if program != "client" and len(os.sched_getaffinity(0)) > processes:
+        # Servers with a processor to themselves; one inside another program must not take time from it.
+        own["net.busy_poll_microseconds"] = BUSY_POLL_MICROSECONDS
+    if processes > 1:
+        own["broker.share_new_topics"] = True
+    given = (Given(path, value, SERVER_DEFAULT) for path, value in own.items())
+    layers.append(Layer(Rank.PROGRAM, tuple(given)))
     classes = [settings_class(section) for section in sections]
-    profiles = dict.fromkeys(WITH_PROFILES.intersection(sections), profile)
-    return resolve(classes, layers, other_sections=ALL_SECTIONS.difference(sections), profiles=profiles)
+    client = program == "client"
+    return resolve(
+        classes,
+        layers,
+        other_sections=ALL_SECTIONS.difference(sections),
+        profiles=dict.fromkeys((WITH_PROFILES if client else OF_BROKERS).intersection(sections), profile),
+        missing_profiles=not client,
+    )
 
 
 def settings_class(section: str) -> type[Any]:

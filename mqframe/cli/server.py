@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import attrs
 import typer
 
-from mqframe.cli.commands import plugin_manager
+from mqframe.cli.commands import exit_code, plugin_manager
 from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
+from mqframe.core.errors import MqframeError
 
 if TYPE_CHECKING:
-    from mqframe.cli.serving import Service
+    from mqframe.cli.processes.places import Place
+    from mqframe.cli.serving import Service, Services
     from mqframe.core.config.configuration import Resolved
 
+BROKERS_MAX: Final = 26
+"""As many as there are letters to name them."""
+_OF_ALL: Final = ("--host", "--advertise")
+"""Options that several brokers are given as they stand."""
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
 Host = Annotated[str | None, typer.Option("--host", help="Address to bind.  [default: 127.0.0.1]")]
@@ -42,12 +49,20 @@ def server(
     broker_port: BrokerPort = None,
     data: Data = None,
     advertise: Advertise = None,
+    brokers: Annotated[
+        int, typer.Option("--brokers", min=1, max=BROKERS_MAX, help="More than one: a process for each.")
+    ] = 1,
     config: ConfigFile = None,
     set_: Settings = None,
     log_level: LogLevel = "warning",
     log_json: LogJson = False,
 ) -> None:
-    """Run a name server and a broker in one process. Prints `ready` once both ports answer."""
+    """Run a name server and brokers. Prints `ready` once all ports answer.
+
+    One broker runs in the process of the name server. Several have processes of their own: the first with the
+    name, port and store that a single one has, each further one with -b, -c … behind its name and store
+    folder, and a port that is 10 higher. One that dies is started again.
+    """
     chosen: dict[str, dict[str, Any]] = {
         "--host": {"nameserver.host": host, "broker.host": host},
         "--nameserver-port": {"nameserver.port": nameserver_port},
@@ -58,7 +73,7 @@ def server(
             "nameserver.directory": _below(data, "nameserver"),
         },
     }
-    _serve("server", chosen, config, set_, log_level, log_json)
+    _serve("server", chosen, config, set_, log_level, log_json, brokers=brokers)
 
 
 def nameserver(
@@ -92,6 +107,7 @@ def broker(
     set_: Settings = None,
     log_level: LogLevel = "warning",
     log_json: LogJson = False,
+    supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False,
 ) -> None:
     """Run a broker that registers with the given name servers. Prints `ready` once its port answers."""
     chosen: dict[str, dict[str, Any]] = {
@@ -102,7 +118,11 @@ def broker(
         "--advertise": {"broker.advertise": advertise},
         "--data": {"store.directory": _below(data, "store")},
     }
-    _serve("broker", chosen, config, set_, log_level, log_json)
+    if supervised:
+        with _telling_supervisor() as ready:
+            _serve("broker", chosen, config, set_, log_level, log_json, ready=ready)
+    else:
+        _serve("broker", chosen, config, set_, log_level, log_json)
 
 
 def _below(data: Path | None, name: str) -> Path | None:
@@ -116,17 +136,63 @@ def _serve(
     items: Sequence[str] | None,
     log_level: str,
     log_json: bool,
+    *,
+    brokers: int = 1,
+    ready: Callable[[Mapping[str, str]], object] | None = None,
 ) -> None:
+    """`ready`: who is told the addresses in place of standard output, and needs no warnings of settings."""
     from mqframe.cli.configuration import load
-    from mqframe.cli.serving import serve
+    from mqframe.cli.serving import print_ready, serve
 
     check_level(log_level)
-    resolved = load(program, options, config, items or ())
-    for warning in resolved.warnings:
+
+    def settings_of(name: str) -> Resolved:
+        return load(program, options, config, items or (), profile=name, processes=brokers)
+
+    resolved = _of_the_name(program, settings_of)
+    for warning in resolved.warnings if ready is None else ():
         sys.stderr.write(f"mqframe: {warning}\n")
     show_logs(log_level, as_json=log_json)
     _keep_private(program, resolved)
-    serve(_services(program, resolved))
+    where = _places(brokers, settings_of) if program == "server" else ()
+    if len(where) < 2:
+        parts = _services(program, resolved)
+    else:
+        given = {option: value for option in _OF_ALL for value in options[option].values()}
+        given |= {"--config": config, "--log-level": log_level}
+        words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+        words += [word for item in items or () for word in ("--set", item)]
+        parts = _several(settings_of(""), where, words + (["--log-json"] if log_json else []))
+    serve(parts, ready or print_ready)
+
+
+def _of_the_name(program: str, settings_of: Callable[[str], Resolved]) -> Resolved:
+    """The settings of `program`; where that is a broker, with what is said for the one of its name."""
+    from mqframe.broker.settings import BrokerSettings
+
+    resolved = settings_of("")
+    return resolved if program == "nameserver" else settings_of(resolved.section(BrokerSettings).name)
+
+
+def _places(count: int, settings_of: Callable[[str], Resolved]) -> Sequence[Place]:
+    from mqframe.cli.processes.places import places, warn_of_unserved
+
+    where = places(count, settings_of)
+    warn_of_unserved(where, settings_of(""))
+    return where
+
+
+@contextlib.contextmanager
+def _telling_supervisor() -> Iterator[Callable[[Mapping[str, str]], None]]:
+    """Have the supervisor hear what standard output and error would show: the address, or a failure."""
+    from mqframe.cli.processes.parent import FAILED, READY, end_with_supervisor, tell_supervisor
+
+    end_with_supervisor()
+    try:
+        yield lambda addresses: tell_supervisor(f"{READY} {addresses['broker']}")
+    except MqframeError as problem:
+        tell_supervisor(f"{FAILED} {problem}")
+        raise typer.Exit(exit_code(problem)) from None
 
 
 def _keep_private(program: str, resolved: Resolved) -> None:
@@ -144,7 +210,7 @@ def _keep_private(program: str, resolved: Resolved) -> None:
     os.umask(umask())
 
 
-def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Service]]:
+def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Service | Services]]:
     """The parts of `program` by the name that they have in the `ready` line, in the order of their start."""
     from mqframe.net.clock import SystemClock
     from mqframe.net.settings import NetSettings
@@ -173,6 +239,30 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}
+
+
+def _several(
+    resolved: Resolved, where: Sequence[Place], words: Sequence[str]
+) -> Mapping[str, Callable[[], Service | Services]]:
+    """A name server, and brokers in processes of their own, which are given `words`."""
+    from mqframe.broker.settings import BrokerSettings
+    from mqframe.cli.processes.brokers import Brokers, words_of
+    from mqframe.nameserver.server import NameServer
+    from mqframe.nameserver.settings import NameServerSettings
+    from mqframe.net.clock import SystemClock
+    from mqframe.net.settings import NetSettings
+
+    clock, net = SystemClock(), resolved.section(NetSettings)
+    nameserver = NameServer(resolved.section(NameServerSettings), clock, net)
+    settings = resolved.section(BrokerSettings)
+    words = [*words, "--set", f"net.busy_poll_microseconds={net.busy_poll_microseconds}"]
+    words += ["--set", f"broker.share_new_topics={str(settings.share_new_topics).lower()}"]
+
+    def make_brokers() -> Services:
+        nameservers = (_reachable(nameserver.address), *settings.nameservers)
+        return Brokers({place: words_of(place, nameservers, words) for place in where}, clock)
+
+    return {"nameserver": lambda: nameserver, "brokers": make_brokers}
 
 
 def _reachable(address: str) -> str:

@@ -8,7 +8,7 @@ import gc
 import resource
 import signal
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from mqframe.core.errors import GiveUpError, MqframeError, SettingError
 from mqframe.core.os_errors import lacks_descriptors, told
@@ -35,8 +35,31 @@ class Service(Protocol):
         """Finish in good order."""
 
 
-def serve(services: Mapping[str, Callable[[], Service]]) -> None:
-    """Start `services` in their order, print `ready name=address …`, and stop them in reverse on a signal.
+@runtime_checkable
+class Services(Protocol):
+    """Several that are started and stopped as one."""
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """Where each can be reached, "host:port", by its name, once started."""
+
+    async def start(self) -> object:
+        """Begin to serve."""
+
+    async def stop(self) -> object:
+        """Finish in good order."""
+
+
+def print_ready(addresses: Mapping[str, str]) -> None:
+    """Write `ready name=address …` to standard output."""
+    print("ready", *(f"{name}={address}" for name, address in addresses.items()), flush=True)
+
+
+def serve(
+    services: Mapping[str, Callable[[], Service | Services]],
+    ready: Callable[[Mapping[str, str]], object] = print_ready,
+) -> None:
+    """Start `services` in their order, tell `ready` their addresses, and stop them in reverse on a signal.
 
     Each is made on the running loop when those before it are started. SIGTERM and SIGINT are the signals; a
     second one does not wait. A start that fails stops what was started and raises its error: always one of
@@ -44,30 +67,34 @@ def serve(services: Mapping[str, Callable[[], Service]]) -> None:
     """
     _raise_files_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(services))
+        runner.run(_serve(services, ready))
 
 
-async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
+async def _serve(
+    services: Mapping[str, Callable[[], Service | Services]],
+    ready: Callable[[Mapping[str, str]], object],
+) -> None:
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_tell)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
-    started: dict[str, Service] = {}
-    try:
-        for name, make in services.items():
-            started[name] = await _started(name, make)
-        print("ready", *(f"{name}={each.address}" for name, each in started.items()), flush=True)
-        _tune_garbage_collector()
-        await asked.wait()
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
-        for service in reversed(started.values()):
-            await service.stop()
+    addresses: dict[str, str] = {}
+    async with contextlib.AsyncExitStack() as started:
+        try:
+            for name, make in services.items():
+                service = await _started(name, make)
+                started.push_async_callback(service.stop)
+                addresses |= service.addresses if isinstance(service, Services) else {name: service.address}
+            ready(addresses)
+            _tune_garbage_collector()
+            await asked.wait()
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
 
 
-async def _started(name: str, make: Callable[[], Service]) -> Service:
+async def _started(name: str, make: Callable[[], Service | Services]) -> Service | Services:
     try:
         service = make()
         await service.start()

@@ -61,7 +61,8 @@ class Apache:
     """A name server and a broker in `home`. Use it in a with block; it ends only what it started.
 
     `conf`: more lines of the broker's file; `flags`: of both Java processes; `access`: what a client of ours
-    needs to be let in.
+    needs to be let in; `nameserver`: of somebody else, which the broker registers with in place of one of its
+    own.
     """
 
     def __init__(
@@ -72,7 +73,9 @@ class Apache:
         conf: str = "",
         flags: Sequence[str] = (),
         access: Mapping[str, Any] | None = None,
+        nameserver: str | None = None,
     ) -> None:
+        self._own_names = nameserver is None
         self._class_path = class_path
         self._conf = conf
         self._flags = flags
@@ -81,7 +84,9 @@ class Apache:
         self._processes: list[subprocess.Popen[bytes]] = []
         # Brokers take the port above theirs and the second below as well.
         name_port, port = lasting_port(), lasting_port(1, -2)
-        self.servers = Servers(f"127.0.0.1:{name_port}", f"127.0.0.1:{port}", "apache-a", "ApacheCluster")
+        self.servers = Servers(
+            nameserver or f"127.0.0.1:{name_port}", f"127.0.0.1:{port}", "apache-a", "ApacheCluster"
+        )
 
     def start_names(self) -> None:
         """Start the name server alone; `stop` it."""
@@ -102,15 +107,21 @@ class Apache:
     def __exit__(self, *problem: object) -> None:
         self.stop()
 
-    def _start(self) -> None:
-        self.start_names()
-        broker = self.servers.broker
+    def write_conf(self) -> Path:
+        """The broker's file."""
         conf = self.home / "broker.conf"
-        port = port_of(broker)
+        port = port_of(self.servers.broker)
         conf.write_text(
             BROKER_CONF.format(port=port, ha_port=port + 1, home=self.home, **self.servers._asdict())
             + self._conf
         )
+        return conf
+
+    def _start(self) -> None:
+        if self._own_names:
+            self.start_names()
+        broker = self.servers.broker
+        conf = self.write_conf()
         process = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", conf)
         self._until_listening(broker, process)
         end = time.monotonic() + STARTED_SECONDS_MAX
@@ -124,7 +135,7 @@ class Apache:
 
     def _registered(self, admin: Admin) -> bool:
         try:
-            return admin.masters() == {self.servers.broker_name: self.servers.broker}
+            return admin.masters().get(self.servers.broker_name) == self.servers.broker
         except MqframeError:
             return False
 
@@ -163,6 +174,11 @@ class Apache:
                 time.sleep(0.05)
         said = "".join(path.read_text(errors="replace")[-1500:] for path in self.home.glob("*.out"))
         pytest.fail(f"Apache's server at {address} did not start: {said}")
+
+    def end_broker(self) -> None:
+        """Have the broker end in good order, which takes it ten seconds."""
+        self._processes[-1].terminate()
+        self._processes[-1].wait(STARTED_SECONDS_MAX)
 
     def stop(self) -> None:
         """End what was started."""

@@ -35,11 +35,11 @@ class SendTarget:
 class SendTargets:
     """Finds the target of a send; makes the topic where that is allowed.
 
-    `settled`: asked about the topic of a send until it says that nothing is to be waited for; what it says
-    holds until the topics change.
+    `on_made`: called with each topic that a message made, but retry topics. `settled`: asked about the topic
+    of a send until it says that nothing is to be waited for; what it says holds until the topics change.
     """
 
-    __slots__ = ("_cache", "_live", "_seen_changes", "_settled", "_statistics", "_topics")
+    __slots__ = ("_cache", "_live", "_seen_changes", "_settled", "_statistics", "_topics", "on_made")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class SendTargets:
         statistics: Statistics,
         settled: Callable[[TopicConfig], bool] = lambda topic: True,
     ) -> None:
+        self.on_made: Callable[[TopicConfig], object] = lambda topic: None
         self._settled = settled
         self._topics = topics
         self._live = live
@@ -111,6 +112,8 @@ class SendTargets:
             sys_flag=sys_flag,
             auto_create=self._live.current.auto_create_topics,
         )
+        if topic is not None and not retry:
+            self.on_made(topic)
         if topic is None and retry:
             self._topics.admit(1)
             topic = self._topics.ensure(name, 1, sys_flag=sys_flag)

@@ -53,17 +53,13 @@ def worker(
 
 
 async def _supervise(words: list[str], count: int, watched: Path | None, stop_seconds: float) -> int:
-    from mqframe.cli.worker.supervisor import Supervisor
+    from mqframe.cli.processes.supervisor import Supervisor
+    from mqframe.cli.worker.program import WorkerProgram
     from mqframe.net.clock import SystemClock
 
     changes = None if watched is None else changes_in(watched)
-    supervisor = Supervisor(
-        lambda number: words,
-        count,
-        SystemClock(),
-        stop_seconds=stop_seconds,
-        watched=watched is not None,
-    )
+    workers = [WorkerProgram(n, words, watched=watched is not None) for n in range(1, count + 1)]
+    supervisor = Supervisor(workers, SystemClock(), stop_seconds=stop_seconds)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, supervisor.stop)

@@ -10,20 +10,16 @@ import asyncio
 import importlib
 import inspect
 import logging
-import os
 import signal
 import sys
-import threading
 import traceback
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 from mqframe import log
 from mqframe.cli.commands import WRONG, exit_code, report
+from mqframe.cli.processes.parent import end_with_supervisor
 from mqframe.core.errors import FixError, MqframeError
-
-PARENT: Final = 0
-"""The descriptor that ends with the supervisor: standard input."""
 
 
 def load(target: str) -> Any:
@@ -77,7 +73,7 @@ def main(words: list[str]) -> int:
     options = parser.parse_args(words)
     # Ctrl-C in the middle of an import is no failure; the consumer handles signals once it runs.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    threading.Thread(target=_end_with_supervisor, name="mqframe-supervisor", daemon=True).start()
+    end_with_supervisor()
     sys.path.insert(0, options.app_dir)
     try:
         consumer = load(options.target)
@@ -95,12 +91,6 @@ def main(words: list[str]) -> int:
 
 def _can_run(value: object) -> bool:
     return not inspect.isclass(value) and callable(getattr(value, "run", None))
-
-
-def _end_with_supervisor() -> None:
-    while os.read(PARENT, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,8 @@ class Entry:
 class Resolved:
     """All settings after the layers were merged.
 
-    `warnings`: for people, empty where there is nothing to say.
+    `warnings`: for people, empty where there is nothing to say. `profiles`: "section.profile" of each that
+    some source has, chosen or not.
     """
 
     def __init__(
@@ -61,11 +62,13 @@ class Resolved:
         entries: Sequence[Entry],
         plugins: Mapping[str, PluginOptions],
         warnings: Sequence[str],
+        profiles: Sequence[str] = (),
     ) -> None:
         self._sections = sections
         self._plugins = plugins
         self.entries = tuple(entries)
         self.warnings = tuple(warnings)
+        self.profiles = tuple(profiles)
 
     def section(self, kind: type[S]) -> S:
         """The settings of one class. Raises KeyError when it was not among the resolved ones."""
@@ -83,18 +86,21 @@ def resolve(
     *,
     other_sections: Collection[str] = (),
     profiles: Mapping[str, str] = NO_PROFILES,
+    missing_profiles: bool = False,
 ) -> Resolved:
     """The settings of `sections` from `layers`, in whatever order these are handed in.
 
     `other_sections`: names of sections that may be there but belong to other programs. `profiles`: the
     sections that may have profiles, and the one that is chosen of each, "" for none; one of the sections
-    for which a profile is chosen must have it. Raises `SettingError`.
+    for which a profile is chosen must have it, unless `missing_profiles`. Raises `SettingError`.
     """
     resolver = _Resolver(sections, frozenset(other_sections), profiles)
     for layer in sorted(layers, key=lambda layer: layer.rank, reverse=True):
         for given in layer.values:
             resolver.take(given, layer)
         resolver.take_profiles()
+    if not missing_profiles:
+        resolver.check_profiles()
     return resolver.finish()
 
 
@@ -184,7 +190,7 @@ class _Resolver:
             known = [name.partition(".")[2] for name in self.fields if name.startswith(f"{section}.")]
             raise _unknown(key, given.origin, known, f"setting of {section}")
         self.profiles_seen[section].add(profile)
-        if _same(profile, self.profiles[section]):
+        if same_profile(profile, self.profiles[section]):
             self.of_profiles.append((path, given))
 
     def take_profiles(self) -> None:
@@ -198,7 +204,7 @@ class _Resolver:
         for chosen in set(self.profiles.values()) - {""}:
             sections = [section for section, profile in self.profiles.items() if profile == chosen]
             seen = {each for section in sections for each in self.profiles_seen[section]}
-            if not any(_same(chosen, each) for each in seen):
+            if not any(same_profile(chosen, each) for each in seen):
                 raise SettingError(f"there is no profile [{sections[0]}.{chosen}]{_hint(chosen, seen)}")
 
     def take_conf(self, given: Given, sections: frozenset[str] | None) -> None:
@@ -243,7 +249,6 @@ class _Resolver:
         options.origins[option] = given.origin
 
     def finish(self) -> Resolved:
-        self.check_profiles()
         made = {cls: self.make(name, cls) for name, cls in self.classes.items()}
         entries = [
             Entry(
@@ -259,7 +264,8 @@ class _Resolver:
         if self.without_effect:
             keys = ", ".join(sorted(self.without_effect))
             warnings.append(f"known to RocketMQ but without effect here: {keys}")
-        return Resolved(made, entries, self.plugins, warnings)
+        profiles = [f"{section}.{name}" for section, names in self.profiles_seen.items() for name in names]
+        return Resolved(made, entries, self.plugins, warnings, sorted(profiles))
 
     def make(self, section: str, cls: type[Any]) -> Any:
         given = {}
@@ -275,7 +281,7 @@ class _Resolver:
         return cls(**given)
 
 
-def _same(profile: str, other: str) -> bool:
+def same_profile(profile: str, other: str) -> bool:
     """Whether two profiles are one. Names of variables know neither hyphens nor small letters."""
     return profile.lower().replace("-", "_") == other.lower().replace("-", "_")
 

@@ -2,7 +2,8 @@
 
 Names of the properties of BrokerConfig, BrokerIdentity, MessageStoreConfig (the tiered one too), AuthConfig,
 NettyServerConfig, NettyClientConfig, NamesrvConfig and ControllerConfig, two that BrokerStartup reads, and
-properties of Java's that say how connections are secured.
+properties of Java's that say how connections are secured. And fields that Apache's broker writes into its
+file when a setting is changed while it runs: it takes them by other names, or not at all.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ ROCKETMQ_KEYS: Final = frozenset(
     aclCacheExpiredSecond aclCacheMaxNum aclCacheRefreshSecond aclEnable adminBrokerThreadPoolNums
     adminBrokerThreadPoolQueueCapacity allAckInSyncStateSet allowRecallWhenBrokerNotWriteable
     appendAckAsync appendCkAsync asyncLearner asyncSendEnable authConfigPath authenticationEnabled
-    authenticationMetadataProvider authenticationProvider authenticationStrategy authenticationWhitelist
-    authorizationEnabled authorizationMetadataProvider authorizationProvider authorizationStrategy
-    authorizationWhitelist autoCreateSubscriptionGroup autoCreateTopicEnable autoDeleteUnusedStats
-    autoMessageVersionOnTopicLen batchDispatchRequestThreadPoolNums bindAddress
-    bitMapLengthConsumeQueueExt bottomMostCompressionTypeForConsumeQueueStore
-    broadcastOffsetExpireMaxSecond broadcastOffsetExpireSecond brokerClusterName brokerConfigPath
-    brokerElectionPriority brokerFastFailureEnable brokerHeartbeatInterval brokerIP1 brokerIP2 brokerId
-    brokerName brokerNotActiveTimeoutMillis brokerPermission brokerRole brokerTopicEnable
-    cgColdReadThreshold channelExpiredTimeout channelNotActiveInterval checkCRCOnRecover
-    checkSyncStateSetPeriod cleanFileForciblyEnable cleanOfflineBrokerInterval cleanResourceInterval
+    authenticationMetadataProvider authenticationProvider authenticationStrategy
+    authenticationWhitelist authorizationEnabled authorizationMetadataProvider
+    authorizationProvider authorizationStrategy authorizationWhitelist autoCreateSubscriptionGroup
+    autoCreateTopicEnable autoDeleteUnusedStats autoMessageVersionOnTopicLen
+    batchDispatchRequestThreadPoolNums bindAddress bitMapLengthConsumeQueueExt
+    bottomMostCompressionTypeForConsumeQueueStore broadcastOffsetExpireMaxSecond
+    broadcastOffsetExpireSecond brokerClusterName brokerConfigPath brokerElectionPriority
+    brokerFastFailureEnable brokerHeartbeatInterval brokerIP1 brokerIP2 brokerId brokerName
+    brokerNotActiveTimeoutMillis brokerPermission brokerRole brokerTopicEnable cgColdReadThreshold
+    channelExpiredTimeout channelNotActiveInterval checkCRCOnRecover checkSyncStateSetPeriod
+    cleanFileForciblyEnable cleanOfflineBrokerInterval cleanResourceInterval
     cleanRocksDBDirtyCQIntervalMin cleanSwapedMapInterval clearRetryTopicWhenDeleteTopic
     clientAsyncSemaphoreValue clientCallbackExecutorThreads clientChannelMaxIdleTimeSeconds
     clientCloseSocketIfTimeout clientManageThreadPoolNums clientManagerThreadPoolQueueCapacity
@@ -34,92 +36,98 @@ ROCKETMQ_KEYS: Final = frozenset(
     clientWorkerThreads clusterName clusterTest clusterTopicEnable coldCtrStrategyEnable
     coldDataFlowControlEnable coldDataScanEnable combineAssignOffsetCQType combineCQEnableCheckSelf
     combineCQLoadingCQTypes combineCQMaxExtraSearchCommitLogFiles combineCQPreferCQType
-    commercialBaseCount commercialSizePerMsg commitCommitLogLeastPages commitCommitLogThoroughInterval
-    commitIntervalCommitLog commitLogForceSwapMapInterval commitLogRollingInterval
-    commitLogRollingMinimumSize commitLogSwapMapInterval commitLogSwapMapReserveFileNum
-    compactionCqMappedFileSize compactionMappedFileSize compactionScheduleInternal compactionThreadNum
-    compatibleWithOldNameSrv compressedRegister configBlackList configManagerVersion configName
-    configStorePath connectTimeoutMillis consumerFallbehindThreshold consumerManageThreadPoolNums
-    consumerManagerThreadPoolQueueCapacity consumerOffsetUpdateVersionStep controllerAddr
-    controllerDLegerGroup controllerDLegerPeers controllerDLegerSelfId controllerHeartBeatTimeoutMills
-    controllerRequestThreadPoolQueueCapacity controllerStorePath controllerThreadPoolNums controllerType
-    correctLogicMinOffsetForceInterval correctLogicMinOffsetSleepInterval dataReadAheadEnable
-    debugLockEnable defaultMessageRequestMode defaultPopShareQueueNum defaultQueryMaxNum
-    defaultThreadPoolNums defaultThreadPoolQueueCapacity defaultTopicQueueNums
-    delayOffsetUpdateVersionStep deleteCommitLogFilesInterval deleteConsumeQueueFilesInterval
-    deleteFileBatchMax deleteTopicWithBrokerRegistration deleteWhen destroyMapedFileIntervalForcibly
+    commercialBaseCount commercialSizePerMsg commitCommitLogLeastPages
+    commitCommitLogThoroughInterval commitIntervalCommitLog commitLogForceSwapMapInterval
+    commitLogRollingInterval commitLogRollingMinimumSize commitLogSwapMapInterval
+    commitLogSwapMapReserveFileNum compactionCqMappedFileSize compactionMappedFileSize
+    compactionScheduleInternal compactionThreadNum compatibleWithOldNameSrv compressedRegister
+    configBlackList configManagerVersion configName configStorePath connectTimeoutMillis
+    consumerFallbehindThreshold consumerManageThreadPoolNums consumerManagerThreadPoolQueueCapacity
+    consumerOffsetUpdateVersionStep controllerAddr controllerDLegerGroup controllerDLegerPeers
+    controllerDLegerSelfId controllerHeartBeatTimeoutMills controllerRequestThreadPoolQueueCapacity
+    controllerStorePath controllerThreadPoolNums controllerType correctLogicMinOffsetForceInterval
+    correctLogicMinOffsetSleepInterval dataReadAheadEnable debugLockEnable
+    defaultMessageRequestMode defaultPopShareQueueNum defaultQueryMaxNum defaultThreadPoolNums
+    defaultThreadPoolQueueCapacity defaultTopicQueueNums delayOffsetUpdateVersionStep
+    deleteCommitLogFilesInterval deleteConsumeQueueFilesInterval deleteFileBatchMax
+    deleteTopicWithBrokerRegistration deleteWhen destroyMapedFileIntervalForcibly
     disableCallbackExecutor disableConsumeIfConsumerReadSlowly disableNettyWorkerGroup
     disappearTimeAfterStart diskFallRecorded diskMaxUsedSpaceRatio diskSpaceCleanForciblyRatio
     diskSpaceWarningLevelRatio dispatchCqCacheNum dispatchCqThreads dispatchFromSenderThread
     duplicationEnable electMasterMaxRetryCount enableAcceleratedRecovery enableAllTopicList
     enableAsyncReput enableAutoInSyncReplicas enableBatchPush enableBroadcastOffsetStore
-    enableBuildConsumeQueueConcurrently enableCalcFilterBitMap enableCleanExpiredOffset enableCompaction
-    enableConnectionMetrics enableConsumeQueueExt enableControllerInNamesrv enableControllerMode
-    enableCreateSysGroup enableDLegerCommitLog enableDetailStat enableElectUncleanMaster
-    enableFastChannelEventProcess enableLagAndDlqMetrics enableLmq enableLmqStats
-    enableLogConsumeQueueRepeatedlyBuildWhenRecover enableMessageStoreMetrics enableMixedMessageType
-    enableMultiDispatch enableNetWorkFlowControl enableNotifyAfterPopOrderLockRelease
-    enableNotifyBeforePopCalculateLag enablePopBatchAck enablePopBufferMerge enablePopLog
-    enablePopMessageThreshold enablePopMetrics enablePropertyFilter enableReconnectForGoAway
-    enableRegisterProducer enableRemoteEscape enableRemotingMetrics enableRequestMetrics
-    enableRetryTopicV2 enableRocksDBLog enableRunningFlagsInFlush enableScheduleAsyncDeliver
-    enableScheduleMessageStats enableShutdownGracefully enableSingleTopicRegister
-    enableSkipLongAwaitingAck enableSlaveActingMaster enableSplitMetadata enableSplitRegistration
-    enableStatsMetrics enableTopicList enableTransactionMetrics enabledAppendPropCRC
-    endTransactionPoolQueueCapacity endTransactionThreadPoolNums estimateAccumulation
-    expectConsumerNumUseFilter fastFailIfNoBufferInStorePool fetchControllerAddrByDnsLookup
-    fetchNameSrvAddrByDnsLookup fetchNamesrvAddrByAddressServer fetchNamesrvAddrInterval
-    fileReservedTime filterDataCleanTimeSpan filterSupportRetry flushCommitLogLeastPages
+    enableBuildConsumeQueueConcurrently enableCalcFilterBitMap enableCleanExpiredOffset
+    enableCompaction enableConnectionMetrics enableConsumeQueueExt enableControllerInNamesrv
+    enableControllerMode enableCreateSysGroup enableDLegerCommitLog enableDetailStat
+    enableElectUncleanMaster enableFastChannelEventProcess enableLagAndDlqMetrics enableLmq
+    enableLmqStats enableLogConsumeQueueRepeatedlyBuildWhenRecover enableMessageStoreMetrics
+    enableMixedMessageType enableMultiDispatch enableNetWorkFlowControl
+    enableNotifyAfterPopOrderLockRelease enableNotifyBeforePopCalculateLag enablePopBatchAck
+    enablePopBufferMerge enablePopLog enablePopMessageThreshold enablePopMetrics
+    enablePropertyFilter enableReconnectForGoAway enableRegisterProducer enableRemoteEscape
+    enableRemotingMetrics enableRequestMetrics enableRetryTopicV2 enableRocksDBLog
+    enableRunningFlagsInFlush enableScheduleAsyncDeliver enableScheduleMessageStats
+    enableShutdownGracefully enableSingleTopicRegister enableSkipLongAwaitingAck
+    enableSlaveActingMaster enableSplitMetadata enableSplitRegistration enableStatsMetrics
+    enableTopicList enableTransactionMetrics enabledAppendPropCRC endTransactionPoolQueueCapacity
+    endTransactionThreadPoolNums estimateAccumulation expectConsumerNumUseFilter
+    fastFailIfNoBufferInStorePool fetchControllerAddrByDnsLookup fetchNameSrvAddrByDnsLookup
+    fetchNamesrvAddrByAddressServer fetchNamesrvAddrInterval fileReservedTime
+    filterDataCleanTimeSpan filterSupportRetry flushCommitLogLeastPages
     flushCommitLogThoroughInterval flushCommitLogTimed flushConsumeQueueLeastPages
-    flushConsumeQueueThoroughInterval flushConsumerOffsetHistoryInterval flushConsumerOffsetInterval
-    flushDelayOffsetInterval flushDiskType flushIntervalCommitLog flushIntervalConsumeQueue
-    flushLeastPagesWhenWarmMapedFile forceRegister forceVerifyPropCRC forwardTimeout
-    globalColdReadThreshold haFlowControlEnable haHousekeepingInterval haListenPort haMasterAddress
-    haMaxGapNotInSync haMaxTimeSlaveNotCatchup haSendHeartbeatInterval haTransferBatchSize
-    heartbeatThreadPoolNums heartbeatThreadPoolQueueCapacity highSpeedMode inBrokerContainer
-    inSyncReplicas initAuthenticationUser initPopOffsetByCheckMsgInMem
-    innerClientAuthenticationCredentials isolateLogEnable jraftConfig kvConfigPath listenPort
+    flushConsumeQueueThoroughInterval flushConsumerOffsetHistoryInterval
+    flushConsumerOffsetInterval flushDelayOffsetInterval flushDiskType flushIntervalCommitLog
+    flushIntervalConsumeQueue flushLeastPagesWhenWarmMapedFile forceRegister forceVerifyPropCRC
+    forwardTimeout globalColdReadThreshold haFlowControlEnable haHousekeepingInterval haListenPort
+    haMasterAddress haMaxGapNotInSync haMaxTimeSlaveNotCatchup haSendHeartbeatInterval
+    haTransferBatchSize heartbeatThreadPoolNums heartbeatThreadPoolQueueCapacity highSpeedMode
+    inBrokerContainer inSyncReplicas initAuthenticationUser initPopOffsetByCheckMsgInMem
+    innerClientAuthenticationCredentials isBrokerContainer isInBrokerContainer
+    isScanAvailableNameSrv isolateLogEnable jraftConfig kvConfigPath listenPort
     litePullMessageEnable litePullMessageThreadPoolNums litePullThreadPoolQueueCapacity
     loadBalancePollNameServerInterval loadBalanceProcessorThreadPoolNums
     loadBalanceThreadPoolQueueCapacity lockInStrictMode logicQueueForceSwapMapInterval
-    logicQueueSwapMapInterval logicQueueSwapMapReserveFileNum logicalDiskSpaceCleanForciblyThreshold
-    longPollingEnable mappedFileSize mappedFileSizeCommitLog mappedFileSizeConsumeQueue
-    mappedFileSizeConsumeQueueExt mappedFileSizeTimerLog mappedFileSwapEnable
-    mapperFileSizeBatchConsumeQueue maxAsyncPutMessageRequests maxBatchDeleteFilesNum maxChecksumRange
-    maxConsumeQueueScan maxErrorRateOfBloomFilter maxFilterMessageSize maxHaTransferByteInSecond
-    maxHashSlotNum maxIndexNum maxLmqConsumeQueueNum maxMessageSize maxMsgsNumBatch maxOffsetMapSize
-    maxPopPollingSize maxReconnectIntervalTimeSeconds maxRecoveryCommitlogFiles maxSlaveResendLength
+    logicQueueSwapMapInterval logicQueueSwapMapReserveFileNum
+    logicalDiskSpaceCleanForciblyThreshold longPollingEnable mappedFileSize mappedFileSizeCommitLog
+    mappedFileSizeConsumeQueue mappedFileSizeConsumeQueueExt mappedFileSizeTimerLog
+    mappedFileSwapEnable mapperFileSizeBatchConsumeQueue maxAsyncPutMessageRequests
+    maxBatchDeleteFilesNum maxChecksumRange maxConsumeQueueScan maxErrorRateOfBloomFilter
+    maxFilterMessageSize maxHaTransferByteInSecond maxHashSlotNum maxIndexNum maxLmqConsumeQueueNum
+    maxMessageSize maxMsgsNumBatch maxOffsetMapSize maxPopPollingSize
+    maxReconnectIntervalTimeSeconds maxRecoveryCommitlogFiles maxSlaveResendLength
     maxStatsIdleTimeInMinutes maxTopicLength maxTransferBytesOnMessageInDisk
-    maxTransferBytesOnMessageInMemory maxTransferCountOnMessageInDisk maxTransferCountOnMessageInMemory
-    memTableFlushIntervalMs messageDelayLevel messageIndexEnable messageIndexSafe messageStorePlugIn
-    metricGrpcExporterIntervalInMills metricGrpcExporterTimeOutInMills
-    metricLoggingExporterIntervalInMills metricsExporterType metricsGrpcExporterHeader
-    metricsGrpcExporterTarget metricsInDelta metricsLabel metricsOtelCardinalityLimit
-    metricsPromExporterHost metricsPromExporterPort migrateAuthFromV1Enabled minInSyncReplicas
-    msgTraceTopicName namesrvAddr needWaitForService notifyBrokerRoleChanged
-    notifyConsumerIdsChangedEnable notifyMinBrokerIdChanged objectStoreAccessKey objectStoreBucket
-    objectStoreEndpoint objectStoreSecretKey offsetCheckInSlave orderMessageEnable
-    osPageCacheBusyTimeOutMills popCkMaxBufferSize popCkOffsetMaxQueueSize popCkStayBufferTime
-    popCkStayBufferTimeOut popConsumerFSServiceInit popConsumerKVServiceEnable popConsumerKVServiceInit
-    popConsumerKVServiceLog popFromRetryProbability popInflightMessageThreshold
-    popLongPollingForceNotifyInterval popPollingMapExpireTimeSeconds popPollingMapSize popPollingSize
+    maxTransferBytesOnMessageInMemory maxTransferCountOnMessageInDisk
+    maxTransferCountOnMessageInMemory memTableFlushIntervalMs messageDelayLevel messageIndexEnable
+    messageIndexSafe messageStorePlugIn metricGrpcExporterIntervalInMills
+    metricGrpcExporterTimeOutInMills metricLoggingExporterIntervalInMills metricsExporterType
+    metricsGrpcExporterHeader metricsGrpcExporterTarget metricsInDelta metricsLabel
+    metricsOtelCardinalityLimit metricsPromExporterHost metricsPromExporterPort
+    migrateAuthFromV1Enabled minInSyncReplicas msgTraceTopicName namesrvAddr needWaitForService
+    notifyBrokerRoleChanged notifyConsumerIdsChangedEnable notifyMinBrokerIdChanged
+    objectStoreAccessKey objectStoreBucket objectStoreEndpoint objectStoreSecretKey
+    offsetCheckInSlave orderMessageEnable osPageCacheBusyTimeOutMills popCkMaxBufferSize
+    popCkOffsetMaxQueueSize popCkStayBufferTime popCkStayBufferTimeOut popConsumerFSServiceInit
+    popConsumerKVServiceEnable popConsumerKVServiceInit popConsumerKVServiceLog
+    popFromRetryProbability popInflightMessageThreshold popLongPollingForceNotifyInterval
+    popPollingMapExpireTimeSeconds popPollingMapSize popPollingSize
     popResponseReturnActualRetryTopic popReviveMaxAttemptTimes popReviveMaxReturnSizePerRead
     preferredLeaderId printChannelGroups printChannelGroupsMinNum processReadEvent
-    processReplyMessageThreadPoolNums productEnvName pullBatchMaxMessageCount pullMessageThreadPoolNums
-    pullThreadPoolQueueCapacity putConsumeQueueDataByFileChannel putMessageFutureThreadPoolNums
-    putMessageTimeout putMsgIndexHightWater putThreadPoolQueueCapacity queryMessageThreadPoolNums
-    queryThreadPoolQueueCapacity readAheadCacheEnable readAheadCacheExpireDuration
-    readAheadCacheSizeThresholdRate readAheadMessageCountThreshold readAheadMessageSizeThreshold
-    readOnlyCommitLogStorePaths readUnCommitted realTimeNotifyConsumerChange
-    realTimePersistRocksDBConfig recallMessageEnable recheckReputOffsetFromCq recordGetMessageResult
-    recoverConcurrently recoverThreadPoolNums redeleteHangedFileInterval regionId
-    registerBrokerTimeoutMills registerNameServerPeriod rejectPullConsumerEnable
-    rejectTransactionMessage replicasPerDiskPartition replyThreadPoolQueueCapacity
-    retrieveMessageFromPopRetryTopicV1 returnOrderTopicConfigToBroker reviveAckWaitMs reviveInterval
-    reviveMaxSlow reviveQueueNum reviveScanTime rmqAddressServerDomain rmqAddressServerSubGroup
-    rocketmqHome rocksdbCQDoubleWriteEnable rocksdbCompressionType rocksdbFlushWalFrequency
-    rocksdbWalFileRollingThreshold sampleCountThreshold sampleSteps scanAvailableNameSrv
-    scanInactiveMasterInterval scanNotActiveBrokerInterval scheduleAsyncDeliverMaxPendingLimit
+    processReplyMessageThreadPoolNums productEnvName pullBatchMaxMessageCount
+    pullMessageThreadPoolNums pullThreadPoolQueueCapacity putConsumeQueueDataByFileChannel
+    putMessageFutureThreadPoolNums putMessageTimeout putMsgIndexHightWater
+    putThreadPoolQueueCapacity queryMessageThreadPoolNums queryThreadPoolQueueCapacity
+    readAheadCacheEnable readAheadCacheExpireDuration readAheadCacheSizeThresholdRate
+    readAheadMessageCountThreshold readAheadMessageSizeThreshold readOnlyCommitLogStorePaths
+    readUnCommitted realTimeNotifyConsumerChange realTimePersistRocksDBConfig recallMessageEnable
+    recheckReputOffsetFromCq recordGetMessageResult recoverConcurrently recoverThreadPoolNums
+    redeleteHangedFileInterval regionId registerBrokerTimeoutMills registerNameServerPeriod
+    rejectPullConsumerEnable rejectTransactionMessage replicasPerDiskPartition
+    replyThreadPoolQueueCapacity retrieveMessageFromPopRetryTopicV1 returnOrderTopicConfigToBroker
+    reviveAckWaitMs reviveInterval reviveMaxSlow reviveQueueNum reviveScanTime
+    rmqAddressServerDomain rmqAddressServerSubGroup rocketmqHome rocksdbCQDoubleWriteEnable
+    rocksdbCompressionType rocksdbFlushWalFrequency rocksdbWalFileRollingThreshold
+    sampleCountThreshold sampleSteps scanAvailableNameSrv scanInactiveMasterInterval
+    scanNotActiveBrokerInterval scheduleAsyncDeliverMaxPendingLimit
     scheduleAsyncDeliverMaxResendNum2Blocked searchBcqByCacheEnable sendHeartbeatTimeoutMillis
     sendMessageThreadPoolNums sendThreadPoolQueueCapacity serverAsyncSemaphoreValue
     serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds serverLoadBalancerEnable
@@ -128,11 +136,12 @@ ROCKETMQ_KEYS: Final = frozenset(
     serverWorkerThreads shortPollingTimeMills shutdownWaitTimeSeconds skipPreOnline
     skipWhenCKRePutReachMaxTimes slaveReadEnable slaveTimeout socksProxyConfig
     spinLockCollisionRetreatOptimalDegree splitMetadataSize splitRegistrationSize
-    startAcceptSendRequestTimeStamp statRocksDBCQIntervalSec statefulAuthenticationCacheExpiredSecond
-    statefulAuthenticationCacheMaxNum statefulAuthorizationCacheExpiredSecond
-    statefulAuthorizationCacheMaxNum storePathBrokerIdentity storePathCommitLog
-    storePathDLedgerCommitLog storePathEpochFile storePathRootDir storeReplyMessageEnable storeType
-    subscriptionExpiredTimeout supportActingMaster syncBrokerMemberGroupPeriod syncBrokerMetadataPeriod
+    startAcceptSendRequestTimeStamp statRocksDBCQIntervalSec
+    statefulAuthenticationCacheExpiredSecond statefulAuthenticationCacheMaxNum
+    statefulAuthorizationCacheExpiredSecond statefulAuthorizationCacheMaxNum
+    storePathBrokerIdentity storePathCommitLog storePathDLedgerCommitLog storePathEpochFile
+    storePathRootDir storeReplyMessageEnable storeType subscriptionExpiredTimeout
+    supportActingMaster syncBrokerMemberGroupPeriod syncBrokerMetadataPeriod
     syncControllerMetadataPeriod syncFlushTimeout syncFromLastFile syncMasterFlushOffsetWhenStartup
     tieredBackendServiceProvider tieredMetadataServiceProvider tieredStorageLevel
     tieredStoreCommitLogMaxSize tieredStoreConsumeQueueMaxSize tieredStoreCrcCheckEnable
@@ -140,22 +149,23 @@ ROCKETMQ_KEYS: Final = frozenset(
     tieredStoreFileReservedTime tieredStoreGroupCommit tieredStoreGroupCommitCount
     tieredStoreGroupCommitSize tieredStoreGroupCommitTimeout tieredStoreIndexFileMaxHashSlotNum
     tieredStoreIndexFileMaxIndexNum tieredStoreMaxGroupCommitCount tieredStoreMaxPendingLimit
-    timerColdDataCheckIntervalMs timerCongestNumEachSlot timerEnableCheckMetrics
-    timerEnableRetryUntilSuccess timerFlushIntervalMs timerGetMessageThreadNum timerInterceptDelayLevel
-    timerMaxDelaySec timerMetricSmallThreshold timerPrecisionMs timerProgressLogIntervalMs
-    timerPutMessageThreadNum timerRollWindowSlot timerSkipUnknownError timerStopEnqueue timerWheelEnable
+    timerCheckMetricsWhen timerColdDataCheckIntervalMs timerCongestNumEachSlot
+    timerEnableCheckMetrics timerEnableDisruptor timerEnableRetryUntilSuccess timerFlushIntervalMs
+    timerGetMessageThreadNum timerInterceptDelayLevel timerMaxDelaySec timerMetricSmallThreshold
+    timerPrecisionMs timerProgressLogIntervalMs timerPutMessageThreadNum timerRollWindowSlot
+    timerSkipUnknownError timerStopDequeue timerStopEnqueue timerWarmEnable timerWheelEnable
     topicQueueLockNum totalReplicas traceOn traceTopicEnable transactionCheckInterval
     transactionCheckMax transactionMetricFlushInterval transactionOpBatchInterval
     transactionOpMsgMaxSize transactionTimeOut transferMsgByHeap transientStorePoolEnable
     transientStorePoolSize travelCqFileNumWhenGetMessage unRegisterBrokerQueueCapacity
     updateNameServerAddrPeriod useABSLock useEpollNativeSelector usePIDColdCtrStrategy
     useReentrantLockWhenPutMessage useServerSideResetOffset useStaticSubscription useTLS
-    userCacheExpiredSecond userCacheMaxNum userCacheRefreshSecond validateSystemTopicWhenUpdateTopic
-    waitSecondsForService waitTimeMillsInAckQueue waitTimeMillsInAdminBrokerQueue
-    waitTimeMillsInHeartbeatQueue waitTimeMillsInLitePullQueue waitTimeMillsInPullQueue
-    waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue wakeCommitWhenPutMessage
-    wakeFlushWhenPutMessage warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
-    writeWithoutMmap
+    userCacheExpiredSecond userCacheMaxNum userCacheRefreshSecond
+    validateSystemTopicWhenUpdateTopic waitSecondsForService waitTimeMillsInAckQueue
+    waitTimeMillsInAdminBrokerQueue waitTimeMillsInHeartbeatQueue waitTimeMillsInLitePullQueue
+    waitTimeMillsInPullQueue waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue
+    wakeCommitWhenPutMessage wakeFlushWhenPutMessage warmMapedFileEnable writeBufferHighWaterMark
+    writeBufferLowWaterMark writeWithoutMmap
     """.split()
 )
 

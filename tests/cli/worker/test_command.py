@@ -99,7 +99,7 @@ def test_workers_share_the_work_are_replaced_and_drained(
 ) -> None:
     workers = Workers(folder, "--workers", "2")
     try:
-        until(lambda: members(admin) == 2)
+        until(lambda: members(admin) == len(workers.pids()) == 2)
         os.kill(workers.pids()[0], signal.SIGKILL)
         until(lambda: len(workers.pids()) == 3)
         until(lambda: members(admin) == 2)

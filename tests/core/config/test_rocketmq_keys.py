@@ -27,6 +27,8 @@ def test_keys_are_written_as_in_a_broker_conf() -> None:
         "flushConsumerOffsetInterval",
         "timerWheelEnable",
         "enableControllerMode",
+        "isBrokerContainer",
+        "timerStopDequeue",
     ],
 )
 def test_well_known_keys_are_there(key: str) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from mqframe.cli.worker.supervisor import Supervisor, how_it_ended
+from mqframe.cli.processes.restarts import ServerRestarts, Verdict, WorkerRestarts
+from mqframe.cli.processes.supervisor import Supervisor, how_it_ended
 from mqframe.testing.manual_clock import ManualClock
 
 REAL_SECONDS_MAX = 60.0
@@ -30,9 +31,41 @@ else:
 open(f"{folder}/{number}.{os.getpid()}", "w").close()
 if kind.startswith("code"):
     sys.exit(int(kind[4:]))
+if kind == "talks":
+    os.write(0, b"one\\ntwo: gr\\xc3\\xb6\\xc3\\x9fer\\nhalf a li")
+    if os.fork() == 0:
+        time.sleep(5)  # what it started itself holds its standard input for longer
+    os.write(0, b"ne\\n")
+    sys.exit(3)
 while True:
     time.sleep(60)
 """
+
+
+class Program:
+    """One of the processes of a scene; `restarts`: its rule, that of a worker by default."""
+
+    kind = "worker"
+
+    def __init__(self, scene: Scene, number: int, restarts: Any = None, watched: bool = False) -> None:
+        self.name = str(number)
+        self._scene = scene
+        self._restarts = restarts or WorkerRestarts(watched=watched)
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-c", PROGRAM, str(self._scene.folder), self.name, self._scene.kind]
+
+    def heard(self, line: str) -> None:
+        self._scene.heard.append((self.name, line))
+
+    def ended(self, code: int, lived_seconds: float) -> Verdict:
+        return self._restarts.ended(code, lived_seconds)
+
+    def stopped(self, code: int) -> None:
+        self._scene.stopped[self.name] = code
+
+    def how(self, code: int) -> str:
+        return how_it_ended(code)
 
 
 class Scene:
@@ -40,11 +73,11 @@ class Scene:
         self.folder = folder
         self.kind = kind
         self.clock = ManualClock()
-        self.supervisor = Supervisor(self.command, count, self.clock, stop_seconds=40.0, **options)
+        programs = [Program(self, number + 1, **options) for number in range(count)]
+        self.supervisor = Supervisor(programs, self.clock, stop_seconds=40.0)
+        self.stopped: dict[str, int] = {}
+        self.heard: list[tuple[str, str]] = []
         self.running: asyncio.Task[int] = asyncio.ensure_future(self.supervisor.run())
-
-    def command(self, number: int) -> list[str]:
-        return [sys.executable, "-c", PROGRAM, str(self.folder), str(number), self.kind]
 
     def seen(self, number: int) -> list[int]:
         """The process ids of all workers with this number, as they came."""
@@ -105,13 +138,14 @@ def test_one_that_dies_is_replaced_and_the_others_go_on(play) -> None:
         await scene.until(lambda: len(scene.supervisor.processes) == 2)
         first, other = scene.supervisor.processes.values()
         os.kill(first, signal.SIGKILL)
-        await scene.until(lambda: 1 not in scene.supervisor.processes)
+        await scene.until(lambda: "1" not in scene.supervisor.processes)
         await scene.clock.aadvance(0.4)
         assert len(scene.seen(1)) == 1
         await scene.clock.aadvance(0.1)
         await scene.up(2, 1)
-        assert scene.supervisor.processes[2] == other
+        assert scene.supervisor.processes["2"] == other
         assert await scene.stop() == 0
+        assert scene.stopped == {"1": 0, "2": 0}
 
     play(story, count=2)
 
@@ -166,8 +200,25 @@ def test_one_that_does_not_end_is_killed_when_its_time_is_over(play) -> None:
         assert not scene.running.done()
         await scene.clock.aadvance(0.2)
         assert await asyncio.wait_for(scene.running, REAL_SECONDS_MAX) == 0
+        assert scene.stopped == {"1": -signal.SIGKILL}
 
     play(story, kind="deaf")
+
+
+def test_what_one_tells_is_heard_to_its_last_word_before_its_end_is_judged(play) -> None:
+    class Rule(ServerRestarts):
+        def ended(self, code: int, lived_seconds: float) -> Verdict:
+            told.append(code)
+            return super().ended(code, lived_seconds)
+
+    told: list[object] = []
+
+    async def story(scene):
+        scene.heard = told
+        assert await asyncio.wait_for(scene.running, REAL_SECONDS_MAX) == 3
+        assert told == [("1", "one"), ("1", "two: größer"), ("1", "half a line"), 3]
+
+    play(story, kind="talks", restarts=Rule())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Processes that a command starts and keeps running: workers, and brokers."""

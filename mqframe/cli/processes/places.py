@@ -1,0 +1,71 @@
+"""Where several brokers of one server are: names, ports, stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Final
+
+import attrs
+
+from mqframe.broker.settings import BrokerSettings
+from mqframe.core.config.configuration import Resolved, same_profile
+from mqframe.core.errors import SettingError
+from mqframe.log import get_logger
+from mqframe.store.settings import StoreSettings
+
+log: Final = get_logger("cli")
+PORT_STEP: Final = 10
+"""Between the ports of two brokers: each takes port - 2 as well, and Apache's port + 1."""
+
+
+@attrs.frozen
+class Place:
+    """Where one of several brokers is. `port`: 0 for any that is free; `directory`: of its store."""
+
+    name: str
+    port: int
+    directory: Path
+
+
+def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
+    """`count` brokers, the first with the name, the port and the store that it has when it is the only one.
+
+    So one broker can become several, and keeps what it has. Of the others the name and the store's folder end
+    with -b, -c …, and the ports are `PORT_STEP` apart; unless their profiles say otherwise. `settings_of`:
+    the settings with the profile of that name. Raises `SettingError` when there are not so many ports.
+    """
+    base = settings_of("")
+    name, port = base.section(BrokerSettings).name, base.section(BrokerSettings).port
+    directory = base.section(StoreSettings).directory
+    last = port + (count - 1) * PORT_STEP
+    if port and last > 65535:
+        raise SettingError(f"--brokers {count} from port {port} on would need port {last}; the last is 65535")
+    stem = name.removesuffix("-a")
+    found = []
+    for number, letter in enumerate(ascii_lowercase[:count]):
+        own_name = f"{stem}-{letter}" if number else name
+        own = settings_of(own_name)
+        own_port, own_directory = own.section(BrokerSettings).port, own.section(StoreSettings).directory
+        if own_port == port != 0:
+            own_port += number * PORT_STEP
+        if own_directory == directory and number:
+            own_directory = _beside(directory, letter)
+        found.append(Place(own_name, own_port, own_directory))
+    return found
+
+
+def warn_of_unserved(where: Sequence[Place], resolved: Resolved) -> None:
+    """Warn of stores that earlier starts with more brokers have left, and of settings for such brokers."""
+    first = where[0].directory
+    for letter in ascii_lowercase[len(where) :]:
+        if (left := _beside(first, letter)).is_dir():
+            log.warning("messages of a broker that is not started", directory=str(left))
+    for profile in resolved.profiles:
+        if not any(same_profile(place.name, profile.partition(".")[2]) for place in where):
+            log.warning("settings of a broker that is not started", section=profile)
+
+
+def _beside(directory: Path, letter: str) -> Path:
+    return directory.with_name(f"{directory.name}-{letter}")

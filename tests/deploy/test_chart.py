@@ -1,0 +1,106 @@
+"""The Helm chart: its templates and values fit, and what they start is there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CHART = Path(__file__).parents[2] / "deploy/helm/mqframe"
+VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+SETTINGS = '[store]\nflush = "SYNC_FLUSH"\n[broker.shop-mqframe-broker-1]\npermission = 4\n'
+TEMPLATES = sorted((CHART / "templates").iterdir())
+
+
+def rendered(*words: str) -> list[dict[str, Any]]:
+    """What `helm template` makes of the chart."""
+    helm = shutil.which("helm")
+    if helm is None:
+        pytest.skip("helm, which renders charts, is not on PATH")
+    subprocess.run([helm, "lint", "--strict", str(CHART), *words], check=True, capture_output=True)
+    done = subprocess.run(
+        [helm, "template", "shop", str(CHART), "--namespace", "queues", *words],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [each for each in yaml.safe_load_all(done.stdout) if each]
+
+
+def test_every_value_that_templates_use_is_given_and_the_other_way_round() -> None:
+    used = {name for path in TEMPLATES for name in re.findall(r"\.Values\.(\w+)", path.read_text())}
+    assert used == set(VALUES)
+    for part in ("nameserver", "broker", "image"):
+        names = {
+            name for path in TEMPLATES for name in re.findall(rf"\.Values\.{part}\.(\w+)", path.read_text())
+        }
+        assert names <= set(VALUES[part])
+
+
+def test_servers_are_started_by_options_that_there_are() -> None:
+    for kind in ("nameserver", "broker"):
+        text = (CHART / f"templates/{kind}.yaml").read_text()
+        help_text = subprocess.run(
+            [sys.executable, "-m", "mqframe", kind, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        options = set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", text))
+        assert {"--host", "--data", "--config", "--log-json"} <= options
+        assert [option for option in options if option not in help_text] == []
+
+
+def test_a_name_is_closed_wherever_it_is_opened() -> None:
+    opened = re.compile(r"{{-?\s*(?:if|with|range|define)\b")
+    closed = re.compile(r"{{-?\s*end\b")
+    for path in TEMPLATES:
+        text = path.read_text()
+        assert len(opened.findall(text)) == len(closed.findall(text)), path.name
+
+
+def test_helm_renders_two_stateful_sets_that_select_their_own_pods(tmp_path: Path) -> None:
+    (tmp_path / "server.toml").write_text(SETTINGS)
+    found = rendered("--set-file", f"settings={tmp_path}/server.toml", "--set", "secretName=certificates")
+    kinds = sorted((each["kind"], each["metadata"]["name"]) for each in found)
+    servers = ("shop-mqframe-broker", "shop-mqframe-nameserver")
+    assert kinds == sorted(
+        [
+            ("ConfigMap", "shop-mqframe"),
+            *((kind, name) for kind in ("PodDisruptionBudget", "Service", "StatefulSet") for name in servers),
+        ]
+    )
+    (settings,) = [each["data"] for each in found if each["kind"] == "ConfigMap"]
+    assert settings["server.toml"].strip() == SETTINGS.strip()
+    for each in found:
+        if each["kind"] != "StatefulSet":
+            continue
+        spec, template = each["spec"], each["spec"]["template"]
+        assert spec["serviceName"] == each["metadata"]["name"]
+        assert spec["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+        (container,) = template["spec"]["containers"]
+        mounted = {mount["name"] for mount in container["volumeMounts"]}
+        there = {volume["name"] for volume in template["spec"]["volumes"]}
+        there |= {claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]}
+        assert mounted == there == {"data", "settings", "tmp", "secrets"}
+        ports = {port["name"] for port in container["ports"]}
+        probes = [value for key, value in container.items() if key.endswith("Probe")]
+        assert {probe["tcpSocket"]["port"] for probe in probes} <= ports
+        assert template["spec"]["securityContext"]["runAsNonRoot"] is True
+
+
+def test_helm_tells_brokers_all_name_servers() -> None:
+    found = rendered("--set", "nameserver.replicas=3")
+    (broker,) = [
+        each
+        for each in found
+        if each["metadata"]["name"] == "shop-mqframe-broker" and "template" in each["spec"]
+    ]
+    args = broker["spec"]["template"]["spec"]["containers"][0]["args"]
+    (nameservers,) = [arg.partition("=")[2] for arg in args if arg.startswith("--nameserver=")]
+    assert nameservers.split(";") == [
+        f"shop-mqframe-nameserver-{n}.shop-mqframe-nameserver.queues.svc:9876" for n in range(3)
+    ]
