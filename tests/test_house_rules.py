@@ -40,7 +40,7 @@ cli → broker, nameserver, client → net, replication, store → hooks → cor
 
 FLOORS: dict[str, list[set[str]]] = {
     "net": [
-        {"addresses", "busy_poll", "clock", "settings", "turns"},
+        {"addresses", "busy_poll", "clock", "latencies", "settings", "turns"},
         {"budgets", "endpoint", "deadlines"},
         {"connection", "send_buffer"},
         {"peer_group", "tls"},

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
+
 from mqframe.core.cluster.broker_registry import BrokerRegistry
 from mqframe.core.measuring.budget import Budget
+from mqframe.core.measuring.family import Family
+from mqframe.core.measuring.numbers import budget_families
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import handlers_of
 from mqframe.log import get_logger
@@ -75,6 +79,17 @@ class NameServer:
         for budget in self._budgets:
             found |= budget.counters()
         return found
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels that all metrics of this name server have."""
+        return {"node_type": "nameserver", "node_id": self.address}
+
+    async def families(self) -> AsyncIterator[Family]:
+        """What monitoring is shown; how long requests take is counted from the first call on."""
+        yield self._server.measure().family()
+        for family in budget_families(self.counters()):
+            yield family
 
     async def start(self) -> None:
         """Load what was kept and listen. Raises `OSError` when the address cannot be used."""
