@@ -30,8 +30,9 @@ LEVELS = {
 LEVELS["net"] = LEVELS["store"] = LEVELS["replication"] = LEVELS["hooks"] | {"net", "store", "replication"}
 for _name in ("nameserver", "broker", "client"):
     LEVELS[_name] = LEVELS["net"] | {_name}
+LEVELS["metrics"] = LEVELS["net"] | {"metrics"}
 LEVELS["testing"] = LEVELS["net"] | {"nameserver", "broker", "client", "testing"}
-LEVELS["cli"] = LEVELS["testing"] | {"cli", "__init__"}
+LEVELS["cli"] = LEVELS["testing"] | {"metrics", "cli", "__init__"}
 LEVELS["__init__"] = LEVELS["net"] | {"nameserver", "broker", "client"}
 LEVELS["__main__"] = LEVELS["cli"]
 """What each part of the kernel may import:

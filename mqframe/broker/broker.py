@@ -101,6 +101,11 @@ class Broker:
         """Whether a name server knows the broker, or there is none that should."""
         return self._registration.is_known
 
+    @property
+    def refusal(self) -> str:
+        """Why no messages are taken at the moment; empty normally."""
+        return str(self._store.refusal() or "")
+
     def measure(self) -> BrokerMetrics:
         """What monitoring is shown; how long requests take is counted from now on."""
         return BrokerMetrics(self._state, self._parts, self._server.measure(), self._counters)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,6 +17,7 @@ from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
 if TYPE_CHECKING:
     from mqframe.cli.serving import Service
     from mqframe.core.config.configuration import Resolved
+    from mqframe.metrics.server import MetricsServer
 
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
@@ -27,6 +29,10 @@ BrokerPort = Annotated[int | None, typer.Option("--broker-port", help="0: any fr
 Data = Annotated[Path | None, typer.Option("--data", help="Directory for everything that is kept.")]
 Advertise = Annotated[
     str | None, typer.Option("--advertise", help="Host by which clients on other machines reach the broker.")
+]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option("--metrics-port", help="Serve Prometheus metrics, health and readiness. 0: any free port."),
 ]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", "-c", help="TOML file, or a RocketMQ broker.conf.", exists=False)
@@ -42,6 +48,7 @@ def server(
     broker_port: BrokerPort = None,
     data: Data = None,
     advertise: Advertise = None,
+    metrics_port: MetricsPort = None,
     config: ConfigFile = None,
     set_: Settings = None,
     log_level: LogLevel = "warning",
@@ -49,10 +56,11 @@ def server(
 ) -> None:
     """Run a name server and a broker in one process. Prints `ready` once both ports answer."""
     chosen: dict[str, dict[str, Any]] = {
-        "--host": {"nameserver.host": host, "broker.host": host},
+        "--host": {"nameserver.host": host, "broker.host": host, "metrics.host": host},
         "--nameserver-port": {"nameserver.port": nameserver_port},
         "--broker-port": {"broker.port": broker_port},
         "--advertise": {"broker.advertise": advertise},
+        "--metrics-port": {"metrics.port": metrics_port},
         "--data": {
             "store.directory": _below(data, "store"),
             "nameserver.directory": _below(data, "nameserver"),
@@ -65,6 +73,7 @@ def nameserver(
     host: Host = None,
     port: Annotated[int | None, typer.Option(help="0: any free port.  [default: 9876]")] = None,
     data: Data = None,
+    metrics_port: MetricsPort = None,
     config: ConfigFile = None,
     set_: Settings = None,
     log_level: LogLevel = "warning",
@@ -72,8 +81,9 @@ def nameserver(
 ) -> None:
     """Run a name server. Prints `ready` once its port answers."""
     chosen: dict[str, dict[str, Any]] = {
-        "--host": {"nameserver.host": host},
+        "--host": {"nameserver.host": host, "metrics.host": host},
         "--port": {"nameserver.port": port},
+        "--metrics-port": {"metrics.port": metrics_port},
         "--data": {"nameserver.directory": _below(data, "nameserver")},
     }
     _serve("nameserver", chosen, config, set_, log_level, log_json)
@@ -88,6 +98,7 @@ def broker(
     name: Annotated[str | None, typer.Option("--name", help="Broker name.  [default: broker-a]")] = None,
     data: Data = None,
     advertise: Advertise = None,
+    metrics_port: MetricsPort = None,
     config: ConfigFile = None,
     set_: Settings = None,
     log_level: LogLevel = "warning",
@@ -95,11 +106,12 @@ def broker(
 ) -> None:
     """Run a broker that registers with the given name servers. Prints `ready` once its port answers."""
     chosen: dict[str, dict[str, Any]] = {
-        "--host": {"broker.host": host},
+        "--host": {"broker.host": host, "metrics.host": host},
         "--port": {"broker.port": port},
         "--nameserver": {"broker.nameservers": nameserver},
         "--name": {"broker.name": name},
         "--advertise": {"broker.advertise": advertise},
+        "--metrics-port": {"metrics.port": metrics_port},
         "--data": {"store.directory": _below(data, "store")},
     }
     _serve("broker", chosen, config, set_, log_level, log_json)
@@ -126,7 +138,12 @@ def _serve(
         sys.stderr.write(f"mqframe: {warning}\n")
     show_logs(log_level, as_json=log_json)
     _keep_private(program, resolved)
-    serve(_services(program, resolved))
+    services = _services(program, resolved)
+    metrics = _metrics(resolved, tuple(services))
+    if metrics is None:
+        serve(services)
+    else:
+        serve({"metrics": lambda: metrics, **services}, partial(_watch, metrics))
 
 
 def _keep_private(program: str, resolved: Resolved) -> None:
@@ -173,6 +190,28 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}
+
+
+def _metrics(resolved: Resolved, expected: tuple[str, ...]) -> MetricsServer | None:
+    """The metrics port, where there is to be one; it starts first, to say that the others have not yet."""
+    from mqframe.metrics.settings import MetricsSettings
+
+    settings = resolved.section(MetricsSettings)
+    if settings.port is None:
+        return None
+    from mqframe.metrics.server import MetricsServer
+
+    return MetricsServer(settings, expected)
+
+
+def _watch(metrics: MetricsServer, name: str, service: Service) -> None:
+    from mqframe.broker.broker import Broker
+    from mqframe.nameserver.server import NameServer
+
+    if isinstance(service, Broker):
+        metrics.watch(name, service.measure(), service)
+    elif isinstance(service, NameServer):
+        metrics.watch(name, service.measure())
 
 
 def _reachable(address: str) -> str:

@@ -35,19 +35,24 @@ class Service(Protocol):
         """Finish in good order."""
 
 
-def serve(services: Mapping[str, Callable[[], Service]]) -> None:
+OnStarted = Callable[[str, Service], object]
+
+
+def serve(
+    services: Mapping[str, Callable[[], Service]], on_started: OnStarted = lambda name, service: None
+) -> None:
     """Start `services` in their order, print `ready name=address …`, and stop them in reverse on a signal.
 
-    Each is made on the running loop when those before it are started. SIGTERM and SIGINT are the signals; a
-    second one does not wait. A start that fails stops what was started and raises its error: always one of
-    mqframe's.
+    `on_started`: called with the name of each that serves, and itself. Each is made on the running loop when
+    those before it are started. SIGTERM and SIGINT are the signals; a second one does not wait. A start that
+    fails stops what was started and raises its error: always one of mqframe's.
     """
     _raise_files_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(services))
+        runner.run(_serve(services, on_started))
 
 
-async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
+async def _serve(services: Mapping[str, Callable[[], Service]], on_started: OnStarted) -> None:
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_tell)
@@ -57,6 +62,7 @@ async def _serve(services: Mapping[str, Callable[[], Service]]) -> None:
     try:
         for name, make in services.items():
             started[name] = await _started(name, make)
+            on_started(name, started[name])
         print("ready", *(f"{name}={each.address}" for name, each in started.items()), flush=True)
         _tune_garbage_collector()
         await asked.wait()

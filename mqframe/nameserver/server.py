@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-
 from mqframe.core.cluster.broker_registry import BrokerRegistry
 from mqframe.core.measuring.budget import Budget
-from mqframe.core.measuring.family import Family
-from mqframe.core.measuring.numbers import budget_families
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import handlers_of
 from mqframe.log import get_logger
 from mqframe.nameserver.handlers import Handlers
 from mqframe.nameserver.kv_config import KvConfig
+from mqframe.nameserver.metrics import NameServerMetrics
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.peer_group import PeerEvents
@@ -80,16 +77,9 @@ class NameServer:
             found |= budget.counters()
         return found
 
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The labels that all metrics of this name server have."""
-        return {"node_type": "nameserver", "node_id": self.address}
-
-    async def families(self) -> AsyncIterator[Family]:
-        """What monitoring is shown; how long requests take is counted from the first call on."""
-        yield self._server.measure().family()
-        for family in budget_families(self.counters()):
-            yield family
+    def measure(self) -> NameServerMetrics:
+        """What monitoring is shown; how long requests take is counted from now on."""
+        return NameServerMetrics(self.address, self._server.measure(), self.counters)
 
     async def start(self) -> None:
         """Load what was kept and listen. Raises `OSError` when the address cannot be used."""

@@ -56,7 +56,7 @@ async def messages_out(statistics: Statistics) -> tuple[Family, Family]:
     """What groups got, by topic and group."""
     messages = Family("rocketmq_messages_out_total", Kind.COUNTER, "Messages that went out.", _OUT)
     sizes = Family("rocketmq_throughput_out_total", Kind.COUNTER, "Bytes of records that went out.", _OUT)
-    totals: dict[tuple[str, ...], tuple[int, int]] = {}
+    totals: dict[tuple[str, str, str, str], tuple[int, int]] = {}
     async for some in in_turns(tuple(statistics.gets.items()), TURN_COUNTS):
         for (group, topic), count in some:
             # A group may have retry topics of both forms for one topic.

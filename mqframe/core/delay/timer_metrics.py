@@ -14,7 +14,6 @@ from mqframe.core.measuring.family import Family, Kind
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.wire.bodies import Body, DataVersion
 
-
 _BOUNDS_SECONDS: Final = (60, 600, 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600)
 """Delays that senders asked for, told apart so."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 
 class Histogram:
-    """Counts values by the first of `bounds` (ascending) that they do not exceed; the last count has the rest.
+    """Counts values by the first of `bounds`, which ascend, that they do not exceed; the last has the rest.
 
     `counts`: one more than there are bounds, not cumulated; `sum`: of all values.
     """
