@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, Protocol
 
 from mqframe.core.measuring.family import Family
@@ -37,17 +37,16 @@ class Exporter:
     async def text(self) -> list[bytes]:
         """All metrics, in parts that belong behind each other. One text is made after the other."""
         async with self._turn:
-            found: dict[str, list[tuple[Mapping[str, str], Family]]] = {}
+            # Written as they come: of a hundred thousand series only the text is kept.
+            found: dict[str, list[bytes]] = {}
             for source in self.sources:
                 async for family in source.families():
                     if family.series:
-                        found.setdefault(family.name, []).append((source.labels, family))
-            parts: list[bytes] = []
-            for same in found.values():
-                parts.append(head(same[0][1]).encode())
-                for labels, family in same:
-                    await self._write(parts, labels, family)
-            return parts
+                        parts = found.get(family.name)
+                        if parts is None:
+                            parts = found[family.name] = [head(family).encode()]
+                        await self._write(parts, source.labels, family)
+            return list(chain.from_iterable(found.values()))
 
     async def _write(self, parts: list[bytes], labels: Mapping[str, str], family: Family) -> None:
         left = lines(family, labels, self._series_max)

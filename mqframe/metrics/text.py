@@ -6,6 +6,7 @@ prometheus-client writes the same some ten times slower: a broker with 10,000 qu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import accumulate
 from math import inf, isfinite, isnan
 
@@ -48,17 +49,22 @@ def _series(family: Family, labels: str, value: Value) -> str:
 
 
 def _histogram(name: str, labels: str, histogram: Histogram) -> str:
-    before = f"{labels}," if labels else ""
-    found = [
-        f'{name}_bucket{{{before}le="{number(bound)}"}} {count}\n'
-        for bound, count in zip(
-            (*map(float, histogram.bounds), inf), accumulate(histogram.counts), strict=True
-        )
-    ]
+    start = f"{name}_bucket{{{labels}{',' if labels else ''}"
+    counts = accumulate(histogram.counts)
+    buckets = "".join(
+        [
+            f"{start}{bound}{count}\n"
+            for bound, count in zip(_ends(tuple(histogram.bounds)), counts, strict=True)
+        ]
+    )
     braces = f"{{{labels}}}" if labels else ""
-    found.append(f"{name}_sum{braces} {number(histogram.sum)}\n")
-    found.append(f"{name}_count{braces} {sum(histogram.counts)}\n")
-    return "".join(found)
+    total = sum(histogram.counts)
+    return f"{buckets}{name}_sum{braces} {number(histogram.sum)}\n{name}_count{braces} {total}\n"
+
+
+@lru_cache(maxsize=64)
+def _ends(bounds: tuple[float, ...]) -> tuple[str, ...]:
+    return tuple(f'le="{number(float(bound))}"}} ' for bound in (*bounds, inf))
 
 
 def escaped(value: str) -> str:

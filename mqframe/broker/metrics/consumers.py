@@ -71,11 +71,11 @@ class ConsumerMetrics:
         now = self._clock.now_ms()
         async for some in in_turns(places.items(), TURN_PLACES):
             for labels, place in some:
-                lag.add(place.lag, *labels)
-                ready.add(place.ready, *labels)
-                in_flight.add(place.in_flight, *labels)
-                latency.add(max(0, now - place.unconsumed_ms) if place.unconsumed_ms else 0, *labels)
-                queueing.add(max(0, now - place.unpulled_ms) if place.unpulled_ms else 0, *labels)
+                lag.series.append((labels, place.lag))
+                ready.series.append((labels, place.ready))
+                in_flight.series.append((labels, place.in_flight))
+                latency.series.append((labels, _waited(place.unconsumed_ms, now)))
+                queueing.series.append((labels, _waited(place.unpulled_ms, now)))
         return lag, latency, in_flight, queueing, ready
 
     async def _places(self) -> dict[_Labels, _Place]:
@@ -143,6 +143,10 @@ class ConsumerMetrics:
                 found = self._store.store_time_at(topic, queue_id, offset) or 0
         self._seen[key] = found
         return found
+
+
+def _waited(since_ms: int, now_ms: int) -> int:
+    return max(0, now_ms - since_ms) if since_ms else 0
 
 
 def _earlier(known_ms: int, found_ms: int) -> int:

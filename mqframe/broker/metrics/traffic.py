@@ -32,19 +32,20 @@ async def messages_in(statistics: Statistics) -> tuple[Family, ...]:
         for topic, count in some:
             system = flag(is_system(topic))
             for kind, total, size_bytes, by_size in _types(count):
-                messages.add(total, topic, kind, system)
-                sizes.add(size_bytes, topic, kind, system)
+                labels = topic, kind, system
+                messages.series.append((labels, total))
+                sizes.series.append((labels, size_bytes))
                 found = Histogram(SIZE_BOUNDS)
                 found.counts, found.sum = by_size, size_bytes
-                histogram.add(found, topic, kind, system)
+                histogram.series.append((labels, found))
     return messages, sizes, histogram
 
 
 def _types(count: PutCount) -> Iterator[tuple[str, int, int, list[int]]]:
     """Type, messages, bytes and messages by size; what is of no other type is normal."""
-    total, size_bytes, sizes = count.total, count.size.total, count.sizes.copy()
+    total, size_bytes, sizes = count.total, count.size.total, count.sizes
     for kind, other in count.types.items():
-        yield kind, other.total, other.size_bytes, other.sizes.copy()
+        yield kind, other.total, other.size_bytes, other.sizes
         total -= other.total
         size_bytes -= other.size_bytes
         sizes = [a - b for a, b in zip(sizes, other.sizes, strict=True)]
@@ -66,8 +67,8 @@ async def messages_out(statistics: Statistics) -> tuple[Family, Family]:
             totals[labels] = before[0] + count.total, before[1] + count.size.total
     async for some_totals in in_turns(totals.items(), TURN_COUNTS):
         for labels, (total, size_bytes) in some_totals:
-            messages.add(total, *labels)
-            sizes.add(size_bytes, *labels)
+            messages.series.append((labels, total))
+            sizes.series.append((labels, size_bytes))
     return messages, sizes
 
 

@@ -48,7 +48,7 @@ class Family:
         self.series: list[Series] = []
 
     def add(self, value: Value, *labels: str) -> None:
-        """Take in one series, with values of all `labels`."""
+        """Take in one series, with values of all `labels`. Where there are many, append to `series`."""
         self.series.append((labels, value))
 
     def limited(self, most: int) -> tuple[list[Series], Value | None]:
