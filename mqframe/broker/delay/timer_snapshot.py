@@ -22,6 +22,7 @@ async def timer_families(timer: TimerStore, intake: TimerEnqueue, metrics: Timer
     """How far the timer is behind, how much waits, and for how long."""
     now = intake.parts.clock.now_ms()
     stored = intake.parts.store.store_time_at(TIMER_TOPIC, 0, timer.queue_offset) if intake.behind else None
+    due = timer.next_slot(now)
     numbers = (
         ("rocketmq_timer_enqueue_lag", "Messages that are not taken into the timer yet.", intake.behind),
         (
@@ -32,8 +33,8 @@ async def timer_families(timer: TimerStore, intake: TimerEnqueue, metrics: Timer
         ("rocketmq_timer_dequeue_lag", "Messages in the timer.", timer.waiting),
         (
             "rocketmq_timer_dequeue_latency_milliseconds",
-            "By how much delivery is behind the clock.",
-            max(0, now - timer.read_time - timer.precision) if timer.read_time else 0,
+            "How long the first slot that is due has waited for delivery.",
+            0 if due is None else max(0, now - due.time - timer.precision),
         ),
     )
     families = []

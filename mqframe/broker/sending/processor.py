@@ -15,7 +15,6 @@ from mqframe.broker.sending.rules import SendRules
 from mqframe.broker.sending.targets import SendTarget, SendTargets
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
-from mqframe.broker.tables.statistics import DEAD
 from mqframe.core.codes import ResponseCode
 from mqframe.core.delay.options import names_delay
 from mqframe.core.errors import BodyError, MessageError, Refusal, StoreUnavailable
@@ -23,7 +22,6 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.checks import check_key_count
 from mqframe.core.messages.ids import UniqueIds
-from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 from mqframe.core.requests.failures import refused
 from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
 from mqframe.core.requests.serving import Call, Reply, serves
@@ -113,8 +111,7 @@ class SendProcessor(Processor):
             or (self._words and any(word in text for word in self._words))
         ):
             record = self._pending(call, fields, target, queue_id, text)
-            half = is_half(record.properties, fields.reconsume_times or 0)
-            kind = message_type(record.properties, is_half=half)
+            kind = _type_of(record)
             earlier = self._rules.before(record, is_retry=target.is_retry)
             text = p.encode_properties(record.properties)
             if earlier is not None:
@@ -153,9 +150,6 @@ class SendProcessor(Processor):
             p.TRACE_ON: self._trace_on,
         }
         if record is not None:
-            if target.is_retry and topic.startswith(DLQ_PREFIX):
-                group = fields.topic.removeprefix(RETRY_PREFIX)
-                self._statistics.add(DEAD, record.properties.get(p.RETRY_TOPIC, fields.topic), group)
             self._rules.after(record, StoredAt(queue_id, stored))
             ext.update(record.answer)
         if self._waits_for_disk and _NO_WAIT not in text:
@@ -259,6 +253,11 @@ class SendProcessor(Processor):
             call.reply(Reply(ResponseCode.SUCCESS if ok else ResponseCode.FLUSH_DISK_TIMEOUT, ext=ext))
 
         self._messages.when_confirmed(stored.end_offset, answer)
+
+
+def _type_of(record: PendingRecord) -> str:
+    half = is_half(record.properties, record.fields.reconsume_times or 0)
+    return message_type(record.properties, is_half=half)
 
 
 def _unique_key(text: str) -> str:
