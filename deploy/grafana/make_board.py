@@ -7,83 +7,207 @@ from pathlib import Path
 from typing import Any
 
 BROKER = 'cluster=~"$cluster",node_id=~"$node"'
-GROUP = f'{BROKER},is_system="false",consumer_group=~"$group"'
+USERS = f'{BROKER},is_system="false"'
+TOPIC = f'{USERS},topic=~"$topic"'
+GROUP = f'{USERS},consumer_group=~"$group"'
+PROCESS = 'job=~"$job"'
+RANGE = "[$__rate_interval]"
+SHOWN = 20
+"""Series of one graph."""
 Query = tuple[str, str]
 
+
+def rate(metric: str, by: str, where: str = BROKER) -> Query:
+    """How fast a counter grows."""
+    return f"sum by ({by}) (rate({metric}{{{where}}}{RANGE}))", legend(by)
+
+
+def now(metric: str, by: str, where: str = BROKER, how: str = "sum") -> Query:
+    """What a gauge says, over all series with the same labels `by`."""
+    return f"{how} by ({by}) ({metric}{{{where}}})", legend(by)
+
+
+def quantile(metric: str, share: str, by: str, where: str) -> Query:
+    """What `share` of a histogram's values do not exceed."""
+    per_second = f"sum by ({by}) (rate({metric}_bucket{{{where}}}{RANGE}))"
+    left = [name for name in by.split(", ") if name != "le"]
+    return f"histogram_quantile({share}, {per_second})", f"{share} {legend(', '.join(left)) if left else ''}"
+
+
+def part(metric: str, whole: str, by: str) -> Query:
+    """What part of a gauge another one is."""
+    return f"{metric}{{{BROKER}}} / {whole}{{{BROKER}}}", legend(by)
+
+
+def most(query: Query) -> Query:
+    """The largest of `query`."""
+    return f"topk({SHOWN}, {query[0]})", query[1]
+
+
+def named(query: Query, name: str) -> Query:
+    """`query`, called `name` in the graph."""
+    return query[0], f"{query[1]} {name}".strip()
+
+
+def legend(by: str) -> str:
+    """Labels as they name a series."""
+    return " ".join(f"{{{{{name}}}}}" for name in by.split(", "))
+
+
+GROUPS = "consumer_group, topic"
+LATENCY = "rocketmq_rpc_latency_milliseconds"
+LAG = "rocketmq_consumer_lag"
+SENDS = f'{BROKER},request_code=~"send_.*message.*"'
+FAILED = f'{BROKER},response_code!~"success|pull_not_found"'
 ROWS: list[tuple[str, list[tuple[str, str, list[Query]]]]] = [
     (
         "Overview",
         [
-            ("Messages in", "cps", [(f"sum by (node_id) (rate(rocketmq_messages_in_total{{{BROKER}}}[$__rate_interval]))", "{{node_id}}")]),
-            ("Messages out", "cps", [(f"sum by (node_id) (rate(rocketmq_messages_out_total{{{BROKER}}}[$__rate_interval]))", "{{node_id}}")]),
-            ("Bytes in", "Bps", [(f"sum by (node_id) (rate(rocketmq_throughput_in_total{{{BROKER}}}[$__rate_interval]))", "{{node_id}}")]),
-            ("Bytes out", "Bps", [(f"sum by (node_id) (rate(rocketmq_throughput_out_total{{{BROKER}}}[$__rate_interval]))", "{{node_id}}")]),
-            ("Lag of all groups", "short", [(f'sum by (node_id) (rocketmq_consumer_lag_messages{{{BROKER},is_system="false"}})', "{{node_id}}")]),
-            ("Connections", "short", [(f"sum by (language) (rocketmq_producer_connections{{{BROKER}}})", "producers, {{language}}"), (f"sum by (language) (rocketmq_consumer_connections{{{BROKER}}})", "consumers, {{language}}")]),
+            ("Messages in", "cps", [rate("rocketmq_messages_in_total", "node_id")]),
+            ("Messages out", "cps", [rate("rocketmq_messages_out_total", "node_id")]),
+            ("Bytes in", "Bps", [rate("rocketmq_throughput_in_total", "node_id")]),
+            ("Bytes out", "Bps", [rate("rocketmq_throughput_out_total", "node_id")]),
+            ("Lag of all groups", "short", [now(f"{LAG}_messages", "node_id", USERS)]),
+            (
+                "Connections",
+                "short",
+                [
+                    named(now("rocketmq_producer_connections", "language"), "producers"),
+                    named(now("rocketmq_consumer_connections", "language"), "consumers"),
+                ],
+            ),
         ],
     ),
     (
         "Topics",
         [
-            ("Messages in by topic", "cps", [(f'topk(20, sum by (topic) (rate(rocketmq_messages_in_total{{{BROKER},is_system="false",topic=~"$topic"}}[$__rate_interval])))', "{{topic}}")]),
-            ("Messages out by topic", "cps", [(f'topk(20, sum by (topic) (rate(rocketmq_messages_out_total{{{BROKER},is_system="false",topic=~"$topic"}}[$__rate_interval])))', "{{topic}}")]),
-            ("Messages in by type", "cps", [(f'sum by (message_type) (rate(rocketmq_messages_in_total{{{BROKER},is_system="false"}}[$__rate_interval]))', "{{message_type}}")]),
-            ("Size of messages, 99%", "bytes", [(f'histogram_quantile(0.99, sum by (topic, le) (rate(rocketmq_message_size_bucket{{{BROKER},is_system="false",topic=~"$topic"}}[$__rate_interval])))', "{{topic}}")]),
+            ("Messages in by topic", "cps", [most(rate("rocketmq_messages_in_total", "topic", TOPIC))]),
+            ("Messages out by topic", "cps", [most(rate("rocketmq_messages_out_total", "topic", TOPIC))]),
+            ("Messages in by type", "cps", [rate("rocketmq_messages_in_total", "message_type", USERS)]),
+            ("Size of messages", "bytes", [quantile("rocketmq_message_size", "0.99", "topic, le", TOPIC)]),
         ],
     ),
     (
         "Consumer groups",
         [
-            ("Lag", "short", [(f"topk(20, sum by (consumer_group, topic) (rocketmq_consumer_lag_messages{{{GROUP}}}))", "{{consumer_group}} {{topic}}")]),
-            ("Lag in time", "ms", [(f"topk(20, max by (consumer_group, topic) (rocketmq_consumer_lag_latency_milliseconds{{{GROUP}}}))", "{{consumer_group}} {{topic}}")]),
-            ("In flight", "short", [(f"topk(20, sum by (consumer_group, topic) (rocketmq_consumer_inflight_messages{{{GROUP}}}))", "{{consumer_group}} {{topic}}")]),
-            ("Ready", "short", [(f"topk(20, sum by (consumer_group, topic) (rocketmq_consumer_ready_messages{{{GROUP}}}))", "{{consumer_group}} {{topic}}")]),
-            ("Queueing", "ms", [(f"topk(20, max by (consumer_group, topic) (rocketmq_consumer_queueing_latency_milliseconds{{{GROUP}}}))", "{{consumer_group}} {{topic}}")]),
-            ("Dead letters", "short", [(f"sum by (consumer_group, topic) (increase(rocketmq_send_to_dlq_messages_total{{{GROUP}}}[$__rate_interval]))", "{{consumer_group}} {{topic}}")]),
-            ("Members", "short", [(f"sum by (consumer_group) (rocketmq_consumer_connections{{{GROUP}}})", "{{consumer_group}}")]),
-            ("Messages out by group", "cps", [(f"topk(20, sum by (consumer_group) (rate(rocketmq_messages_out_total{{{GROUP}}}[$__rate_interval])))", "{{consumer_group}}")]),
+            ("Lag", "short", [most(now(f"{LAG}_messages", GROUPS, GROUP))]),
+            ("Lag in time", "ms", [most(now(f"{LAG}_latency_milliseconds", GROUPS, GROUP, "max"))]),
+            ("In flight", "short", [most(now("rocketmq_consumer_inflight_messages", GROUPS, GROUP))]),
+            ("Ready", "short", [most(now("rocketmq_consumer_ready_messages", GROUPS, GROUP))]),
+            (
+                "Queueing",
+                "ms",
+                [most(now("rocketmq_consumer_queueing_latency_milliseconds", GROUPS, GROUP, "max"))],
+            ),
+            ("Dead letters", "cps", [rate("rocketmq_send_to_dlq_messages_total", GROUPS, GROUP)]),
+            ("Members", "short", [now("rocketmq_consumer_connections", "consumer_group", GROUP)]),
+            (
+                "Messages out by group",
+                "cps",
+                [most(rate("rocketmq_messages_out_total", "consumer_group", GROUP))],
+            ),
         ],
     ),
     (
         "Requests",
         [
-            ("Requests", "reqps", [(f"topk(15, sum by (request_code) (rate(rocketmq_rpc_latency_milliseconds_count{{{BROKER}}}[$__rate_interval])))", "{{request_code}}")]),
-            ("Latency of sends", "ms", [(f'histogram_quantile({q}, sum by (le) (rate(rocketmq_rpc_latency_milliseconds_bucket{{{BROKER},request_code=~"send_.*message.*"}}[$__rate_interval])))', f"{float(q):.0%}") for q in ("0.5", "0.99")]),
-            ("Answers that are no success", "reqps", [(f'sum by (request_code, response_code) (rate(rocketmq_rpc_latency_milliseconds_count{{{BROKER},response_code!~"success|pull_not_found"}}[$__rate_interval]))', "{{request_code}}: {{response_code}}")]),
-            ("Budgets", "percentunit", [(f"topk(10, mqframe_budget_used{{{BROKER}}} / mqframe_budget_max{{{BROKER}}})", "{{node_id}} {{budget}}")]),
+            ("Requests", "reqps", [most(rate(f"{LATENCY}_count", "request_code"))]),
+            (
+                "Latency of sends",
+                "ms",
+                [quantile(LATENCY, share, "le", SENDS) for share in ("0.5", "0.99")],
+            ),
+            (
+                "Answers that are no success",
+                "reqps",
+                [most(rate(f"{LATENCY}_count", "request_code, response_code", FAILED))],
+            ),
+            (
+                "Budgets",
+                "percentunit",
+                [most(part("mqframe_budget_used", "mqframe_budget_max", "node_id, budget"))],
+            ),
         ],
     ),
     (
         "Store",
         [
-            ("Used part of the disk", "percentunit", [(f"rocketmq_storage_size_bytes{{{BROKER}}} / mqframe_storage_capacity_bytes{{{BROKER}}}", "{{node_id}}")]),
-            ("Messages kept", "bytes", [(f"mqframe_storage_log_bytes{{{BROKER}}}", "{{node_id}}")]),
-            ("Not on disk, not dispatched", "bytes", [(f"rocketmq_storage_flush_behind_bytes{{{BROKER}}}", "{{node_id}} flush"), (f"rocketmq_storage_dispatch_behind_bytes{{{BROKER}}}", "{{node_id}} dispatch")]),
-            ("Age of the oldest message", "ms", [(f"rocketmq_storage_message_reserve_time_milliseconds{{{BROKER}}}", "{{node_id}}")]),
-            ("Dispatchers behind", "ms", [(f"mqframe_dispatcher_latency_milliseconds{{{BROKER}}}", "{{node_id}} {{dispatcher}}")]),
+            (
+                "Used part of the disk",
+                "percentunit",
+                [part("rocketmq_storage_size_bytes", "mqframe_storage_capacity_bytes", "node_id")],
+            ),
+            ("Messages kept", "bytes", [now("mqframe_storage_log_bytes", "node_id")]),
+            (
+                "Not on disk, not dispatched",
+                "bytes",
+                [
+                    named(now("rocketmq_storage_flush_behind_bytes", "node_id"), "flush"),
+                    named(now("rocketmq_storage_dispatch_behind_bytes", "node_id"), "dispatch"),
+                ],
+            ),
+            (
+                "Age of the oldest message",
+                "ms",
+                [now("rocketmq_storage_message_reserve_time_milliseconds", "node_id")],
+            ),
+            (
+                "Dispatchers behind",
+                "ms",
+                [now("mqframe_dispatcher_latency_milliseconds", "node_id, dispatcher", how="max")],
+            ),
         ],
     ),
     (
         "Delay, transactions, pop",
         [
-            ("Messages in the timer", "short", [(f"sum by (topic) (rocketmq_timing_messages{{{BROKER}}})", "{{topic}}")]),
-            ("Timer behind", "ms", [(f"rocketmq_timer_dequeue_latency_milliseconds{{{BROKER}}}", "{{node_id}} delivery"), (f"rocketmq_timer_enqueue_latency_milliseconds{{{BROKER}}}", "{{node_id}} intake")]),
-            ("Open transactions", "short", [(f"rocketmq_half_messages{{{BROKER}}}", "{{node_id}}")]),
-            ("Ends of transactions", "cps", [(f"sum(rate(rocketmq_commit_messages_total{{{BROKER}}}[$__rate_interval]))", "commits"), (f"sum(rate(rocketmq_rollback_messages_total{{{BROKER}}}[$__rate_interval]))", "rollbacks")]),
-            ("Pops in flight", "short", [(f"rocketmq_pop_checkpoint_buffer_size{{{BROKER}}}", "{{node_id}}")]),
-            ("Popped messages brought back", "cps", [(f"sum by (consumer_group) (rate(rocketmq_pop_revive_retry_messages_total{{{BROKER}}}[$__rate_interval]))", "{{consumer_group}}")]),
+            ("Messages in the timer", "short", [most(now("rocketmq_timing_messages", "topic"))]),
+            (
+                "Timer behind",
+                "ms",
+                [
+                    named(now("rocketmq_timer_dequeue_latency_milliseconds", "node_id"), "delivery"),
+                    named(now("rocketmq_timer_enqueue_latency_milliseconds", "node_id"), "intake"),
+                ],
+            ),
+            ("Open transactions", "short", [now("rocketmq_half_messages", "node_id")]),
+            (
+                "Ends of transactions",
+                "cps",
+                [
+                    named(rate("rocketmq_commit_messages_total", "node_id"), "commits"),
+                    named(rate("rocketmq_rollback_messages_total", "node_id"), "rollbacks"),
+                ],
+            ),
+            ("Pops in flight", "short", [now("rocketmq_pop_checkpoint_buffer_size", "node_id")]),
+            (
+                "Popped messages brought back",
+                "cps",
+                [most(rate("rocketmq_pop_revive_retry_messages_total", "consumer_group"))],
+            ),
         ],
     ),
     (
         "Processes",
         [
-            ("Processor", "percentunit", [('rate(process_cpu_seconds_total{job=~"$job"}[$__rate_interval])', "{{instance}}")]),
-            ("Memory", "bytes", [('process_resident_memory_bytes{job=~"$job"}', "{{instance}}")]),
-            ("File descriptors", "short", [('process_open_fds{job=~"$job"}', "{{instance}}"), ('process_max_fds{job=~"$job"}', "{{instance}} most")]),
-            ("Garbage collections", "ops", [('sum by (instance, generation) (rate(python_gc_collections_total{job=~"$job"}[$__rate_interval]))', "{{instance}} {{generation}}")]),
+            ("Processor", "percentunit", [rate("process_cpu_seconds_total", "instance", PROCESS)]),
+            ("Memory", "bytes", [now("process_resident_memory_bytes", "instance", PROCESS)]),
+            (
+                "File descriptors",
+                "short",
+                [
+                    named(now("process_open_fds", "instance", PROCESS), "open"),
+                    named(now("process_max_fds", "instance", PROCESS), "most"),
+                ],
+            ),
+            (
+                "Garbage collections",
+                "ops",
+                [rate("python_gc_collections_total", "instance, generation", PROCESS)],
+            ),
         ],
     ),
-]  # fmt: skip
+]
 
 
 def variable(name: str, metric: str, label: str) -> dict[str, Any]:
