@@ -1,4 +1,4 @@
-"""The Grafana board and the alert rules name metrics and labels that there are, in queries that can be read."""
+"""The Grafana board and the alert rules name metrics and labels that there are."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from mqframe.core.measuring.family import Family
+from mqframe.store.incoming import Incoming
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 
@@ -44,6 +45,8 @@ def shown() -> dict[str, set[str]]:
     async def gather() -> list[tuple[Family, set[str]]]:
         async with AsyncCluster(clock=ManualClock()) as cluster:
             metrics = cluster.broker.measure()
+            cluster.broker.store.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
+            cluster.broker.store.dispatch()
             return [
                 (family, {*metrics.labels, *family.labels}) async for family in metrics.families()
             ]  # fmt: skip
