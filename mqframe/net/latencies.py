@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container
 from typing import Final
 
-from mqframe.core.codes import ResponseCode
+from mqframe.core.codes import FLAG_ONEWAY, ResponseCode
 from mqframe.core.measuring.family import Family, Kind
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.requests import REQUESTS
@@ -38,16 +39,26 @@ class Latencies:
 
     def __init__(self, known: Container[int]) -> None:
         self._known = known
-        self._found: dict[tuple[int, int, bool, bool], Histogram] = {}
+        self._found: dict[tuple[int, int, bool, int], Histogram] = {}
 
     def add(self, call: Call, response_code: int, now: float) -> None:
         """`call` is answered with `response_code`; `now`: monotonic seconds."""
-        code = call.frame.code
-        key = (code if code in self._known else _UNKNOWN, response_code, call.waited, call.oneway)
+        # Every answer passes here.
+        frame = call.frame
+        found = self._found.get((frame.code, response_code, call.waited, frame.flag & FLAG_ONEWAY))
+        if found is None:
+            found = self._histogram(call, response_code)
+        took_ms = (now - call.received) * 1000
+        found.counts[bisect_left(_BOUNDS_MS, took_ms)] += 1
+        found.sum += took_ms
+
+    def _histogram(self, call: Call, response_code: int) -> Histogram:
+        code = call.frame.code if call.frame.code in self._known else _UNKNOWN
+        key = code, response_code, call.waited, call.frame.flag & FLAG_ONEWAY
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = Histogram(_BOUNDS_MS)
-        found.add((now - call.received) * 1000)
+        return found
 
     def family(self) -> Family:
         """All of them, with the names that RocketMQ gives codes (RemotingMetricsManager.java)."""
