@@ -62,12 +62,12 @@ class BrokerMetrics:
             lambda: messages_in(state.statistics),
             lambda: messages_out(state.statistics),
             lambda: connections(state.clients),
+            lambda: dead_letters(state.statistics),
             self._consumers.families,
         )
         for gather in gathering:
             for family in await gather():
                 yield family
-        yield dead_letters(state.statistics)
         for family in dispatchers(state.store, state.clock):
             yield family
         for part in self._parts:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from mqframe.broker.metrics.naming import flag, is_system, language, version
 from mqframe.broker.metrics.traffic import TURN_COUNTS
-from mqframe.core.cluster.client_registry import ClientRegistry
+from mqframe.core.cluster.client_registry import ClientRegistry, Member
 from mqframe.core.measuring.family import Family, Kind
 from mqframe.core.requests.peer import Peer
 from mqframe.net.turns import in_turns
@@ -23,11 +24,11 @@ async def connections(clients: ClientRegistry[Peer]) -> tuple[Family, Family]:
         "Members of producer groups.",
         ("language", "version", "protocol_type"),
     )
-    kinds: Counter[tuple[str, str]] = Counter()
+    spoken_by: Counter[tuple[str, str]] = Counter()
     async for some in in_turns(tuple(clients.producers.values()), TURN_COUNTS):
         for members in some:
-            kinds.update((language(each.language), version(each.version)) for each in members.values())
-    for (spoken, which), count in kinds.items():
+            spoken_by.update(await _kinds(members))
+    for (spoken, which), count in spoken_by.items():
         producers.add(count, spoken, which, _PROTOCOL)
     consumers = Family(
         "rocketmq_consumer_connections",
@@ -38,10 +39,15 @@ async def connections(clients: ClientRegistry[Peer]) -> tuple[Family, Family]:
     async for some_groups in in_turns(tuple(clients.consumers.values()), TURN_COUNTS):
         for group in some_groups:
             mode = _MODES.get(group.consume_type or "", "other")
-            kinds = Counter(
-                (language(each.language), version(each.version)) for each in group.members.values()
-            )
-            for (spoken, which), count in kinds.items():
+            for (spoken, which), count in (await _kinds(group.members)).items():
                 system = flag(is_system("", group.name))
                 consumers.add(count, group.name, spoken, which, mode, _PROTOCOL, system)
     return producers, consumers
+
+
+async def _kinds(members: Mapping[Peer, Member[Peer]]) -> Counter[tuple[str, str]]:
+    """How many members speak which language, in which version."""
+    found: Counter[tuple[str, str]] = Counter()
+    async for some in in_turns(tuple(members.values()), TURN_COUNTS):
+        found.update((language(each.language), version(each.version)) for each in some)
+    return found

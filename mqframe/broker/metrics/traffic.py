@@ -72,7 +72,7 @@ async def messages_out(statistics: Statistics) -> tuple[Family, Family]:
     return messages, sizes
 
 
-def dead_letters(statistics: Statistics) -> Family:
+async def dead_letters(statistics: Statistics) -> tuple[Family]:
     """Messages that groups gave up."""
     family = Family(
         "rocketmq_send_to_dlq_messages_total",
@@ -80,6 +80,9 @@ def dead_letters(statistics: Statistics) -> Family:
         "Messages that were given up, by the topic that they were sent to.",
         ("consumer_group", "topic", "is_system"),
     )
-    for topic, group, count in statistics.seldom(DEAD):
-        family.add(count, group, topic, flag(is_system(topic, group)))
-    return family
+    async for some in in_turns(statistics.seldom(), TURN_COUNTS):
+        for (name, key), count in some:
+            if name == DEAD:
+                topic, _, group = key.rpartition("@")
+                family.add(count.total, group, topic, flag(is_system(topic, group)))
+    return (family,)

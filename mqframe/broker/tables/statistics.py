@@ -7,7 +7,7 @@ the name of the cluster.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -150,12 +150,9 @@ class Statistics:
         found.total += count
         found.times += 1
 
-    def seldom(self, name: str) -> Iterator[tuple[str, str, int]]:
-        """What was counted by `add` under `name`: topic, group and total."""
-        for (kind, key), count in self._others.items():
-            if kind == name:
-                topic, _, group = key.rpartition("@")
-                yield topic, group, count.total
+    def seldom(self) -> tuple[tuple[tuple[str, str], Sampled], ...]:
+        """All that was counted by `add`, as a copy: its name and "topic@group", and how often."""
+        return tuple(self._others.items())
 
     def put_rate(self, topic: str) -> float:
         """Messages a second put into `topic`, over the last minute."""

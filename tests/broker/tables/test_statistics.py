@@ -38,11 +38,14 @@ def test_types_and_sizes_of_what_comes_in_are_kept_apart() -> None:
     assert (delayed.total, delayed.size_bytes, delayed.sizes) == (2, 20, [2, 0, 0, 0, 0, 0, 0])
 
 
-def test_what_seldom_happens_is_found_by_its_name() -> None:
-    _, statistics = counted()
+def test_what_seldom_happens_is_kept_by_name_topic_and_group() -> None:
+    statistics = Statistics(ManualClock())
     statistics.add(DEAD, "t", "g", 2)
     statistics.add(ACKNOWLEDGED, "t", "g")
-    assert list(statistics.seldom(DEAD)) == [("t", "g", 2)]
+    assert [(key, count.total) for key, count in statistics.seldom()] == [
+        ((DEAD, "t@g"), 2),
+        ((ACKNOWLEDGED, "t@g"), 1),
+    ]
 
 
 def test_counts_go_by_the_names_of_the_system() -> None:
