@@ -96,12 +96,7 @@ def test_the_graphs_of_the_board_do_not_overlap() -> None:
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
-def test_promtool_accepts_the_rules_and_every_query_of_the_board() -> None:
+def test_promtool_accepts_the_configuration_and_the_rules() -> None:
     config = DEPLOY / "prometheus/prometheus.yml"
     done = subprocess.run([str(PROMTOOL), "check", "config", config], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for query in board_queries():
-        plain = query.replace("$__rate_interval", "5m")
-        command = [str(PROMTOOL), "promql", "format", "--experimental", plain]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, f"{query}\n{done.stderr}"
+    assert done.returncode == 0, done.stdout + done.stderr
