@@ -4,7 +4,7 @@ The blocks of a file share a working directory, empty at first, and a server; ea
 its own alone. A `python` or `toml` block whose first line is `# some/file.py` is written to that file. `bash`
 blocks run under `bash -euo pipefail` with this interpreter's scripts on the PATH; `mqframe server …` is
 started for the rest of the file instead, on free ports. Wherever a block says 127.0.0.1:9876, it gets the
-address of that server, which is started when it is first needed.
+address of that server, which is started when it is first needed; so it is with 127.0.0.1:5557, its metrics.
 
 Then the `python` blocks of the file run once more, in order, with all that the first run left: topics with
 messages, groups with progress, files. So readers can paste a page again. `<!-- once: "why" -->` right before
@@ -57,6 +57,7 @@ if all((FAST_SPARK / name).exists() for name in ("jars", "classes.jsa")):
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options)
 
 ADDRESS = "127.0.0.1:9876"
+METRICS_PORT = "5557"
 SECONDS_MAX = 280
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 ONCE = re.compile(r'<!-- once: "[^"]+" -->\s*\Z')
@@ -149,7 +150,7 @@ class Workplace:
         self.directory = blocks_folder()
         self._before = Path.cwd(), list(sys.path), set(sys.modules)
         self._server: subprocess.Popen[str] | None = None
-        self.address = ""
+        self.address = self.metrics = ""
         self._spark = OwnSpark()
         os.chdir(self.directory)
         sys.path.insert(0, str(self.directory))
@@ -175,11 +176,13 @@ class Workplace:
         """`source` with the address of the running server."""
         if ADDRESS in source:
             self.start_server([])
-        return source.replace(ADDRESS, self.address) if self.address else source
+        source = source.replace(ADDRESS, self.address) if self.address else source
+        return source.replace(f"127.0.0.1:{METRICS_PORT}", self.metrics) if self.metrics else source
 
     def start_server(self, arguments: list[str]) -> None:
         if self._server is not None:
             return
+        arguments = ["0" if each == METRICS_PORT else each for each in arguments]
         command = [sys.executable, "-m", "mqframe", "server", *arguments]
         command += ["--nameserver-port", "0", "--broker-port", "0", "--set", "store.disk_limits=false"]
         if "--data" not in arguments:
@@ -189,6 +192,7 @@ class Workplace:
         line = self._server.stdout.readline()
         assert line.startswith("ready "), line
         self.address = re.findall(r"nameserver=(\S+)", line)[0]
+        self.metrics = "".join(re.findall(r"metrics=(\S+)", line))
 
     def environment(self) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

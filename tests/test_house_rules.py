@@ -30,8 +30,9 @@ LEVELS = {
 LEVELS["net"] = LEVELS["store"] = LEVELS["replication"] = LEVELS["hooks"] | {"net", "store", "replication"}
 for _name in ("nameserver", "broker", "client"):
     LEVELS[_name] = LEVELS["net"] | {_name}
+LEVELS["metrics"] = LEVELS["net"] | {"metrics"}
 LEVELS["testing"] = LEVELS["net"] | {"nameserver", "broker", "client", "testing"}
-LEVELS["cli"] = LEVELS["testing"] | {"cli", "__init__"}
+LEVELS["cli"] = LEVELS["testing"] | {"metrics", "cli", "__init__"}
 LEVELS["__init__"] = LEVELS["net"] | {"nameserver", "broker", "client"}
 LEVELS["__main__"] = LEVELS["cli"]
 """What each part of the kernel may import:
@@ -40,7 +41,7 @@ cli → broker, nameserver, client → net, replication, store → hooks → cor
 
 FLOORS: dict[str, list[set[str]]] = {
     "net": [
-        {"addresses", "busy_poll", "clock", "settings", "turns"},
+        {"addresses", "busy_poll", "clock", "latencies", "settings", "turns"},
         {"budgets", "endpoint", "deadlines"},
         {"connection", "send_buffer"},
         {"peer_group", "tls"},

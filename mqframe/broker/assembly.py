@@ -42,7 +42,8 @@ def make_parts(
     shared, registry = state.shared, state.registry
     dispatch_lag = DispatchLag(state.store.lags, state.live, state.clock)
     declared = [rule for service in services for rule in service.send_rules()]
-    rules = SendRules([Unserved(declared, state.delays), *declared], ToDeadLetters(registry, state.locks))
+    dead_letters = ToDeadLetters(registry, state.locks, state.statistics)
+    rules = SendRules([Unserved(declared, state.delays), *declared], dead_letters)
     pulls = PullProcessor(shared, state.admission, state.filters, state.budgets)
     on_reset = [part.offset_reset for part in (*services, pulls) if isinstance(part, BrokerPart)]
     return [

@@ -9,6 +9,7 @@ from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.metrics.broker_metrics import BrokerMetrics
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
 from mqframe.broker.settings import BrokerSettings
@@ -97,6 +98,20 @@ class Broker:
     def service_port(self) -> BrokerPort:
         """What services are handed."""
         return self._state
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether a name server knows the broker, or there is none that should."""
+        return self._registration.is_known
+
+    @property
+    def refusal(self) -> str:
+        """Why no messages are taken at the moment; empty normally."""
+        return str(self._store.refusal() or "")
+
+    def measure(self) -> BrokerMetrics:
+        """What monitoring is shown; how long requests take is counted from now on."""
+        return BrokerMetrics(self._state, self._parts, self._server.measure(), self._counters)
 
     def save_by(self, thread: Executor) -> None:
         """Have `thread` write tables; to be called before `start`."""

@@ -13,9 +13,9 @@ from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_
 from mqframe.core.errors import SettingError
 
 PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "server": ("nameserver", "broker", "store", "net"),
-    "nameserver": ("nameserver", "net"),
-    "broker": ("broker", "store", "net"),
+    "server": ("nameserver", "broker", "store", "net", "metrics"),
+    "nameserver": ("nameserver", "net", "metrics"),
+    "broker": ("broker", "store", "net", "metrics"),
     "client": ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
 }
 """The sections that each program has. `client` stands for programs that make clients `from_config`."""
@@ -24,6 +24,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
     "net": "mqframe.net.settings:NetSettings",
+    "metrics": "mqframe.metrics.settings:MetricsSettings",
     "client": "mqframe.client.sections:ClientSection",
     "producer": "mqframe.client.sections:ProducerSection",
     "consumer": "mqframe.client.sections:ConsumerSection",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mqframe.cli.processes.places import Place
     from mqframe.cli.serving import Service, Services
     from mqframe.core.config.configuration import Resolved
+    from mqframe.metrics.server import MetricsServer
 
 BROKERS_MAX: Final = 26
 """As many as there are letters to name them."""
@@ -34,6 +36,10 @@ BrokerPort = Annotated[int | None, typer.Option("--broker-port", help="0: any fr
 Data = Annotated[Path | None, typer.Option("--data", help="Directory for everything that is kept.")]
 Advertise = Annotated[
     str | None, typer.Option("--advertise", help="Host by which clients on other machines reach the broker.")
+]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option("--metrics-port", help="Serve Prometheus metrics, health and readiness. 0: any free port."),
 ]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", "-c", help="TOML file, or a RocketMQ broker.conf.", exists=False)
@@ -52,6 +58,7 @@ def server(
     brokers: Annotated[
         int, typer.Option("--brokers", min=1, max=BROKERS_MAX, help="More than one: a process for each.")
     ] = 1,
+    metrics_port: MetricsPort = None,
     config: ConfigFile = None,
     set_: Settings = None,
     log_level: LogLevel = "warning",
@@ -64,10 +71,11 @@ def server(
     folder, and a port that is 10 higher. One that dies is started again.
     """
     chosen: dict[str, dict[str, Any]] = {
-        "--host": {"nameserver.host": host, "broker.host": host},
+        "--host": {"nameserver.host": host, "broker.host": host, "metrics.host": host},
         "--nameserver-port": {"nameserver.port": nameserver_port},
         "--broker-port": {"broker.port": broker_port},
         "--advertise": {"broker.advertise": advertise},
+        "--metrics-port": {"metrics.port": metrics_port},
         "--data": {
             "store.directory": _below(data, "store"),
             "nameserver.directory": _below(data, "nameserver"),
@@ -80,6 +88,7 @@ def nameserver(
     host: Host = None,
     port: Annotated[int | None, typer.Option(help="0: any free port.  [default: 9876]")] = None,
     data: Data = None,
+    metrics_port: MetricsPort = None,
     config: ConfigFile = None,
     set_: Settings = None,
     log_level: LogLevel = "warning",
@@ -87,8 +96,9 @@ def nameserver(
 ) -> None:
     """Run a name server. Prints `ready` once its port answers."""
     chosen: dict[str, dict[str, Any]] = {
-        "--host": {"nameserver.host": host},
+        "--host": {"nameserver.host": host, "metrics.host": host},
         "--port": {"nameserver.port": port},
+        "--metrics-port": {"metrics.port": metrics_port},
         "--data": {"nameserver.directory": _below(data, "nameserver")},
     }
     _serve("nameserver", chosen, config, set_, log_level, log_json)
@@ -103,6 +113,7 @@ def broker(
     name: Annotated[str | None, typer.Option("--name", help="Broker name.  [default: broker-a]")] = None,
     data: Data = None,
     advertise: Advertise = None,
+    metrics_port: MetricsPort = None,
     config: ConfigFile = None,
     set_: Settings = None,
     log_level: LogLevel = "warning",
@@ -111,11 +122,12 @@ def broker(
 ) -> None:
     """Run a broker that registers with the given name servers. Prints `ready` once its port answers."""
     chosen: dict[str, dict[str, Any]] = {
-        "--host": {"broker.host": host},
+        "--host": {"broker.host": host, "metrics.host": host},
         "--port": {"broker.port": port},
         "--nameserver": {"broker.nameservers": nameserver},
         "--name": {"broker.name": name},
         "--advertise": {"broker.advertise": advertise},
+        "--metrics-port": {"metrics.port": metrics_port},
         "--data": {"store.directory": _below(data, "store")},
     }
     if supervised:
@@ -157,13 +169,19 @@ def _serve(
     where = _places(brokers, settings_of) if program == "server" else ()
     if len(where) < 2:
         parts = _services(program, resolved)
+        measured = tuple(parts)
     else:
         given = {option: value for option in _OF_ALL for value in options[option].values()}
         given |= {"--config": config, "--log-level": log_level}
         words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
         words += [word for item in items or () for word in ("--set", item)]
         parts = _several(settings_of(""), where, words + (["--log-json"] if log_json else []))
-    serve(parts, ready or print_ready)
+        measured = ("nameserver",)  # brokers have ports of their own
+    metrics = _metrics(resolved, measured)
+    if metrics is None:
+        serve(parts, ready or print_ready)
+    else:
+        serve({"metrics": lambda: metrics, **parts}, ready or print_ready, partial(_watch, metrics))
 
 
 def _of_the_name(program: str, settings_of: Callable[[str], Resolved]) -> Resolved:
@@ -189,7 +207,9 @@ def _telling_supervisor() -> Iterator[Callable[[Mapping[str, str]], None]]:
 
     end_with_supervisor()
     try:
-        yield lambda addresses: tell_supervisor(f"{READY} {addresses['broker']}")
+        yield lambda addresses: tell_supervisor(
+            f"{READY} {addresses['broker']} {addresses.get('metrics', '')}"
+        )
     except MqframeError as problem:
         tell_supervisor(f"{FAILED} {problem}")
         raise typer.Exit(exit_code(problem)) from None
@@ -263,6 +283,28 @@ def _several(
         return Brokers({place: words_of(place, nameservers, words) for place in where}, clock)
 
     return {"nameserver": lambda: nameserver, "brokers": make_brokers}
+
+
+def _metrics(resolved: Resolved, expected: tuple[str, ...]) -> MetricsServer | None:
+    """The metrics port, where there is to be one; it starts first, to say that the others have not yet."""
+    from mqframe.metrics.settings import MetricsSettings
+
+    settings = resolved.section(MetricsSettings)
+    if settings.port is None:
+        return None
+    from mqframe.metrics.server import MetricsServer
+
+    return MetricsServer(settings, expected)
+
+
+def _watch(metrics: MetricsServer, name: str, service: Service | Services) -> None:
+    from mqframe.broker.broker import Broker
+    from mqframe.nameserver.server import NameServer
+
+    if isinstance(service, Broker):
+        metrics.watch(name, service.measure(), service)
+    elif isinstance(service, NameServer):
+        metrics.watch(name, service.measure())
 
 
 def _reachable(address: str) -> str:

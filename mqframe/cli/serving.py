@@ -58,21 +58,23 @@ def print_ready(addresses: Mapping[str, str]) -> None:
 def serve(
     services: Mapping[str, Callable[[], Service | Services]],
     ready: Callable[[Mapping[str, str]], object] = print_ready,
+    on_started: Callable[[str, Service | Services], object] = lambda name, service: None,
 ) -> None:
     """Start `services` in their order, tell `ready` their addresses, and stop them in reverse on a signal.
 
-    Each is made on the running loop when those before it are started. SIGTERM and SIGINT are the signals; a
-    second one does not wait. A start that fails stops what was started and raises its error: always one of
-    mqframe's.
+    `on_started`: called with the name of each that serves, and itself. Each is made on the running loop when
+    those before it are started. SIGTERM and SIGINT are the signals; a second one does not wait. A start that
+    fails stops what was started and raises its error: always one of mqframe's.
     """
     _raise_files_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(services, ready))
+        runner.run(_serve(services, ready, on_started))
 
 
 async def _serve(
     services: Mapping[str, Callable[[], Service | Services]],
     ready: Callable[[Mapping[str, str]], object],
+    on_started: Callable[[str, Service | Services], object],
 ) -> None:
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -85,6 +87,7 @@ async def _serve(
             for name, make in services.items():
                 service = await _started(name, make)
                 started.push_async_callback(service.stop)
+                on_started(name, service)
                 addresses |= service.addresses if isinstance(service, Services) else {name: service.address}
             ready(addresses)
             _tune_garbage_collector()

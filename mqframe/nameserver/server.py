@@ -10,6 +10,7 @@ from mqframe.log import get_logger
 from mqframe.nameserver.handlers import Handlers
 from mqframe.nameserver.kv_config import KvConfig
 from mqframe.nameserver.live_settings import LiveSettings
+from mqframe.nameserver.metrics import NameServerMetrics
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.peer_group import PeerEvents
@@ -77,6 +78,10 @@ class NameServer:
         for budget in self._budgets:
             found |= budget.counters()
         return found
+
+    def measure(self) -> NameServerMetrics:
+        """What monitoring is shown; how long requests take is counted from now on."""
+        return NameServerMetrics(self.address, self._server.measure(), self.counters)
 
     async def start(self) -> None:
         """Load what was kept and listen. Raises `OSError` when the address cannot be used."""

@@ -134,6 +134,8 @@ class AsyncPeer(asyncio.Protocol):
         head = self._connection.answer(call, reply)
         if head:
             self._buffer.put(head, reply.body)
+        if self._group.latencies is not None:
+            self._group.latencies.add(call, reply.code, self._group.clock.monotonic())
 
     def _check_reads(self) -> None:
         """Raise `TooMuchInFlight` when the other side of an open connection does not read."""

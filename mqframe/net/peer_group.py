@@ -12,6 +12,7 @@ from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock, Timer
 from mqframe.net.deadlines import Deadlines, HasPending
 from mqframe.net.endpoint import Endpoint
+from mqframe.net.latencies import Latencies
 
 
 class PeerEvents(NamedTuple):
@@ -57,6 +58,7 @@ class PeerGroup:
         self.deadlines: Deadlines[Waiting] = Deadlines()
         self.armed_at = float("inf")
         self.busy_poll: BusyPoll | None = None
+        self.latencies: Latencies | None = None
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sweep: Every | None = None

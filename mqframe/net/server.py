@@ -15,6 +15,7 @@ from mqframe.net.async_peer import AsyncPeer
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import LoopClock
 from mqframe.net.endpoint import Endpoint
+from mqframe.net.latencies import Latencies
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
@@ -69,6 +70,13 @@ class Server:
     def peers(self) -> frozenset[Peer]:
         """The open connections."""
         return frozenset(self._group.peers)
+
+    def measure(self) -> Latencies:
+        """How long requests take, from now on."""
+        found = self._group.latencies
+        if found is None:
+            found = self._group.latencies = Latencies(self._endpoint.handlers)
+        return found
 
     def counters(self) -> dict[str, str]:
         """What all connections take together, and the most that they may."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,3 +158,45 @@ def test_dispatchers_and_their_options_come_from_the_configuration(start: Start,
     assert "plugins.parquet.size_bytes_max = 1 is not for format = 'delta'" in refused.stderr
     conf.write_text('[broker]\ndispatchers = ["parquet"]\n')
     assert start(*words).ready.startswith("ready ")
+
+
+def test_a_metrics_port_shows_both_servers_and_is_named_first(start: Start, data: Path) -> None:
+    running = start(*SERVER, "--metrics-port", "0", "--data", str(data), "--set", "store.disk_limits=false")
+    assert re.fullmatch(r"ready metrics=\S+ nameserver=\S+ broker=\S+\n", running.ready)
+    address = running.address("metrics")
+    with Producer(group="cli", nameserver=running.address("nameserver")) as producer:
+        producer.send(Message("orders", b"body"))
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as answer:
+        lines = answer.read().decode().splitlines()
+    (came,) = [line for line in lines if re.match(r'rocketmq_messages_in_total\{.*topic="orders"', line)]
+    assert came.endswith(" 1")
+    for node in ("broker", "nameserver"):
+        assert any(
+            line.startswith("rocketmq_rpc_latency") and f'node_type="{node}"' in line for line in lines
+        )
+    with urllib.request.urlopen(f"http://{address}/readyz", timeout=60) as answer:
+        assert json.load(answer)["ready"] is True
+    running.process.send_signal(signal.SIGTERM)
+    assert running.process.wait(120) == 0
+
+
+def test_a_broker_without_its_name_server_is_healthy_and_not_ready(start: Start, data: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        away = f"127.0.0.1:{nobody.getsockname()[1]}"
+        words = ("broker", "--port", "0", "--nameserver", away, "--metrics-port", "0", "--data", str(data))
+        running = start(*words, "--set", "store.disk_limits=false")
+        address = running.address("metrics")
+        with urllib.request.urlopen(f"http://{address}/healthz", timeout=60) as answer:
+            assert json.load(answer)["waits_for"] == ["no name server knows broker"]
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"http://{address}/readyz", timeout=60)
+        assert refused.value.code == 503
+        refused.value.close()
+
+
+def test_a_metrics_port_in_use_is_a_setting_to_change(server: Any, data: Path) -> None:
+    port = server.address("nameserver").split(":")[1]
+    done = run(*SERVER, "--metrics-port", port, "--data", str(data))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "metrics cannot start" in done.stderr

@@ -52,6 +52,7 @@ class NameServerRegistration:
         self._identity = identity
         self._topics = topics
         self._unreachable: set[str] = set()
+        self._known_at: set[str] = set()
         self._announced = -1
         self._task: asyncio.Task[None] | None = None
         self._timer: Every | None = None
@@ -60,6 +61,11 @@ class NameServerRegistration:
     def is_current(self) -> bool:
         """Whether the topics are now as they were announced last."""
         return self._announced == self._topics.changes
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a name server took the last registration, or there is none to register at."""
+        return bool(self._known_at) or not self._live.current.nameservers
 
     async def start(self) -> None:
         """Register everywhere, then again on a timer. Name servers that do not answer do not stop it."""
@@ -107,6 +113,7 @@ class NameServerRegistration:
             body_crc32=crc32(body) & 0x7FFFFFFF,
         )
         answer = await self._send(server, request, body)
+        (self._known_at.discard if answer is None else self._known_at.add)(server)
         if answer is not None and answer.body:
             self._mark_ordered(server, bytes(answer.body))
         return answer is not None
@@ -136,6 +143,7 @@ class NameServerRegistration:
     async def stop(self) -> None:
         """Stop the timer and leave everywhere."""
         self.cancel()
+        self._known_at.clear()
         if self._announced < 0:
             return  # not announced: the address may be that of another broker, which is why the start failed
         request = UnregisterBroker(

@@ -110,6 +110,8 @@ class TimerDequeue:
         self._redelivery.put(message, more, (TIMER_TOPIC, 0) if unit.rolls else None)
         if topic:
             self._metrics.add(topic, -1)
+            if not unit.rolls:
+                self._metrics.delivered[topic] += 1
 
 
 def place_of_unit(unit: Unit) -> Place:

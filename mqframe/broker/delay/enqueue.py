@@ -147,6 +147,8 @@ class TimerEnqueue:
             return
         self._timer.add(deliver_ms, place.log_offset, size, java_hash(topic), recalls=recalls)
         self._metrics.add(topic, -1 if recalls else 1)
+        if not recalls:
+            self._metrics.taken_in(topic, (deliver_ms - message.born_timestamp) / 1000)
 
     @property
     def _again(self) -> frozenset[_Round]:

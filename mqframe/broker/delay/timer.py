@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -11,12 +11,14 @@ from mqframe.broker.delay.dequeue import TimerDequeue
 from mqframe.broker.delay.enqueue import TimerEnqueue
 from mqframe.broker.delay.replacing import TimerReplacing
 from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.broker.delay.timer_snapshot import timer_families
 from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.broker.due_task import LONGEST_WAIT_MS, DueTask
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.service import BrokerPart
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.errors import Refusal
+from mqframe.core.measuring.family import Family
 from mqframe.core.measuring.meter import SAMPLE_SECONDS, Meter
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.requests.admin import GetTimerCheckPoint, GetTimerMetrics
@@ -148,6 +150,13 @@ class TimerService(BrokerPart):
             "timerDequeueTps": f"{self._delivered.per_second(now, SAMPLE_SECONDS):.1f}",
             "timerFailures": str(self._alarm.failures.total + self._flush_alarm.failures.total),
         }
+
+    async def metrics(self) -> Sequence[Family]:
+        """How far the timer is behind, and how much waits."""
+        timer, intake = self._timer, self._intake
+        if timer is None or intake is None:
+            return ()
+        return await timer_families(timer, intake, self._metrics)
 
     def delivered_to(self) -> int:
         """Everything that was stored for delivery up to this time (ms), and is due by it, is in the log.

@@ -5,16 +5,18 @@ Sources: PopBufferMergeService.java, PopReviveService.java.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from mqframe.broker.popping.metrics import pop_families
 from mqframe.broker.popping.revive import ReviveService
 from mqframe.broker.popping.revive_log import ReviveLog
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
+from mqframe.core.measuring.family import Family
 from mqframe.core.popping.check_point import CheckPoint, Kept, Key
 from mqframe.core.requests.pop import PopRollback
 from mqframe.core.requests.serving import Call, Reply, serves
@@ -94,6 +96,10 @@ class CheckPointService(BrokerPart):
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:
         self._revive_log.arrived(queue_id, max_offset)
         self._arm()
+
+    async def metrics(self) -> Sequence[Family]:
+        """What is in flight, and what comes back."""
+        return pop_families(self._revive_log, self._reviver)
 
     # Popping
 

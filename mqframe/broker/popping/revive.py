@@ -8,7 +8,7 @@ leaves the second to proxies.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -67,6 +67,8 @@ class ReviveService:
         self._save_topics = save_topics
         self._waiting: deque[tuple[CheckPoint, Revived]] = deque()
         self._task: asyncio.Task[None] | None = None
+        self.retried: Counter[tuple[str, str]] = Counter()
+        """Messages brought back for another try since the start, by group and topic."""
 
     def take(self, points: list[CheckPoint], done: Revived) -> None:
         """Bring back what is in flight of these, and call `done` for each."""
@@ -161,7 +163,9 @@ class ReviveService:
         first = {FIRST_POP_TIME: str(key.pop_time)}
         retry = self._retry_topic(key.topic, key.group)
         await self._need_saved(retry)
-        return self._store_again(retry, message, first)
+        end = self._store_again(retry, message, first)
+        self.retried[key.group, normal_topic(key.topic, key.group)] += 1
+        return end
 
     def _move_to_dlq(self, topic: str, group: str, message: ReceivedMessage) -> int:
         # What names the first copy, for operators who send dead letters back.

@@ -15,7 +15,7 @@ Sources: PopMessageProcessor.buildCkMsg, PopBufferMergeService.putAckToStore, Po
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -30,6 +30,7 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.popping.bodies import AckBody, CheckPointBody
 from mqframe.core.popping.check_point import CheckPoint, Kept, key_of
 from mqframe.core.popping.check_point_table import CheckPointTable
+from mqframe.core.popping.receipt_handle import normal_topic
 from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.storage.stored import Stored
@@ -68,6 +69,8 @@ class ReviveLog:
         self.steady = SteadyClock(conditions.clock)
         self._broker_name = conditions.identity.name
         self._read_to = [0] * QUEUES
+        self.written: Counter[tuple[str, str, str]] = Counter()
+        """Records written since the start, by group, topic and what they are."""
         # Check points by the place of their newest record; those that are gone are dropped from the left.
         self._needed: list[deque[tuple[int, CheckPoint]]] = [deque() for _ in range(QUEUES)]
         # Places of check points that the disk does not hold yet.
@@ -91,6 +94,13 @@ class ReviveLog:
         """The revive log's queue ends at `end` now: read what this broker did not write itself."""
         if 0 <= queue_id < QUEUES and end > self._read_to[queue_id]:
             self._read(queue_id, end, grace_ms=FOREIGN_GRACE_MS)
+
+    def behind(self, queue_id: int) -> tuple[int, int]:
+        """How many records of one of its queues are not read yet, and since when the first waits, ms."""
+        at = self._read_to[queue_id]
+        records = max(0, self._store.queue_max(self.topic, queue_id) - at)
+        stored = self._store.store_time_at(self.topic, queue_id, at) if records else None
+        return records, 0 if stored is None else max(0, self._clock.now_ms() - stored)
 
     def write(self, point: CheckPoint, then: Callable[[bool], object]) -> None:
         """Write a check point down; `then` is called, now or later, with whether it is durable.
@@ -227,6 +237,7 @@ class ReviveLog:
         stored = self._writer.put(
             self.topic, queue_id, body, properties, born_timestamp=born, heed_delay=timed
         )
+        self.written[key.group, normal_topic(key.topic, key.group), tag] += 1
         # Own records need not be read; a foreign one in between shows as a gap, and then all are.
         if not timed and stored.queue_offset == self._read_to[queue_id]:
             self._read_to[queue_id] += 1

@@ -48,6 +48,8 @@ class PopService(CompositeService):
         admission = PopAdmission(state.admission, state.filters)
         reader = PopReader(state.shared, check_points, order, state.left_out)
         receipts = ReceiptAdmission(store, state.topics, conditions)
+        self.in_flight = table
+        """The pops of which messages are in flight."""
         pops = PopProcessor(reader, admission, order, waiting, conditions)
         super().__init__(
             (

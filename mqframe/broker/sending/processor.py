@@ -25,9 +25,11 @@ from mqframe.core.messages.ids import UniqueIds
 from mqframe.core.requests.failures import refused
 from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.sending.message_type import FIFO, NORMAL, message_type
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.core.transactions.half_batch import check_half_batch
+from mqframe.core.transactions.rules import is_half
 from mqframe.hooks.interfaces import PendingRecord, StoredAt
 from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.store.incoming import Incoming
@@ -96,7 +98,7 @@ class SendProcessor(Processor):
     # only, or lacks the unique key, or brings what the broker itself sets, goes the long way.
     def _store_one(self, call: Call, fields: SendFields, target: SendTarget, queue_id: int) -> Reply | None:
         text = fields.properties or ""
-        topic, meter = fields.topic, target.meter
+        topic, meter, kind = fields.topic, target.meter, NORMAL
         record: PendingRecord | None
         if (
             target.is_retry
@@ -109,6 +111,7 @@ class SendProcessor(Processor):
             or (self._words and any(word in text for word in self._words))
         ):
             record = self._pending(call, fields, target, queue_id, text)
+            kind = _type_of(record)
             earlier = self._rules.before(record, is_retry=target.is_retry)
             text = p.encode_properties(record.properties)
             if earlier is not None:
@@ -117,6 +120,8 @@ class SendProcessor(Processor):
             if record.counted_as != fields.topic:
                 meter = self._statistics.topic(record.counted_as)
         else:
+            if p.SHARDING_KEY in text:
+                kind = FIFO
             record, stored_in, sys_flag = None, queue_id, fields.sys_flag | target.sys_flag
             if text[-1] != p.PAIR_END:
                 text += p.PAIR_END
@@ -134,9 +139,7 @@ class SendProcessor(Processor):
             fields.reconsume_times or 0,
         )
         stored = self._messages.put(incoming)
-        meter.total += 1
-        meter.times += 1
-        meter.size.total += stored.size
+        meter.add(1, stored.size, kind)
         self._statistics.put.total += 1
         ext = {
             "msgId": self._identity.offset_id(stored.commit_log_offset),
@@ -206,9 +209,8 @@ class SendProcessor(Processor):
         except BodyError as problem:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, str(problem)) from None
         count = len(stored.offsets)
-        target.meter.total += count
-        target.meter.times += 1
-        target.meter.size.total += stored.end_offset - stored.offsets[0]
+        size_bytes = stored.end_offset - stored.offsets[0]
+        target.meter.add(count, size_bytes, FIFO if p.SHARDING_KEY in text else NORMAL)
         self._statistics.put.total += count
         ext = self._fields(StoredAt(queue_id, stored), self._identity.offset_ids(stored.offsets), text)
         if record is not None:
@@ -251,6 +253,11 @@ class SendProcessor(Processor):
             call.reply(Reply(ResponseCode.SUCCESS if ok else ResponseCode.FLUSH_DISK_TIMEOUT, ext=ext))
 
         self._messages.when_confirmed(stored.end_offset, answer)
+
+
+def _type_of(record: PendingRecord) -> str:
+    half = is_half(record.properties, record.fields.reconsume_times or 0)
+    return message_type(record.properties, is_half=half)
 
 
 def _unique_key(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from mqframe.broker.sending.send_back import ensure_dead_letter_topic
 from mqframe.broker.tables.shared import Registry
+from mqframe.broker.tables.statistics import DEAD, Statistics
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.delay.options import DELAY_NAMES
@@ -86,9 +87,10 @@ class ToDeadLetters:
     order, so its messages go there at once (SendMessageProcessor.handleRetryAndDLQ).
     """
 
-    __slots__ = ("_groups", "_locks", "_topics")
+    __slots__ = ("_groups", "_locks", "_statistics", "_topics")
 
-    def __init__(self, registry: Registry, locks: QueueLocks) -> None:
+    def __init__(self, registry: Registry, locks: QueueLocks, statistics: Statistics) -> None:
+        self._statistics = statistics
         self._groups = registry.groups
         self._topics = registry.topics
         self._locks = locks
@@ -106,6 +108,7 @@ class ToDeadLetters:
             for waiting in TIMER_NAMES:
                 record.properties.pop(waiting, None)
             topic = str(ensure_dead_letter_topic(self._topics, name).topic_name)
+            self._statistics.add(DEAD, record.properties.get(p.RETRY_TOPIC, record.topic), name)
             record.topic = record.counted_as = topic
             record.queue_id = 0
 

@@ -82,7 +82,7 @@ class SendBackProcessor(Processor):
             heed_delay=not what.dead,
         )
         if what.dead:
-            self._statistics.topic(str(topic.topic_name)).total += 1
+            self._statistics.topic(str(topic.topic_name)).add(1, stored.size)
             self._statistics.add(DEAD, properties[p.RETRY_TOPIC], group.group_name)
         self._statistics.add(SENT_BACK, properties[p.RETRY_TOPIC], group.group_name)
         return self._answer(call, stored)

@@ -6,6 +6,7 @@ the name of the cluster.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
@@ -14,6 +15,7 @@ from mqframe.core.clock import Clock
 from mqframe.core.cluster.broker_info import BrokerStatsData, StatsItem
 from mqframe.core.measuring.meter import Meter
 from mqframe.core.measuring.sampled import Sampled, Snapshot
+from mqframe.core.sending.message_type import NORMAL
 from mqframe.net.turns import in_turns
 
 WINDOWS_SECONDS: Final = (10.0, 60.0, 600.0)
@@ -26,18 +28,51 @@ DEAD: Final = "DLQ_PUT_NUMS"
 """Messages that a group gave up; key "topic@group"."""
 
 
+SIZE_BOUNDS: Final = (1 << 10, 4 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20)
+"""Sizes of records, bytes, that histograms of them tell apart."""
 TURN_COUNTS: Final = 4096
 """Counts that remember their totals in one turn of the loop."""
 
 
-class PutCount(Sampled):
-    """Messages put into one topic. `size`: their records, bytes."""
+class TypeCount:
+    """Messages of one type put into a topic: how many, their records' bytes, and by `SIZE_BOUNDS`."""
 
-    __slots__ = ("size",)
+    __slots__ = ("size_bytes", "sizes", "total")
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.size_bytes = 0
+        self.sizes = [0] * (len(SIZE_BOUNDS) + 1)
+
+
+class PutCount(Sampled):
+    """Messages put into one topic. `size`: their records, bytes; `sizes`: how many by `SIZE_BOUNDS`.
+
+    `types`: what of all that is not of the type normal.
+    """
+
+    __slots__ = ("size", "sizes", "types")
 
     def __init__(self, now: float) -> None:
         super().__init__(now)
         self.size = Sampled(now)
+        self.sizes = [0] * (len(SIZE_BOUNDS) + 1)
+        self.types: dict[str, TypeCount] = {}
+
+    def add(self, count: int, size_bytes: int, kind: str = NORMAL) -> None:
+        """Count one put of `count` messages of a type, whose records have `size_bytes` together."""
+        self.total += count
+        self.times += 1
+        self.size.total += size_bytes
+        slot = bisect_left(SIZE_BOUNDS, size_bytes if count == 1 else size_bytes // count)
+        self.sizes[slot] += count
+        if kind != NORMAL:
+            found = self.types.get(kind)
+            if found is None:
+                found = self.types[kind] = TypeCount()
+            found.total += count
+            found.size_bytes += size_bytes
+            found.sizes[slot] += count
 
 
 class GetCount(Sampled):
@@ -96,7 +131,7 @@ class Statistics:
         self._day = self._today()
 
     def topic(self, name: str) -> PutCount:
-        """The count of messages put into topic `name`: add to `total`, `times` and `size.total`."""
+        """The count of messages put into topic `name`."""
         count = self.puts.get(name)
         if count is None:
             count = self.puts[name] = PutCount(self._clock.monotonic())
@@ -122,6 +157,10 @@ class Statistics:
             found = self._others[key] = Sampled(self._clock.monotonic())
         found.total += count
         found.times += 1
+
+    def seldom(self) -> tuple[tuple[tuple[str, str], Sampled], ...]:
+        """All that was counted by `add`, as a copy: its name and "topic@group", and how often."""
+        return tuple(self._others.items())
 
     def put_rate(self, topic: str) -> float:
         """Messages a second put into `topic`, over the last minute."""

@@ -6,16 +6,19 @@ Sources: EndTransactionProcessor.java, TransactionalMessageServiceImpl.java, Adm
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.broker.transactions.checker import TransactionChecker
+from mqframe.broker.transactions.ends import TransactionEnds
 from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
+from mqframe.core.measuring.family import Family, Kind, one
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.messages.message import ReceivedMessage
@@ -23,6 +26,7 @@ from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.sending.message_type import TRANSACTION
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.transactions.rules import (
@@ -36,7 +40,7 @@ from mqframe.core.transactions.rules import (
     root_of,
     times_checked,
 )
-from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
+from mqframe.hooks.interfaces import OnArrival, Periodic
 from mqframe.log import get_logger
 
 log = get_logger("broker")
@@ -46,7 +50,7 @@ BEHIND_MAX: Final = 1 << 16
 offsets, and with them what a restart has to read."""
 
 
-class TransactionProcessor(BrokerService):
+class TransactionProcessor(BrokerPart):
     """Ends transactions, and asks for the ends that do not come.
 
     `is_master`: whether this broker takes ends.
@@ -63,7 +67,8 @@ class TransactionProcessor(BrokerService):
         self._halves = halves
         self._checker = checker
         self._topics = topics
-        _, self._live, _, self._statistics = conditions
+        _, self._live, clock, self._statistics = conditions
+        self._ends = TransactionEnds(clock)
         self._is_master = is_master
         self._asked = (0, 0)
 
@@ -133,13 +138,20 @@ class TransactionProcessor(BrokerService):
             raise ended_already(fields)
         if outcome is TransactionOutcome.COMMIT:
             delivered = self._halves.commit(half)
-            count = self._statistics.topic(delivered.topic)
-            count.total += delivered.messages
-            count.times += 1
-            count.size.total += delivered.size
+            self._ends.committed(half)
+            if delivered.messages:  # none where a crash had left all of them
+                count = self._statistics.topic(delivered.topic)
+                count.add(delivered.messages, delivered.size, TRANSACTION)
             self._statistics.put.total += delivered.messages
         else:
             self._halves.roll_back(half)
+            self._ends.rolled_back(half)
+
+    async def metrics(self) -> Sequence[Family]:
+        """How many transactions are open, and how others ended."""
+        halves = self._halves.table.open(self._halves.end)
+        open_now = one("rocketmq_half_messages", Kind.GAUGE, "Open transactions of all topics.", halves)
+        return open_now, *self._ends.families()
 
     # Checks
 

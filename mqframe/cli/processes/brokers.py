@@ -26,7 +26,7 @@ class BrokerProgram:
 
     def __init__(self, place: Place, words: Sequence[str]) -> None:
         self.name = place.name
-        self.address = ""
+        self.address = self.metrics_address = ""
         self.problem: MqframeError | None = None
         self._words = words
         self._said = ""
@@ -45,7 +45,7 @@ class BrokerProgram:
         if word == FAILED:
             self._said = rest
         elif word == READY:
-            self.address = rest
+            self.address, _, self.metrics_address = rest.strip().partition(" ")
             self._serving = True
             self._restarts.ready()
             self.ready.set()
@@ -79,8 +79,13 @@ class Brokers:
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Where each can be reached, by its name, once started."""
-        return {program.name: program.address for program in self._programs}
+        """Where each can be reached, by its name, and its metrics by "name.metrics", once started."""
+        found: dict[str, str] = {}
+        for program in self._programs:
+            found[program.name] = program.address
+            if program.metrics_address:
+                found[f"{program.name}.metrics"] = program.metrics_address
+        return found
 
     @property
     def processes(self) -> dict[str, int]:
@@ -113,9 +118,10 @@ class Brokers:
 
 def words_of(place: Place, nameservers: Sequence[str], more: Sequence[str]) -> list[str]:
     """The command that runs the broker at `place`; `more`: options as the user gave them."""
+    metrics = () if place.metrics_port is None else ("--metrics-port", str(place.metrics_port))
     return [
         *(sys.executable, "-m", "mqframe", "broker", "--supervised", "--name", place.name),
-        *("--port", str(place.port), "--nameserver", ";".join(nameservers), *more),
+        *("--port", str(place.port), "--nameserver", ";".join(nameservers), *metrics, *more),
         *("--set", f"store.directory={place.directory}"),
     ]
 

@@ -13,6 +13,7 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.core.config.configuration import Resolved, same_profile
 from mqframe.core.errors import SettingError
 from mqframe.log import get_logger
+from mqframe.metrics.settings import MetricsSettings
 from mqframe.store.settings import StoreSettings
 
 log: Final = get_logger("cli")
@@ -22,19 +23,24 @@ PORT_STEP: Final = 10
 
 @attrs.frozen
 class Place:
-    """Where one of several brokers is. `port`: 0 for any that is free; `directory`: of its store."""
+    """Where one of several brokers is. `port`: 0 for any that is free; `directory`: of its store.
+
+    `metrics_port`: `None` where metrics are not served.
+    """
 
     name: str
     port: int
     directory: Path
+    metrics_port: int | None = None
 
 
 def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
     """`count` brokers, the first with the name, the port and the store that it has when it is the only one.
 
     So one broker can become several, and keeps what it has. Of the others the name and the store's folder end
-    with -b, -c …, and the ports are `PORT_STEP` apart; unless their profiles say otherwise. `settings_of`:
-    the settings with the profile of that name. Raises `SettingError` when there are not so many ports.
+    with -b, -c …, and the ports are `PORT_STEP` apart; unless their profiles say otherwise. Their metrics
+    ports follow that of the name server. `settings_of`: the settings with the profile of that name. Raises
+    `SettingError` when there are not so many ports.
     """
     base = settings_of("")
     name, port = base.section(BrokerSettings).name, base.section(BrokerSettings).port
@@ -42,6 +48,9 @@ def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
     last = port + (count - 1) * PORT_STEP
     if port and last > 65535:
         raise SettingError(f"--brokers {count} from port {port} on would need port {last}; the last is 65535")
+    metrics_port = base.section(MetricsSettings).port
+    if metrics_port and metrics_port + count > 65535:
+        raise SettingError(f"--brokers {count} with metrics from port {metrics_port} on: the last is 65535")
     stem = name.removesuffix("-a")
     found = []
     for number, letter in enumerate(ascii_lowercase[:count]):
@@ -52,7 +61,8 @@ def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
             own_port += number * PORT_STEP
         if own_directory == directory and number:
             own_directory = _beside(directory, letter)
-        found.append(Place(own_name, own_port, own_directory))
+        own_metrics_port = metrics_port + 1 + number if metrics_port else metrics_port
+        found.append(Place(own_name, own_port, own_directory, own_metrics_port))
     return found
 
 

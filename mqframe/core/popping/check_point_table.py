@@ -55,6 +55,11 @@ class CheckPointTable:
         points = self._queues.get(queue)
         return points[-1].next_offset if points else -1
 
+    @property
+    def held_offsets(self) -> int:
+        """How many check points hold back the offset of their queue."""
+        return sum(map(len, self._queues.values()))
+
     def add(self, point: CheckPoint) -> None:
         """A pop took messages, or skipped some that nobody wants (a check point without messages).
 

@@ -76,16 +76,18 @@ class Call:
     """One request of a peer.
 
     `frame`: the request; its body is a view that stays valid. `peer`: the connection it came by. `received`:
-    monotonic seconds when its bytes were read. `answered`: whether `reply` was called.
+    monotonic seconds when its bytes were read. `answered`: whether `reply` was called. `waited`: whether it
+    waited for messages.
     """
 
-    __slots__ = ("answered", "frame", "held_bytes", "peer", "received")
+    __slots__ = ("answered", "frame", "held_bytes", "peer", "received", "waited")
 
     def __init__(self, frame: Frame, peer: Peer, received: float) -> None:
         self.frame = frame
         self.peer = peer
         self.received = received
         self.answered = False
+        self.waited = False
         self.held_bytes = -1  # body bytes counted against the peer's limit; -1: not counted
 
     @property
@@ -95,6 +97,7 @@ class Call:
 
     def let_go(self) -> None:
         """The request waits now, and was taken apart: do not keep its body and long header fields so long."""
+        self.waited = True
         frame = self.frame
         frame.body = b""
         ext = frame.ext

@@ -49,6 +49,11 @@ class HalfTable:
         """How many open transactions were put back, count."""
         return len(self._moved)
 
+    def open(self, half_end: int) -> int:
+        """How many transactions are open, of the halves before `half_end`."""
+        marked = int.from_bytes(self._bits, "little") >> max(0, self.half_cursor - self._base)
+        return max(0, half_end - self.half_cursor - marked.bit_count())
+
     def place(self, root: int) -> int | None:
         """The queue offset of the half that stands for transaction `root`; `None` when it has ended."""
         at = self._moved.get(root, root)

@@ -185,6 +185,10 @@ class TimerStore:
         self.waiting += messages - slot.messages
         self._changed = True
 
+    def count_between(self, start: int, end: int) -> int:
+        """How many messages wait in the slots with times in [`start`, `end`), ms."""
+        return sum(slot.messages for slot in self._wheel.used(max(start, self.read_time), end))
+
     def skip_to(self, time: int) -> None:
         """No slot before `time` (ms) is in use."""
         self.read_time = max(self.read_time, time)

@@ -128,3 +128,22 @@ def test_who_never_registered_does_not_unregister() -> None:
         assert servers.take() == []
 
     scene(play)
+
+
+def test_a_broker_is_known_while_one_name_server_takes_its_registrations() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        servers.away = {"one", "two"}
+        await registration.start()
+        assert not registration.is_known
+        servers.away = {"two"}
+        await clock.aadvance(INTERVAL)
+        assert registration.is_known
+        servers.away = {"one", "two"}
+        await clock.aadvance(INTERVAL)
+        assert not registration.is_known
+        servers.away = set()
+        await clock.aadvance(INTERVAL)
+        await registration.stop()
+        assert not registration.is_known
+
+    scene(play)

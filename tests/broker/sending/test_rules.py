@@ -8,6 +8,7 @@ import pytest
 
 from mqframe.broker.sending.rules import SendRules, ToDeadLetters
 from mqframe.broker.tables.shared import Registry
+from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.cluster.group_table import GroupTable
 from mqframe.core.cluster.topic_table import TopicTable
@@ -53,7 +54,7 @@ class Scene:
         clients: ClientRegistry[Peer] = ClientRegistry(clock)
         registry = Registry(self.topics, self.groups, OffsetTable(clock), clients)
         self.locks = QueueLocks(clock)
-        self.rules = SendRules(rules, ToDeadLetters(registry, self.locks))
+        self.rules = SendRules(rules, ToDeadLetters(registry, self.locks, Statistics(clock)))
 
 
 def record(topic: str = "t", properties: dict[str, str] | None = None, **fields: Any) -> PendingRecord:

@@ -13,9 +13,8 @@ def counted() -> tuple[ManualClock, Statistics]:
     clock = ManualClock()
     statistics = Statistics(clock, "c")
     put = statistics.topic("t")
-    put.total += 6
-    put.times += 2
-    put.size.total += 60
+    put.add(4, 40)
+    put.add(2, 20, "delay")
     statistics.put.total += 6
     statistics.got("g", "t", 3, 30, 0.004)
     statistics.got("g", "t", 1, 10, 0.002)
@@ -28,6 +27,25 @@ def counted() -> tuple[ManualClock, Statistics]:
 def minute(statistics: Statistics, name: str, key: str) -> tuple[int, float] | None:
     view = statistics.view(name, key)
     return None if view is None else (view.stats_minute.sum, view.stats_minute.avgpt)
+
+
+def test_types_and_sizes_of_what_comes_in_are_kept_apart() -> None:
+    _, statistics = counted()
+    put = statistics.topic("t")
+    put.add(1, 5000)
+    assert (put.total, put.times, put.size.total, put.sizes) == (7, 3, 5060, [6, 0, 1, 0, 0, 0, 0])
+    delayed = put.types["delay"]
+    assert (delayed.total, delayed.size_bytes, delayed.sizes) == (2, 20, [2, 0, 0, 0, 0, 0, 0])
+
+
+def test_what_seldom_happens_is_kept_by_name_topic_and_group() -> None:
+    statistics = Statistics(ManualClock())
+    statistics.add(DEAD, "t", "g", 2)
+    statistics.add(ACKNOWLEDGED, "t", "g")
+    assert [(key, count.total) for key, count in statistics.seldom()] == [
+        ((DEAD, "t@g"), 2),
+        ((ACKNOWLEDGED, "t@g"), 1),
+    ]
 
 
 def test_counts_go_by_the_names_of_the_system() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from mqframe import Admin, Message, MessageQueue, Producer, Puller, StoreReader
@@ -36,6 +37,9 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def test_its_words_name_its_place_after_all_that_was_given() -> None:
+    assert "--metrics-port" not in words_of(PLACE, ["127.0.0.1:1"], [])
+    measured = words_of(attrs.evolve(PLACE, metrics_port=5558), ["127.0.0.1:1"], [])
+    assert measured[measured.index("--metrics-port") + 1] == "5558"
     words = words_of(PLACE, ["127.0.0.1:1", "[::1]:2"], ["--set", "store.directory=/elsewhere"])
     assert words[3:6] == ["broker", "--supervised", "--name"]
     assert words[words.index("--nameserver") + 1] == "127.0.0.1:1;[::1]:2"

@@ -42,6 +42,13 @@ def test_any_free_port_is_any_for_all() -> None:
     assert [each.port for each in places(3, settings("broker.port=0"))] == [0, 0, 0]
 
 
+def test_metrics_ports_follow_that_of_the_name_server() -> None:
+    assert [each.metrics_port for each in places(2, settings("metrics.port=5557"))] == [5558, 5559]
+    assert [each.metrics_port for each in places(2, settings("metrics.port=0"))] == [0, 0]
+    with pytest.raises(SettingError, match="with metrics from port 65534"):
+        places(2, settings("metrics.port=65534"))
+
+
 def test_ports_that_there_are_not_are_refused() -> None:
     assert places(2, settings("broker.port=65525"))[-1].port == 65535
     with pytest.raises(SettingError, match="--brokers 2 from port 65526 on would need port 65536"):

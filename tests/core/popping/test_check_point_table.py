@@ -40,6 +40,15 @@ def test_the_offset_follows_the_first_pop_that_is_still_out():
     assert (points.next_offset(QUEUE), points.in_flight(*QUEUE), len(points)) == (-1, 0, 0)
 
 
+def test_pops_that_hold_back_an_offset_are_counted():
+    table = CheckPointTable()
+    table.add(pop(0, 2, 0, 1000))
+    table.add(pop(2, 2, 1, 1000))
+    assert table.held_offsets == 2
+    table.clear_queue(("t", "g", 0))
+    assert table.held_offsets == 0
+
+
 def test_wakes_of_pops_that_are_gone_do_not_pile_up():
     points = CheckPointTable()
     for number in range(20_000):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -15,6 +15,19 @@ def test_a_half_is_open_until_it_is_closed_once() -> None:
     assert table.close(3) == 3
     assert (table.place(3), table.close(3)) == (None, None)
     assert table.place(2) == 2
+
+
+@given(st.lists(st.integers(0, 40)), st.integers(0, 40))
+def test_open_ones_are_counted_without_a_look_at_each(closed: list[int], cursor: int) -> None:
+    table = HalfTable(cursor)
+    for root in closed:
+        table.close(root)
+    for _ in range(2):
+        found, at = 0, table.half_cursor
+        while (at := table.next_open(at, 50)) < 50:
+            found, at = found + 1, at + 1
+        assert table.open(50) == found
+        table.advance(50)
 
 
 def test_a_half_that_was_put_back_is_closed_at_its_new_place() -> None:

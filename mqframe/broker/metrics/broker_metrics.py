@@ -1,0 +1,118 @@
+"""All metrics of one broker, gathered in turns of its loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+
+from mqframe.broker.admin.dispatch_lag import DispatchLag
+from mqframe.broker.metrics.clients import connections
+from mqframe.broker.metrics.consumers import ConsumerMetrics
+from mqframe.broker.metrics.storage import StorageMetrics, dispatchers
+from mqframe.broker.metrics.traffic import dead_letters, messages_in, messages_out
+from mqframe.broker.popping.service import PopService
+from mqframe.broker.service import BrokerPart
+from mqframe.broker.state import BrokerState
+from mqframe.core.measuring.family import Family, Kind, one
+from mqframe.core.measuring.numbers import budget_families, number_family
+from mqframe.hooks.interfaces import BrokerService
+from mqframe.log import get_logger
+from mqframe.net.latencies import Latencies
+from mqframe.net.turns import next_turn
+
+log = get_logger("broker")
+
+
+class BrokerMetrics:
+    """What monitoring is shown of a broker.
+
+    `parts`: all parts and services of the broker; `counters`: its own.
+    """
+
+    def __init__(
+        self,
+        state: BrokerState,
+        parts: Sequence[BrokerService],
+        latencies: Latencies,
+        counters: Callable[[], Mapping[str, str]],
+    ) -> None:
+        self._state = state
+        self._parts = parts
+        self._latencies = latencies
+        self._counters = counters
+        pop = next((each for each in state.services if isinstance(each, PopService)), None)
+        table = None if pop is None else pop.in_flight
+        self._storage = StorageMetrics(state.store, state.clock)
+        self._consumers = ConsumerMetrics(state.store, state.registry, table, state.clock)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels that all series of this broker have."""
+        identity = self._state.identity
+        return {"cluster": identity.cluster, "node_type": "broker", "node_id": identity.name}
+
+    async def families(self) -> AsyncIterator[Family]:
+        """All metrics, each whole; no turn of the loop takes longer than a few ms."""
+        state = self._state
+        for some in (self._of_broker(), self._storage.families()):
+            for family in some:
+                yield family
+        yield self._latencies.family()
+        await next_turn()
+        gathering: Sequence[Callable[[], Awaitable[Sequence[Family]]]] = (
+            lambda: messages_in(state.statistics),
+            lambda: messages_out(state.statistics),
+            lambda: connections(state.clients),
+            lambda: dead_letters(state.statistics),
+            self._consumers.families,
+        )
+        for gather in gathering:
+            for family in await gather():
+                yield family
+        for family in dispatchers(state.store, state.clock):
+            yield family
+        for part in self._parts:
+            for family in await self._of_part(part):
+                yield family
+            await next_turn()
+        for family in self._numbers():
+            yield family
+
+    def _of_broker(self) -> Iterable[Family]:
+        state = self._state
+        for name, meaning, value in (
+            (
+                "rocketmq_broker_permission",
+                "4: may be read, 2: written, 6: both.",
+                state.live.current.permission,
+            ),
+            ("rocketmq_topic_number", "Topics, those of the system included.", len(state.topics)),
+            ("rocketmq_consumer_group_number", "Consumer groups.", len(state.groups)),
+        ):
+            yield one(name, Kind.GAUGE, meaning, value)
+
+    async def _of_part(self, part: BrokerService) -> Sequence[Family]:
+        if not isinstance(part, BrokerPart):
+            return ()
+        try:
+            return await part.metrics()
+        except Exception:  # isolation boundary: the metrics of others are to be seen
+            log.exception("metrics failed", of=type(part).__name__)
+            return ()
+
+    def _numbers(self) -> Iterable[Family]:
+        """Numbers that operators are shown anyway: budgets, and counters of all services."""
+        found: dict[str, str] = {}
+        # How far dispatchers are behind is shown above; to count their messages, too, takes many reads.
+        parts = [part for part in self._parts if not isinstance(part, DispatchLag)]
+        for counters in (
+            *(part.counters for part in parts),
+            self._state.store.counters,
+            self._state.left_out.counters,
+            self._counters,
+        ):
+            try:
+                found |= counters()
+            except Exception:  # isolation boundary: as above
+                log.exception("counters failed", of=repr(counters))
+        yield from budget_families(self._state.budgets.counters())
+        yield number_family(found)

@@ -1,0 +1,102 @@
+"""The Grafana board and the alert rules name metrics and labels that there are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from mqframe.core.measuring.family import Family
+from mqframe.store.incoming import Incoming
+from mqframe.testing.cluster import AsyncCluster
+from mqframe.testing.manual_clock import ManualClock
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+BOARD = DEPLOY / "grafana/mqframe.json"
+RULES = DEPLOY / "prometheus/mqframe.rules.yml"
+OF_SCRAPES = {"instance", "job", "le"}
+NAME = re.compile(r"\b(?:rocketmq|mqframe|process|python)_\w+")
+PROMTOOL = shutil.which("promtool")
+
+
+def board_queries() -> list[str]:
+    panels = json.loads(BOARD.read_text())["panels"]
+    return [target["expr"] for panel in panels for target in panel.get("targets", ())]
+
+
+def rule_queries() -> list[str]:
+    """What stands behind `expr:`, on its line or, indented, below it."""
+    found = re.findall(r"^ +expr: (?:\|\n((?: {10}.*\n)+)|(.*)\n)", RULES.read_text(), re.MULTILINE)
+    return [below or line for below, line in found]
+
+
+@pytest.fixture(scope="module")
+def shown() -> dict[str, set[str]]:
+    """The names of all samples of a broker, each with its labels."""
+
+    async def gather() -> list[tuple[Family, set[str]]]:
+        async with AsyncCluster(clock=ManualClock()) as cluster:
+            metrics = cluster.broker.measure()
+            cluster.broker.store.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
+            cluster.broker.store.dispatch()
+            return [
+                (family, {*metrics.labels, *family.labels}) async for family in metrics.families()
+            ]  # fmt: skip
+
+    found = {}
+    for family, labels in asyncio.run(gather()):
+        ends = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)
+        found |= {family.name + end: labels for end in ends}
+    for family in REGISTRY.collect():
+        for sample in family.samples:
+            found[sample.name] = set(sample.labels)
+    found["up"] = set()
+    return found
+
+
+def labels_in(query: str) -> set[str]:
+    """The labels that a query chooses or groups by."""
+    grouped = re.findall(r"by \(([^)]*)\)", query)
+    chosen = re.findall(r"[{,](\w+)(?:=~|!~|!=|=)", query)
+    return {name.strip() for names in grouped for name in names.split(",")} | set(chosen)
+
+
+@pytest.mark.parametrize("queries", [board_queries, rule_queries])
+def test_every_metric_and_label_is_there(shown: dict[str, set[str]], queries: Any) -> None:
+    found = queries()
+    assert len(found) > 12
+    for query in found:
+        names = NAME.findall(query)
+        assert names or query.startswith("up{"), query
+        assert not set(names) - shown.keys(), query
+        known = set().union(*(shown[name] for name in names)) | OF_SCRAPES
+        assert not labels_in(query) - known, query
+
+
+def test_the_board_is_what_its_script_writes() -> None:
+    assert runpy.run_path(str(DEPLOY / "grafana/make_board.py"))["text"]() == BOARD.read_text()
+
+
+def test_the_graphs_of_the_board_do_not_overlap() -> None:
+    seen: set[tuple[int, int]] = set()
+    for panel in json.loads(BOARD.read_text())["panels"]:
+        at = panel["gridPos"]
+        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+        assert not cells & seen, panel["title"]
+        assert at["x"] + at["w"] <= 24
+        seen |= cells
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+def test_promtool_accepts_the_configuration_and_the_rules() -> None:
+    config = DEPLOY / "prometheus/prometheus.yml"
+    done = subprocess.run([str(PROMTOOL), "check", "config", config], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,121 @@
+import gzip
+import http.client
+import logging
+import socket
+import threading
+from http import HTTPStatus
+
+import pytest
+
+from mqframe.log import ROOT
+from mqframe.metrics.http_server import REQUESTS_MAX, HttpServer, Page
+
+
+@pytest.fixture
+def gate():
+    return threading.Event()
+
+
+@pytest.fixture
+def server(gate):
+    def wait():
+        gate.wait(30)
+        return Page(HTTPStatus.OK, "text/plain", [b"waited"])
+
+    def fail():
+        raise RuntimeError("broken")
+
+    pages = {
+        "/short": lambda: Page(HTTPStatus.OK, "text/plain", [b"one ", b"two"]),
+        "/long": lambda: Page(HTTPStatus.OK, "text/plain", [b"x" * 10_000]),
+        "/wait": wait,
+        "/fail": fail,
+    }
+    found = HttpServer("127.0.0.1", 0, pages)
+    found.start()
+    yield found
+    gate.set()
+    found.stop()
+
+
+def get(server, path, method="GET", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+def test_a_page_is_answered_also_with_a_query(server):
+    for path in ("/short", "/short?a=b"):
+        answer, body = get(server, path)
+        assert (answer.status, body) == (200, b"one two")
+        assert answer.getheader("Content-Type") == "text/plain"
+
+
+def test_the_head_of_a_page_has_no_body(server):
+    answer, body = get(server, "/short", "HEAD")
+    assert (answer.status, answer.getheader("Content-Length"), body) == (200, "7", b"")
+
+
+def test_an_unknown_path_names_those_that_there_are(server):
+    answer, body = get(server, "/")
+    assert (answer.status, body) == (404, b"there is: /short /long /wait /fail\n")
+
+
+def test_nothing_can_be_posted(server):
+    assert get(server, "/short", "POST")[0].status == 501
+
+
+def test_a_long_page_is_packed_for_who_takes_that(server):
+    answer, body = get(server, "/long", **{"Accept-Encoding": "gzip"})
+    assert answer.getheader("Content-Encoding") == "gzip"
+    assert len(body) < 1000
+    assert gzip.decompress(body) == b"x" * 10_000
+    assert get(server, "/long")[1] == b"x" * 10_000
+
+
+def test_connections_beyond_the_limit_are_closed_and_others_are_served_again_later(server, gate):
+    waiting = []
+    for _ in range(REQUESTS_MAX):
+        waiting.append(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+        waiting[-1].sendall(b"GET /wait HTTP/1.0\r\n\r\n")
+    one_more = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    assert one_more.recv(1) == b""
+    gate.set()
+    for each in waiting:
+        answer = b""
+        while some := each.recv(1000):
+            answer += some
+        assert answer.endswith(b"waited")
+        each.close()
+    one_more.close()
+    assert get(server, "/short")[0].status == 200
+
+
+def test_a_page_that_fails_ends_its_connection_and_is_logged(server, caplog):
+    with caplog.at_level(logging.ERROR, ROOT), pytest.raises(http.client.RemoteDisconnected):
+        get(server, "/fail")
+    assert get(server, "/short")[0].status == 200
+    assert "request failed" in caplog.text
+
+
+def test_an_address_that_is_taken_is_an_error(server):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(OSError, match="in use"):
+            HttpServer("127.0.0.1", taken.getsockname()[1], {})
+
+
+def test_ipv6_addresses_are_taken():
+    found = HttpServer("[::1]", 0, {"/": lambda: Page(HTTPStatus.OK, "text/plain", [b"six"])})
+    found.start()
+    try:
+        connection = http.client.HTTPConnection("::1", found.port, timeout=30)
+        connection.request("GET", "/")
+        assert connection.getresponse().read() == b"six"
+        connection.close()
+    finally:
+        found.stop()
