@@ -66,16 +66,29 @@ def body_text(body: bytes) -> str:
     return body.decode("utf-8", "backslashreplace")
 
 
+def plain(text: str) -> str:
+    """`text` as it may be written to a terminal: what is no letter or sign is written as its escape.
+
+    So no name, key or body that others stored moves the cursor, sets a title or turns the text around.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()
+        for each in text
+    )
+
+
 def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return " ".join(f"{key}={_text(item)}" for key, item in value.items())
+        return " ".join(f"{plain(str(key))}={_text(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
-    return str(value)
+    return plain(str(value))
 
 
 def _cut(body: str) -> str:
@@ -92,7 +105,7 @@ def _table(rows: Sequence[Row], title: str) -> None:
         numbers = all(isinstance(row[name], int | float) for row in rows)
         table.add_column(name.replace("_", " "), justify="right" if numbers else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(_cut(row[name]) if name == "body" else _text(row[name]) for name in rows[0]))
+        table.add_row(*(_cut(plain(row[name])) if name == "body" else _text(row[name]) for name in rows[0]))
     # Where there is no terminal there is no width to fit, and folded lines are of no use to other programs.
     width = None if sys.stdout.isatty() else 240
     Console(highlight=False, markup=False, width=width).print(table)

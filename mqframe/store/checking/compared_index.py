@@ -60,7 +60,7 @@ def _sizes_of(path: Path, size: int) -> tuple[int, int] | None:
             entries, rest = divmod(size - start, ENTRY.size)
             if slots > 0 and not odd and not rest and count <= entries:
                 key_hash = ENTRY.unpack_from(view, at - 4)[0]
-                if 0 <= key_hash and _names(view, key_hash % slots, count - 1):
+                if key_hash >= 0 and _names(view, key_hash % slots, count - 1):
                     return slots, entries
             at = view.find(_OFFSET.pack(end_offset), at + 1)
     return None

@@ -1,4 +1,4 @@
-"""Consume queues compared with what the log says that they hold: `Redispatch` enters, and nothing is written."""
+"""Consume queues compared with what the log says of them: `Redispatch` enters, and nothing is written."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ class ComparedQueue(ConsumeQueue):
         self.covered = max(self.covered, covered)
         while entries:
             held = self.read(offset, len(entries) // ENTRY_BYTES)
-            size = len(held) or min(len(entries), (self._file_bytes - offset * ENTRY_BYTES % self._file_bytes))
+            size = len(held) or min(
+                len(entries), (self._file_bytes - offset * ENTRY_BYTES % self._file_bytes)
+            )
             if held != entries[:size]:
                 self._differ(offset, held, entries[:size])
             offset += size // ENTRY_BYTES

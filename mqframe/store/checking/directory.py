@@ -25,12 +25,14 @@ def known_store(directory: Path) -> Layout:
     if not layout.commit_log.is_dir():
         strange = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
         ledgers = [name for name in strange if name.startswith("dledger-")]
-        what = f"its log is kept by DLedger ({ledgers[0]})" if ledgers else "there is no folder commitlog in it"
+        what = (
+            f"its log is kept by DLedger ({ledgers[0]})" if ledgers else "there is no folder commitlog in it"
+        )
         raise SettingError(f"{directory} holds no store that is known here: {what}")
     for folder in sorted(path for path in layout.root.iterdir() if path.is_dir()):
         if (folder / "CURRENT").is_file() or any(folder.glob("MANIFEST-*")):
             raise SettingError(
-                f"{folder} is a RocksDB database: queues in RocksDB are not known here; use the tools of Apache"
+                f"{folder} is a RocksDB database: queues in RocksDB are not known here; use tools of Apache"
                 " RocketMQ, or have its broker write queues as files (storeType=default)"
             )
     batches = layout.root / "batchconsumequeue"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
@@ -59,7 +59,9 @@ def check_note(layout: Layout, log_end: int, findings: Findings) -> QueueEnds | 
     for base in noted.log_files:
         gone = base not in files and (noted.orderly or base > oldest or not files)
         if gone and not (findings.killed and base < oldest):
-            findings.add(layout.commit_log, 0, f"no file {base:020d}", "the file, which was there at the last stop")
+            findings.add(
+                layout.commit_log, 0, f"no file {base:020d}", "the file, which was there at the last stop"
+            )
     if log_end < noted.log_end:
         findings.add(
             layout.commit_log / f"{max((b for b in files if b <= log_end), default=0):020d}",

@@ -30,8 +30,8 @@ _NOT_LOOKED_AT: Final = ("compaction", "consumequeue_ext", "tieredstore")
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What a check says. `records`: how many are sound; `log_start`, `log_end`: log offsets; `total`: how many
-    findings there are, of which `findings` are listed; `notes`: what is no damage."""
+    """What a check says. `records`: how many are sound; `log_start`, `log_end`: log offsets; `total`: how
+    many findings there are, of which `findings` are listed; `notes`: what is no damage."""
 
     records: int
     log_start: int
@@ -49,27 +49,23 @@ class _LogEnds(NamedTuple):
 
 
 class StoreCheck:
-    """One check of the store at `layout`.
+    """One check of the store at `layout`. `settings`: with the sizes of its files, see `with_sizes`."""
 
-    `settings`: with the sizes of its files, see `with_sizes`; `timer_precision_ms`: of the timer's wheel.
-    """
-
-    def __init__(self, layout: Layout, settings: StoreSettings, timer_precision_ms: int) -> None:
+    def __init__(self, layout: Layout, settings: StoreSettings) -> None:
         self._layout = layout
         self._settings = settings
-        self._precision = timer_precision_ms
         self._findings = Findings(layout.root, killed=layout.abort.exists())
         self._views: list[LogView] = []
 
     def run(self) -> Checked:
         """Look at everything once. Raises OSError."""
-        layout, findings = self._layout, self._findings
+        layout, settings, findings = self._layout, self._settings, self._findings
         if findings.killed:
             findings.note("the broker did not stop in good order; its next start recovers the store")
         for name in _NOT_LOOKED_AT:
             if (layout.root / name).is_dir():
                 findings.note(f"the folder {name} is not looked at")
-        queues = ComparedQueues(layout, self._settings.queue_file_bytes, self._deleted())
+        queues = ComparedQueues(layout, settings.queue_file_bytes, self._deleted())
         try:
             self._check_queue_files(queues)
             ends = self._compare(queues)
@@ -78,7 +74,8 @@ class StoreCheck:
             queue_ends = {queue.key: queue.end for queue in queues}
             check_tables(layout, queue_ends, findings)
             timer_end = queue_ends.get((TIMER_TOPIC, 0), 0)
-            TimerCheck(layout, self._precision, self._record_at, ends.start, timer_end).run(findings)
+            precision = settings.timer_precision_ms
+            TimerCheck(layout, precision, self._record_at, ends.start, timer_end).run(findings)
         finally:
             queues.close()
             for view in self._views:
@@ -102,7 +99,9 @@ class StoreCheck:
                 if size != file_bytes:
                     self._findings.add(path, min(size, file_bytes), f"{size} bytes", f"{file_bytes} bytes")
                 if base != expected and files[number - 1][0] != base - file_bytes:
-                    self._findings.add(path, 0, "no file before it", f"the file {file_name(base - file_bytes)}")
+                    self._findings.add(
+                        path, 0, "no file before it", f"the file {file_name(base - file_bytes)}"
+                    )
 
     # The log, and what is made from it
 
@@ -152,8 +151,10 @@ class StoreCheck:
                 behind, following = files[-1][0] + file_bytes, groups[number + 1][0]
                 found = f"no file for offsets {behind} to {following[0]}"
                 self._findings.add(following[1], 0, found, f"the file {file_name(behind)} before it")
-            elif self._findings.killed and end < last.base + last.size and any(
-                last.view[end - last.base : end - last.base + 8]
+            elif (
+                self._findings.killed
+                and end < last.base + last.size
+                and any(last.view[end - last.base : end - last.base + 8])
             ):
                 self._findings.note(f"an unfinished record lies at the log's end, offset {end}")
         return _LogEnds(groups[0][0][0] if groups else 0, end, newest, records)
@@ -193,7 +194,8 @@ class StoreCheck:
         for each in queue.differences:
             if not any(each.found) and each.end == queue.taken_end and self._findings.killed:
                 text = f"queue {queue.queue_id} of {queue.topic} ends at {each.first}"
-                self._findings.note(f"{text}, {each.end - each.first} before the log; the next start enters them")
+                lag = each.end - each.first
+                self._findings.note(f"{text}, {lag} before the log; the next start enters them")
             else:
                 self._tell_difference(queue, each)
         for each in queue.ahead(log_start):

@@ -129,9 +129,7 @@ class TimerCheck:
                 if findings.killed:
                     findings.note("slots of the timer wheel are behind its log; the next start sets them")
                     continue
-                findings.add(
-                    path, wheel.place(expected.time), _slot_text(found_slot), _slot_text(expected)
-                )
+                findings.add(path, wheel.place(expected.time), _slot_text(found_slot), _slot_text(expected))
         finally:
             wheel.close()
 

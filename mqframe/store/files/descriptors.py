@@ -15,8 +15,8 @@ _PAGE_BYTES: Final = 4096
 class Descriptors:
     """At most `limit` open files, the one unused for longest is closed first. Belongs to one thread.
 
-    `writable`: False for whoever only looks. `new_names`: folders in which files and folders were made that may
-    not be on disk yet.
+    `writable`: False for whoever only looks. `new_names`: folders in which files and folders were made that
+    may not be on disk yet.
     """
 
     def __init__(self, limit: int, *, writable: bool = True) -> None:

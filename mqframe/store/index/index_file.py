@@ -34,8 +34,8 @@ class Looks:
 class IndexFile:
     """An index file for reading; `open_to_write` prepares it for entries.
 
-    Times in ms, offsets in log bytes; `count` is the number of the next entry, the first is 1. `writable`: False
-    for whoever only looks.
+    Times in ms, offsets in log bytes; `count` is the number of the next entry, the first is 1. `writable`:
+    False for whoever only looks.
     """
 
     def __init__(self, path: Path, slots: int, entries: int, *, writable: bool = True) -> None:

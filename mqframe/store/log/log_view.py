@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 from mqframe.store.files.layout import sized_files
@@ -10,7 +11,7 @@ from mqframe.store.files.log_file import LogFile
 
 
 class LogView:
-    """Neighbouring files of the log in `directory`, mapped for reading; of `file_bytes` each but for the last.
+    """Neighbouring files of the log in `directory`, mapped for reading; of `file_bytes` each, but the last.
 
     `files`: (log offset of the first byte, path, size), in order. `close` it. Raises OSError.
     """
@@ -52,7 +53,7 @@ def neighbours(directory: Path) -> tuple[int, list[list[tuple[int, Path, int]]]]
     files = [each for each in sized_files(directory) if each[2]]
     sizes = Counter(size for _, _, size in files)
     file_bytes = max(sizes, key=lambda size: (sizes[size], size), default=0)
-    strides = Counter(later[0] - earlier[0] for earlier, later in zip(files, files[1:], strict=False))
+    strides = Counter(later[0] - earlier[0] for earlier, later in pairwise(files))
     if strides and sizes[file_bytes] == 1:
         file_bytes = max(strides, key=lambda stride: (strides[stride], -stride))
     groups: list[list[tuple[int, Path, int]]] = []

@@ -20,8 +20,8 @@ class TimerLog:
     """Sparse files of `file_bytes` in `directory`. `end`: position of the next unit, bytes.
 
     Made by a start; its end is found by `units_from`, and set by `cut`. `is_broken`: files between others are
-    missing, or of another setting; all are gone then. A short one is filled up with zeros. Neither is done when it is
-    opened only to look at (`writable` is False). Raises OSError.
+    missing, or of another setting; all are gone then. A short one is filled up with zeros. Neither is done
+    when it is opened only to look at (`writable` is False). Raises OSError.
     """
 
     def __init__(self, directory: Path, file_bytes: int, *, writable: bool = True) -> None:

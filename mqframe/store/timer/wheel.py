@@ -32,8 +32,8 @@ class Slot(NamedTuple):
 class TimerWheel:
     """Slots of `precision_ms` each; `is_new`: whether there was no wheel before.
 
-    A file of another size than a wheel has is none: an empty one takes its place, unless it is opened only to look
-    at (`writable` is False). Raises OSError.
+    A file of another size than a wheel has is none: an empty one takes its place, unless it is opened only to
+    look at (`writable` is False). Raises OSError.
     """
 
     def __init__(self, path: Path, precision_ms: int, *, writable: bool = True) -> None:
