@@ -209,13 +209,19 @@ class ComparedIndex:
             self._findings.add(file.path, 8, f"ends at {file.end_timestamp} ms", f"{timestamp} ms")
         begin = file.begin_timestamp
         expected = min((timestamp - begin) // 1000, _SECONDS_MAX) if 0 < begin < timestamp else 0
-        if self._seconds[at : at + size] == [expected] * size:
+        if number > 1 and self._seconds[at : at + size] == [expected] * size:
             return
         for index in range(at, at + size):
             found, number = self._seconds[index], self._first + index
-            if found != expected and number > 1:  # the first one is counted from what the header took over
+            if number == 1:  # it is counted from the end of the file before, which may be gone
+                before = self._files[self._number - 1].end_timestamp if self._number else timestamp
+                counted = min((timestamp - before) // 1000, _SECONDS_MAX) if 0 < before < timestamp else 0
+                wrong = self._number > 0 and found != counted
+            else:
+                counted, wrong = expected, found != expected
+            if wrong:
                 place = file.entry_place(number) + 12
-                self._findings.add(file.path, place, f"{found} s after the file's begin", f"{expected} s")
+                self._findings.add(file.path, place, f"{found} s after the file's begin", f"{counted} s")
 
     def _compare_records(self, pairs: Sequence[tuple[int, int]], timestamp: int) -> None:
         """Compare record by record, from where some entry is not what was expected."""
