@@ -12,6 +12,7 @@ from msgspec import to_builtins
 from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.output import Json, plain, show, show_one, time_text, write_json
 from mqframe.cli.store.show import app as show_app
+from mqframe.cli.store.transfer import export, import_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 app = new_app(help="The files of a broker: what was damaged, and mending them.")
 app.add_typer(show_app, name="show")
+app.command("export")(export)
+app.command("import")(import_)
 Directory = Annotated[Path, typer.Argument(help="Root directory of the store, in which commitlog lies.")]
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="The broker's TOML file or broker.conf.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="section.key=value")]

@@ -1,4 +1,4 @@
-"""What single places of a store's files say, in words and numbers: records, queue entries, index, checkpoints."""
+"""What single places of a store's files say: records, queue entries, index entries, checkpoints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from mqframe.core.errors import SettingError
+from mqframe.core.errors import BodyUnreadable, SettingError
 from mqframe.core.messages.java_hash import index_hash
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.log_scan import is_blank, read_record
@@ -28,7 +28,7 @@ _SHOWN_BYTES: Final = 128
 
 
 def body_of(raw: bytes) -> Row:
-    """A body as text, if it is UTF-8, or in base64, with the word that says which: `body`, `body_encoding`."""
+    """A body as text, if it is UTF-8, else in base64, and the word that says which."""
     try:
         return {"body": raw.decode(), "body_encoding": "text"}
     except UnicodeDecodeError:
@@ -68,7 +68,11 @@ def _told(view: memoryview, at: int, offset: int, path: Path) -> Row:
 
 
 def message_row(message: ReceivedMessage) -> Row:
-    """All that a record says."""
+    """All that a record says; a body that cannot be unpacked as it is stored."""
+    try:
+        body = message.body
+    except BodyUnreadable:
+        body = message.stored_body
     return {
         "topic": message.topic,
         "queue_id": message.queue_id,
@@ -88,7 +92,7 @@ def message_row(message: ReceivedMessage) -> Row:
         "prepared_transaction_offset": message.prepared_transaction_offset,
         "body_crc": message.body_crc,
         "properties": message.properties,
-    } | body_of(message.stored_body)
+    } | body_of(body)
 
 
 def queue_entry(layout: Layout, topic: str, queue_id: int, offset: int) -> Row:

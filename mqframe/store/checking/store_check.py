@@ -220,7 +220,7 @@ class StoreCheck:
                 said = f"{record.topic}, queue {record.queue_id}, offset {record.queue_offset}"
                 self._findings.add(
                     base[0], base[1], f"a record of {said}",
-                    f"one of {queue.topic}, queue {queue.queue_id}, offset {each.first}, where that queue lists it",
+                    f"one of {queue.topic}, queue {queue.queue_id}, offset {each.first}, which lists it",
                 )  # fmt: skip
                 return
             expected = "a filler: the log has no sound record there"
