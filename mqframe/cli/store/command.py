@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 app = new_app(help="The files of a broker: what was damaged, and mending them.")
 app.add_typer(show_app, name="show")
-app.command("export")(export)
-app.command("import")(import_)
 Directory = Annotated[Path, typer.Argument(help="Root directory of the store, in which commitlog lies.")]
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="The broker's TOML file or broker.conf.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="section.key=value")]
@@ -158,3 +156,7 @@ def _rows(reports: Sequence[Report]) -> list[dict[str, Any]]:
         }
         for report in reports
     ]
+
+
+app.command("export")(export)
+app.command("import")(import_)

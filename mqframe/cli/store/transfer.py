@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final
@@ -119,7 +119,7 @@ def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _batches(
-    producer: Producer, rows: Iterable[Mapping[str, Any]], topic: str | None
+    producer: Producer, rows: Iterable[dict[str, Any]], topic: str | None
 ) -> Iterator[tuple[list[Message], MessageQueue]]:
     """Neighbours that go to one queue, as many as travel together."""
     messages = _messages(rows, topic)
@@ -137,7 +137,7 @@ def _batches(
             yield batch, queue
 
 
-def _messages(rows: Iterable[Mapping[str, Any]], topic: str | None) -> Iterator[tuple[Message, int]]:
+def _messages(rows: Iterable[dict[str, Any]], topic: str | None) -> Iterator[tuple[Message, int]]:
     from mqframe import Message
     from mqframe.cli.store.message_files import body_bytes
     from mqframe.core.messages.properties import RESERVED
