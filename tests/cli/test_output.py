@@ -47,3 +47,12 @@ def test_a_table_has_a_column_for_each_key_and_says_when_it_is_empty(
 def test_times_are_utc_and_milliseconds() -> None:
     assert time_text(1_700_000_000_123) == "2023-11-14T22:13:20.123+00:00"
     assert time_text(0) == ""
+
+
+def test_nothing_that_others_stored_moves_the_cursor(capsys) -> None:
+    show([{"keys": ["a\x1b[2J"], "body": "b\x07\x85"}], as_json=False)
+    show_one({"name": "x\ry", "properties": {"p\x1b": "\u202eq"}}, as_json=False)
+    written = capsys.readouterr().out
+    assert not set(written) & {"\x1b", "\x07", "\x85", "\r", "\u202e"}
+    for text in ("a\\x1b[2J", "b\\x07\\x85", "x\\ry", "p\\x1b=\\u202eq"):
+        assert text in written

@@ -78,6 +78,11 @@ class ComparedQueue(ConsumeQueue):
                 end = block + len(data) if data else end
         return -(-min(end, self._file_bytes) // ENTRY_BYTES) * ENTRY_BYTES
 
+    def read(self, offset: int, count: int) -> bytes:
+        """As `ConsumeQueue.read`; of a file that was cut off whole entries."""
+        raw = super().read(offset, count)
+        return raw[: len(raw) - len(raw) % ENTRY_BYTES]
+
     def enter(self, offset: int, entries: bytes, covered: int) -> bool:
         """Compare `entries`, which belong at queue offset `offset`; nothing is written. Returns False."""
         self.taken_end = max(self.taken_end, offset + len(entries) // ENTRY_BYTES)

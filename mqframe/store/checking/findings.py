@@ -42,7 +42,15 @@ class Findings:
             below = Path(path).relative_to(self._root)
             self.listed.append(Finding(str(below), offset, found, expected, count))
 
+    def in_order(self) -> list[Finding]:
+        """Those that are listed, the log's first: what is wrong there shows in what is made from it, too."""
+        return sorted(self.listed, key=_order)
+
     def note(self, text: str) -> None:
         """Something worth knowing that is no damage."""
         if text not in self.notes:
             self.notes.append(text)
+
+
+def _order(finding: Finding) -> tuple[bool, str, int]:
+    return not finding.file.startswith("commitlog"), finding.file, finding.offset

@@ -51,6 +51,7 @@ def rebuild(layout: Layout, settings: StoreSettings, clock: LoopClock, *, accept
     if not accept_loss:
         _refuse_parts(layout)
     ownership = Ownership(layout)
+    was_orderly = not layout.abort.exists()
     try:
         note = _noted(layout, settings)
         former = layout.queue_ends.read_bytes() if layout.queue_ends.exists() else None
@@ -62,11 +63,12 @@ def rebuild(layout: Layout, settings: StoreSettings, clock: LoopClock, *, accept
     try:
         care = Care.ACCEPT_LOSS if accept_loss else Care.THOROUGH
         store = MessageStore.open(settings, clock, care=care)
-    except StoreError as problem:
+    except BaseException as problem:
         _put_back(layout, kept, former)
-        raise StoreError(f"{problem} (queues and index are what they were)") from problem
-    except BaseException:
-        _put_back(layout, kept, former)
+        if was_orderly:
+            layout.abort.unlink(missing_ok=True)
+        if isinstance(problem, StoreError):
+            raise StoreError(f"{problem} (queues and index are what they were)") from problem
         raise
     asyncio.run(store.stop())
     found = store.recovered

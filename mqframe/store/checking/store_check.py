@@ -81,7 +81,7 @@ class StoreCheck:
             for view in self._views:
                 view.close()
         return Checked(
-            ends.records, ends.start, ends.end, findings.total, findings.listed, findings.notes
+            ends.records, ends.start, ends.end, findings.total, findings.in_order(), findings.notes
         )  # fmt: skip
 
     def _deleted(self) -> DeletedTopics:
@@ -177,11 +177,11 @@ class StoreCheck:
         file = view.file_at(offset) or view.files[-1]
         self._findings.add(file.path, offset - file.base, found, expected)
 
-    def _record_at(self, offset: int) -> LogRecord | None:
+    def _record_at(self, offset: int, *, crc: bool = False) -> LogRecord | None:
         for view in self._views:
             file = view.file_at(offset)
             if file is not None:
-                return read_record(file.view, offset - file.base, offset, crc=False)
+                return read_record(file.view, offset - file.base, offset, crc=crc)
         return None
 
     # Queues
@@ -213,7 +213,7 @@ class StoreCheck:
         physical, size, _ = ENTRY.unpack(each.found)
         expected = entry_text(each.expected)
         if each.expected == FILLER and 0 < size != FILLER_SIZE:
-            record = self._record_at(physical)
+            record = self._record_at(physical, crc=True)
             if record is not None and record.size == size:
                 # The queue names a sound record: that one is wrong about its place.
                 base = self._record_file(physical)

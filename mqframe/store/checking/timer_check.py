@@ -103,7 +103,7 @@ class TimerCheck:
         if record is None or record.size != unit.size:
             what = "no record" if record is None else f"one of {record.size} bytes"
             findings.add(
-                str(place[0]), place[1] + 36, f"commit-log offset {unit.log_offset}, {unit.size} bytes",
+                str(place[0]), place[1] + 28, f"commit-log offset {unit.log_offset}, {unit.size} bytes",
                 f"a record that lies there: there is {what}",
             )  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.names import SCHEDULE_TOPIC
+from mqframe.core.storage.agreement import LIGHT_PREFIX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.log import get_logger
@@ -252,7 +253,8 @@ class Redispatch:
     def _cut_untaken(self, log_start: int) -> None:
         """Queues of which the log holds nothing have no entry that points into it."""
         for queue in self._queues:
-            if queue.key not in self._runs and queue.covered > log_start:
+            light = queue.topic.startswith(LIGHT_PREFIX)  # the log does not say what these list
+            if queue.key not in self._runs and queue.covered > log_start and not light:
                 end = queue.first_from(log_start, 0)
                 queue.cut(end, behind(queue.entry(end - 1) if end else None))
                 self._queues.dirty.add(queue)
