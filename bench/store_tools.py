@@ -1,8 +1,9 @@
-"""How long checks and rebuilds of a large store take: `python bench/store_tools.py [--directory DIR] [--messages N]`.
+"""How long checks and rebuilds of a large store take: `python bench/store_tools.py [--messages N]`.
 
-A store of N messages, all with a unique key, is made and left as a kill leaves it. Then it is checked, and opened
-with its queues and index gone. Processor time is shown beside elapsed time, because elapsed time depends on what
-else the machine does; the largest memory of the process is shown, too.
+A store of N messages with a unique key each is made and stopped. It is checked, and opened as after a kill
+with queues and index gone. Processor time is shown beside elapsed time, because elapsed time depends on what
+else the machine does; the memory is that of the process at its largest, pages of the mapped log included.
+`--directory` keeps the store for another run.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.storage.recovery import Care
 from mqframe.net.clock import SystemClock
+from mqframe.store.checking.directory import known_store, with_sizes
+from mqframe.store.checking.store_check import StoreCheck
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
@@ -67,6 +70,12 @@ def recover(settings: StoreSettings) -> None:
     store.abandon()
 
 
+def check(settings: StoreSettings) -> None:
+    layout = known_store(settings.directory)
+    found = StoreCheck(layout, with_sizes(settings, layout)).run()
+    assert not found.total, found.findings[:3]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=Path)
@@ -77,6 +86,7 @@ def main() -> None:
     try:
         if not (root / "commitlog").is_dir():
             fill(settings, options.messages)
+        measured("check of all files", options.messages, lambda: check(settings))
         measured("recovery, queues and index from the log", options.messages, lambda: recover(settings))
     finally:
         if options.directory is None:
