@@ -13,6 +13,8 @@ from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.output import Json, plain, show, show_one, time_text, write_json
 from mqframe.cli.store.show import app as show_app
 from mqframe.cli.store.transfer import export, import_
+from mqframe.core.errors import SettingError
+from mqframe.core.os_errors import told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,8 +85,11 @@ def check(directory: Directory, config: Config = None, set_: Set = None, json: J
     """
     from mqframe.store.checking.store_check import StoreCheck
 
-    layout, settings = _known(directory, config, set_)
-    found = StoreCheck(layout, settings).run()
+    try:
+        layout, settings = _known(directory, config, set_)
+        found = StoreCheck(layout, settings).run()
+    except OSError as problem:
+        raise SettingError(f"the store in {directory} cannot be read: {told(problem)}") from problem
     if json:
         write_json(found)
     else:

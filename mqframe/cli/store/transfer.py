@@ -77,7 +77,8 @@ def import_(
                     producer.send_batch(batch, queue=queue)
                 sent += len(batch)
         except MqframeError:
-            typer.echo(f"mqframe: {sent} messages were sent before the failure", err=True)
+            if not json:
+                typer.echo(f"mqframe: {sent} messages were sent before the failure", err=True)
             raise
     show_one({"messages": sent}, as_json=json)
 

@@ -108,6 +108,7 @@ class StoreCheck:
     def _compare(self, queues: ComparedQueues) -> _LogEnds:
         layout, settings = self._layout, self._settings
         file_bytes, groups = neighbours(layout.commit_log)
+        self._tell_empty_files()
         start = groups[0][0][0] if groups else 0
         paths = index_paths(layout.index)
         index = None
@@ -132,7 +133,7 @@ class StoreCheck:
     ) -> _LogEnds:
         newest = records = end = 0
         for number, files in enumerate(groups):
-            self._check_log_files(files, file_bytes, last=number == len(groups) - 1)
+            self._check_log_files(files, file_bytes)
             view = LogView(self._layout.commit_log, files, file_bytes)
             self._views.append(view)
             check = LogCheck(
@@ -159,7 +160,15 @@ class StoreCheck:
                 self._findings.note(f"an unfinished record lies at the log's end, offset {end}")
         return _LogEnds(groups[0][0][0] if groups else 0, end, newest, records)
 
-    def _check_log_files(self, files: list[tuple[int, Path, int]], file_bytes: int, *, last: bool) -> None:
+    def _tell_empty_files(self) -> None:
+        files = sized_files(self._layout.commit_log)
+        for base, path, size in files:
+            if not size and self._findings.killed and base == files[-1][0]:
+                self._findings.note(f"the log file {path.name} was being made")
+            elif not size:
+                self._findings.add(path, 0, "an empty file", "a file of the log")
+
+    def _check_log_files(self, files: list[tuple[int, Path, int]], file_bytes: int) -> None:
         for base, path, size in files:
             if size != file_bytes:
                 self._findings.add(path, min(size, file_bytes), f"{size} bytes", f"{file_bytes} bytes")
