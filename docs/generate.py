@@ -108,7 +108,7 @@ def _context(command: Any, path: tuple[str, ...] = ("mqframe",)) -> Any:
 def _command(path: tuple[str, ...], command: Any) -> str:
     children = getattr(command, "commands", None)
     if children:
-        heading = f"## {' '.join(path)}\n\n{_first_line(command.help)}\n\n"
+        heading = f"{'#' * len(path)} {' '.join(path)}\n\n{_first_line(command.help)}\n\n"
         return heading + "\n".join(_command((*path, name), child) for name, child in children.items())
     context = _context(command, path)
     context.info_name = " ".join(path)

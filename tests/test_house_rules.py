@@ -57,6 +57,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"appending", "reading"},
         {"following", "upkeep"},
         {"message_store", "reader"},
+        {"checking"},
     ],
 }
 """Rooms and files of a part, lowest first: each imports what lies lower, and a room its own files."""

@@ -18,7 +18,7 @@ COMMANDS: Final = {
     "offset": "offset:app",
     "dlq": "dlq:app",
     "cluster": "cluster:cluster",
-    "store": "store:app",
+    "store": "store.command:app",
     "consume": "consume:consume",
     "worker": "worker.command:worker",
     "top": "live.top:top",

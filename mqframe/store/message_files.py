@@ -12,6 +12,7 @@ from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.disk import Disk
 from mqframe.store.files.durability import Durability
 from mqframe.store.files.layout import Layout
+from mqframe.store.files.modes import make_folder
 from mqframe.store.files.threads import Threads
 from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.log.commit_log import CommitLog
@@ -62,6 +63,7 @@ def open_files(
     deleted = DeletedTopics(layout.deleted_topics)
     files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     descriptors_max = queue_files_that_fit(settings.queue_descriptors_max, files_max)
+    make_folder(layout.queues)
     queues = QueueTable(layout.queues, settings.queue_file_bytes, descriptors_max, deleted)
     index = None
     if settings.index_enabled:

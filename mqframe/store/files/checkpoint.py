@@ -24,6 +24,9 @@ class Checkpoint:
     nothing is known: more is checked once.
     """
 
+    BYTES: Final = _TIMES.size
+    """What the file holds at least."""
+
     __slots__ = ("_path", "confirmed", "index", "is_known", "log", "master_flushed", "queues")
 
     def __init__(self, path: Path) -> None:

@@ -15,11 +15,13 @@ _PAGE_BYTES: Final = 4096
 class Descriptors:
     """At most `limit` open files, the one unused for longest is closed first. Belongs to one thread.
 
-    `new_names`: folders in which files and folders were made that may not be on disk yet.
+    `writable`: False for whoever only looks. `new_names`: folders in which files and folders were made that
+    may not be on disk yet.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, writable: bool = True) -> None:
         self._limit = limit
+        self._writable = writable
         self._open: OrderedDict[str, int] = OrderedDict()
         self.new_names: set[str] = set()
 
@@ -34,8 +36,11 @@ class Descriptors:
             return descriptor
         if len(self._open) >= self._limit:
             os.close(self._open.popitem(last=False)[1])
-        descriptor, made = _open(path, size)
-        self.new_names.update(made)
+        if self._writable:
+            descriptor, made = _open(path, size)
+            self.new_names.update(made)
+        else:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._open[path] = descriptor
         return descriptor
 

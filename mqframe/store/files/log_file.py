@@ -27,20 +27,23 @@ class LogFile:
     """One mapped file of the commit log.
 
     `base`: log offset of its first byte; `map`: its bytes; `view`: the same as memoryview. `durability`: is
-    told when the disk fails.
+    told when the disk fails. `writable`: False for whoever only looks.
     """
 
     __slots__ = ("__weakref__", "_durability", "base", "descriptor", "map", "path", "removed", "size", "view")
 
-    def __init__(self, path: Path, size: int, durability: Durability | None = None) -> None:
+    def __init__(
+        self, path: Path, size: int, durability: Durability | None = None, *, writable: bool = True
+    ) -> None:
         self._durability = durability or Durability()
         self.path = path
         self.base = int(path.name)
         self.size = size
-        self.descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.descriptor = os.open(path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
         self.removed = False
         try:
-            self.map = mmap.mmap(self.descriptor, size)
+            access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+            self.map = mmap.mmap(self.descriptor, size, access=access)
         except BaseException:
             os.close(self.descriptor)
             raise

@@ -34,16 +34,17 @@ class Looks:
 class IndexFile:
     """An index file for reading; `open_to_write` prepares it for entries.
 
-    Times in ms, offsets in log bytes; `count` is the number of the next entry, the first is 1.
+    Times in ms, offsets in log bytes; `count` is the number of the next entry, the first is 1. `writable`:
+    False for whoever only looks.
     """
 
-    def __init__(self, path: Path, slots: int, entries: int) -> None:
+    def __init__(self, path: Path, slots: int, entries: int, *, writable: bool = True) -> None:
         self.path = path
         self.slots = slots
         self.entries = entries
         self.size = HEADER.size + slots * 4 + entries * 20
         self._entries_at = HEADER.size + slots * 4
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._descriptor = os.open(path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
         self._map: mmap.mmap | None = None
         try:
             header = os.pread(self._descriptor, HEADER.size, 0)
@@ -204,9 +205,7 @@ class IndexFile:
         False where it cannot be told which these are: then the file has to be built again. It is open for
         reading.
         """
-        slots = array("i", os.pread(self._descriptor, self.slots * 4, HEADER.size))
-        if sys.byteorder == "little":
-            slots.byteswap()
+        slots = self.slot_table()
         if max(slots) < self.count:
             return True
         for slot, number in enumerate(slots):
@@ -216,6 +215,26 @@ class IndexFile:
                     return False
                 os.pwrite(self._descriptor, _SLOT.pack(kept), HEADER.size + slot * 4)
         return True
+
+    def slot_table(self) -> array[int]:
+        """For each slot the number of the entry that it names, 0 for none."""
+        slots = array("i", os.pread(self._descriptor, self.slots * 4, HEADER.size))
+        if sys.byteorder == "little":
+            slots.byteswap()
+        return slots
+
+    def slot_place(self, slot: int) -> int:
+        """The byte of the file at which a slot lies."""
+        return HEADER.size + slot * 4
+
+    def entry_place(self, number: int) -> int:
+        """The byte of the file at which an entry lies."""
+        return self._entries_at + number * ENTRY.size
+
+    def read_entries(self, number: int, count: int) -> bytes:
+        """Entries from `number` on, as far as the file has them."""
+        raw = os.pread(self._descriptor, count * ENTRY.size, self.entry_place(number))
+        return raw[: len(raw) - len(raw) % ENTRY.size]
 
     def _slot(self, slot: int) -> int:
         number: int = _SLOT.unpack(os.pread(self._descriptor, 4, HEADER.size + slot * 4))[0]

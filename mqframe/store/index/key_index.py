@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from mqframe.core.messages.java_hash import index_hash, unsigned_hash
+from mqframe.core.messages.java_hash import index_hash
 from mqframe.log import get_logger
 from mqframe.store.files.log_file import Allocate
 from mqframe.store.files.modes import make_folder
 from mqframe.store.index.index_file import IndexFile, Looks
+from mqframe.store.index.key_hashes import KeyHashes
 
 log: Final = get_logger("store")
 LOOKS_MAX: Final = 16_384
 """Entries that one search looks at, of records with other keys of the same hash or another time, too."""
-_HEADS_MAX: Final = 20_000
-_SHIFT_4: Final = 31**4
-_SHIFT_8: Final = 31**8
-_MASK: Final = 0xFFFFFFFF
-_part = lru_cache(maxsize=1 << 17)(unsigned_hash)
 
 
 class KeyIndex:
@@ -44,7 +39,7 @@ class KeyIndex:
         self.noted = 0
         """Log offset up to which appends have been handed over; a repeated one is passed over."""
         self._writing: IndexFile | None = None
-        self._heads: dict[str, dict[str, int]] = {}
+        self._hashes = KeyHashes()
         self._repeat_from = 0
 
     @property
@@ -125,28 +120,7 @@ class KeyIndex:
 
     def add(self, topic: str, indexed: Sequence[tuple[int, Sequence[str]]], timestamp: int) -> None:
         """Note records of `topic`, all stored at `timestamp` (ms), as (log offset, keys). Raises OSError."""
-        repeat_from = self._repeat_from
-        last_key = last_head = None
-        start = value = 0
-        pairs = []
-        for offset, keys in indexed:
-            if offset < repeat_from:
-                continue
-            for key in keys:
-                # All messages of a batch may share one key.
-                if key != last_key:
-                    last_key = key
-                    if (len(key) == 32 or len(key) == 56) and key.isascii():
-                        # Unique ids of one millisecond differ in four characters.
-                        if key[:-4] != last_head:
-                            last_head = key[:-4]
-                            start = self._head(topic, key[:-8]) * _SHIFT_8 + _part(key[-8:-4]) * _SHIFT_4
-                        value = (start + _part(key[-4:])) & _MASK
-                    else:
-                        value = unsigned_hash(key, self._head(topic, ""))
-                    if value >= 0x80000000:
-                        value = (0x100000000 - value) & 0x7FFFFFFF
-                pairs.append((value, offset))
+        pairs = self._hashes.pairs(topic, indexed, self._repeat_from)
         while pairs:
             file = self._writing or self._writable()
             taken = file.add(pairs, timestamp)
@@ -154,19 +128,6 @@ class KeyIndex:
                 return
             del pairs[:taken]
             self._writable()
-
-    def _head(self, topic: str, head: str) -> int:
-        """The hash of what keys of `topic` that begin with `head` begin with in the index."""
-        # Unique ids of one process begin alike for a minute: all but 8 of their characters are hashed once.
-        heads = self._heads.get(topic)
-        if heads is None or len(heads) >= _HEADS_MAX:
-            if len(self._heads) >= _HEADS_MAX:
-                self._heads.clear()
-            heads = self._heads[topic] = {"": unsigned_hash(f"{topic}#")}
-        value = heads.get(head)
-        if value is None:
-            value = heads[head] = unsigned_hash(head, heads[""])
-        return value
 
     def _writable(self) -> IndexFile:
         last = self.files[-1] if self.files else None

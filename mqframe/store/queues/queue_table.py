@@ -10,7 +10,6 @@ from typing import Final
 
 from mqframe.core.messages.names import check_path_part, is_path_part, is_queue_place
 from mqframe.store.files.descriptors import Descriptors
-from mqframe.store.files.modes import make_folder
 from mqframe.store.files.threads import Threads
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue, behind, entries_in
@@ -28,8 +27,10 @@ _FILES_CHECKED_AFTER_CRASH: Final = 3
 class QueueTable:
     """The queues below `root`, by (topic, queue id)."""
 
+    kind: type[ConsumeQueue] = ConsumeQueue
+    """What it makes."""
+
     def __init__(self, root: Path, file_bytes: int, descriptors_max: int, deleted: DeletedTopics) -> None:
-        make_folder(root)
         self._root = str(root)
         self._file_bytes = file_bytes
         self.entries_per_file = file_bytes // ENTRY_BYTES
@@ -55,7 +56,7 @@ class QueueTable:
         key = (topic, queue_id)
         queue = self._queues.get(key)
         if queue is None:
-            queue = ConsumeQueue(self._root, topic, queue_id, self._file_bytes, self.descriptors)
+            queue = self.kind(self._root, topic, queue_id, self._file_bytes, self.descriptors)
             self._queues[key] = queue
         return queue
 

@@ -20,11 +20,13 @@ class TimerLog:
     """Sparse files of `file_bytes` in `directory`. `end`: position of the next unit, bytes.
 
     Made by a start; its end is found by `units_from`, and set by `cut`. `is_broken`: files between others are
-    missing, or of another setting; all are gone then. A short one is filled up with zeros. Raises OSError.
+    missing, or of another setting; all are gone then. A short one is filled up with zeros. Neither is done
+    when it is opened only to look at (`writable` is False). Raises OSError.
     """
 
-    def __init__(self, directory: Path, file_bytes: int) -> None:
-        make_folder(directory)
+    def __init__(self, directory: Path, file_bytes: int, *, writable: bool = True) -> None:
+        if writable:
+            make_folder(directory)
         self._directory = directory
         self._file_bytes = file_bytes
         self._files: dict[int, int] = {}
@@ -35,11 +37,11 @@ class TimerLog:
             for number, (base, _, size) in enumerate(found)
         )
         for base, path, size in found:
-            if self.is_broken:
+            if self.is_broken and writable:
                 path.unlink()
                 continue
-            self._files[base] = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            if size < file_bytes:
+            self._files[base] = os.open(path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
+            if size < file_bytes and writable:
                 os.ftruncate(self._files[base], file_bytes)
         self.end = self._last + file_bytes if self._files else 0
 

@@ -32,21 +32,28 @@ class Slot(NamedTuple):
 class TimerWheel:
     """Slots of `precision_ms` each; `is_new`: whether there was no wheel before.
 
-    A file of another size than a wheel has is none: an empty one takes its place. Raises OSError.
+    A file of another size than a wheel has is none: an empty one takes its place, unless it is opened only to
+    look at (`writable` is False). Raises OSError.
     """
 
-    def __init__(self, path: Path, precision_ms: int) -> None:
+    def __init__(self, path: Path, precision_ms: int, *, writable: bool = True) -> None:
         self._precision = precision_ms
-        make_folder(path.parent)
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_mode())
+        if writable:
+            make_folder(path.parent)
+        flags = os.O_RDWR | os.O_CREAT if writable else os.O_RDONLY
+        self._descriptor = os.open(path, flags | os.O_CLOEXEC, file_mode())
         self.is_new = os.fstat(self._descriptor).st_size != _FILE_BYTES
-        if self.is_new:
+        if self.is_new and writable:
             self.empty()
 
     def empty(self) -> None:
         """Let no slot be in use. Raises OSError."""
         os.ftruncate(self._descriptor, 0)
         os.ftruncate(self._descriptor, _FILE_BYTES)
+
+    def place(self, time: int) -> int:
+        """The byte of the file at which the slot of `time` (ms) lies."""
+        return time // self._precision % SLOTS * SLOT.size
 
     def slot(self, time: int) -> Slot | None:
         """The slot that begins at `time` (ms); `None` while nothing was put into it."""

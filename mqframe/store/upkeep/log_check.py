@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.errors import StoreError
 from mqframe.core.storage.damage import Stretch, damaged_end, has_empty_page, next_good
@@ -13,7 +14,6 @@ from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.recovery import CHECKPOINT_MARGIN_MS
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.log_file import LogFile
-from mqframe.store.log.commit_log import CommitLog
 
 _STORED: Final = attrgetter("store_timestamp")
 _ADVICE: Final = (
@@ -24,6 +24,20 @@ _ADVICE: Final = (
 
 class UndecidedDamage(StoreError):
     """A log that may have lost what had been on the disk; somebody has to say how to go on."""
+
+
+class WalkedLog(Protocol):
+    """What a walk needs of a commit log. `files`: one behind the other; `start`: log offset of the first."""
+
+    files: list[LogFile]
+    directory: Path
+
+    @property
+    def start(self) -> int:
+        """Offset of the oldest byte that is kept."""
+
+    def file_at(self, offset: int) -> LogFile | None:
+        """The file that holds log offset `offset`."""
 
 
 class KnownEnds(NamedTuple):
@@ -47,7 +61,7 @@ class LogCheck:
 
     def __init__(
         self,
-        log: CommitLog,
+        log: WalkedLog,
         checkpoint: Checkpoint,
         *,
         check_crc: bool,

@@ -200,11 +200,11 @@ class Recovery:
         queues_start = agreement.start()
         if self._index is None:
             return queues_start
+        if noted is not None:
+            self._index.expect(noted.index, self._log.start)  # before anything is taken back that was noted
         # What lies before `start` is on disk, see `QueueFlusher.flush`; what follows is indexed once more.
         # After a mere kill that is the last record: its keys may have been on their way into two files.
         self._index.rewind(start if torn else max(start, self._index.covered), torn=torn)
-        if noted is not None:
-            self._index.expect(noted.index, self._log.start)
         keys_start = agreement.index_start()
         return queues_start if keys_start is None else min(queues_start, keys_start)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.names import SCHEDULE_TOPIC
+from mqframe.core.storage.agreement import LIGHT_PREFIX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.log import get_logger
-from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.queues.consume_queue import ENTRY, FILLER, FILLER_SIZE, ConsumeQueue, behind
 from mqframe.store.queues.queue_table import QueueTable
 from mqframe.store.upkeep.quarantine import LostEntries
@@ -26,6 +26,20 @@ _FILLERS_AT_ONCE: Final = 1 << 16
 _ENTRIES_AT_ONCE: Final = 4000
 _UNKNOWN: Final = (1 << 63) - 1
 """The store time of the record before the first one that is taken."""
+
+
+class TakesKeys(Protocol):
+    """What keys are entered into: as `KeyIndex`."""
+
+    @property
+    def repeat_from(self) -> int:
+        """Log offset before which all is indexed."""
+
+    def add(self, topic: str, indexed: Sequence[tuple[int, Sequence[str]]], timestamp: int) -> None:
+        """Take records of `topic`, all stored at `timestamp` (ms), as (log offset, keys)."""
+
+    def write(self) -> None:
+        """Put what was taken into the files."""
 
 
 class _Taken(NamedTuple):
@@ -59,7 +73,7 @@ class Redispatch:
     `levels`: delays, ms, as in `queue_code`.
     """
 
-    def __init__(self, queues: QueueTable, index: KeyIndex | None, levels: tuple[int, ...]) -> None:
+    def __init__(self, queues: QueueTable, index: TakesKeys | None, levels: tuple[int, ...]) -> None:
         self._queues = queues
         self._deleted = queues.deleted
         self._index = index
@@ -239,7 +253,8 @@ class Redispatch:
     def _cut_untaken(self, log_start: int) -> None:
         """Queues of which the log holds nothing have no entry that points into it."""
         for queue in self._queues:
-            if queue.key not in self._runs and queue.covered > log_start:
+            light = queue.topic.startswith(LIGHT_PREFIX)  # the log does not say what these list
+            if queue.key not in self._runs and queue.covered > log_start and not light:
                 end = queue.first_from(log_start, 0)
                 queue.cut(end, behind(queue.entry(end - 1) if end else None))
                 self._queues.dirty.add(queue)

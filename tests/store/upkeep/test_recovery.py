@@ -60,6 +60,17 @@ def test_orderly_stop_is_trusted_without_checking_records(opened, message, tmp_p
     assert [len(store.query("t", f"k{n}", 9).records) for n in range(35)] == [1] * 35
 
 
+def test_a_thorough_start_takes_no_sound_index_for_a_short_one(opened, message, tmp_path, caplog):
+    store = opened()
+    fill(store, message, 10)
+    stop(store)
+    (before,) = (tmp_path / "store/index").iterdir()
+    content = before.read_bytes()
+    stop(opened(options={"care": Care.THOROUGH}))
+    assert "index file" not in caplog.text
+    assert before.read_bytes() == content
+
+
 def test_orderly_stop_without_the_note_of_queue_ends(opened, message, tmp_path):
     store = opened(commit_log_file_bytes=4096, queue_file_bytes=200)
     fill(store, message, 30)

@@ -83,3 +83,33 @@ def test_a_store_of_another_size_is_left_alone(killed) -> None:
     root, _ = killed
     run("store", "recover", str(root), code=1)
     assert (root / "abort").exists()
+
+
+def test_a_check_of_a_sound_store_and_of_a_damaged_one(killed) -> None:
+    root, places = killed
+    run("store", "recover", str(root), *SMALL)
+    assert run("store", "check", str(root)).endswith("nothing is damaged\n")
+    spoil(root, places[30])
+    assert "no sound record (damaged)" in run("store", "check", str(root), code=1)
+    found = json.loads(run("store", "check", str(root), "--json", code=1))
+    assert found["records"] == 99
+    assert found["total"] == len(found["findings"])
+    assert found["findings"][0]["file"] == f"commitlog/{places[30] - places[30] % 8192:020d}"
+    assert found["findings"][0]["offset"] == places[30] % 8192
+
+
+def test_what_is_no_store_is_wrong_use(tmp_path) -> None:
+    for command in ("check", "rebuild"):
+        run("store", command, str(tmp_path), code=2)
+
+
+def test_queues_and_index_are_built_again(killed) -> None:
+    root, _ = killed
+    run("store", "recover", str(root), *SMALL)
+    (queue_file,) = (root / "consumequeue/t/0").iterdir()
+    queue_file.write_bytes(bytes(queue_file.stat().st_size))
+    run("store", "check", str(root), code=1)
+    row = json.loads(run("store", "rebuild", str(root), "--json"))
+    assert (row["records"], row["queues"], row["damaged"]) == (100, 1, [])
+    assert (Path(row["kept"]) / "consumequeue/t/0" / queue_file.name).exists()
+    assert run("store", "check", str(root)).endswith("nothing is damaged\n")
