@@ -47,6 +47,9 @@ transactionCheckInterval=1000
 enablePropertyFilter=true
 """
 
+LOGS = '<configuration><root level="OFF"/></configuration>'
+"""What 4.x wants to find in its home; others have it in their jars."""
+
 
 def port_of(address: str) -> int:
     return int(address.rpartition(":")[2])
@@ -81,6 +84,10 @@ class Apache:
     def start_names(self) -> None:
         """Start the name server alone; `stop` it."""
         nameserver = self.servers.nameserver
+        for name in ("namesrv", "broker"):
+            logs = self.home / f"conf/logback_{name}.xml"
+            logs.parent.mkdir(exist_ok=True)
+            logs.write_text(LOGS)
         conf = self.home / "ns.conf"
         conf.write_text(f"listenPort={port_of(nameserver)}\nbindAddress=127.0.0.1\n")
         names = self._run("-Xmx96m", "org.apache.rocketmq.namesrv.NamesrvStartup", conf)
@@ -99,15 +106,8 @@ class Apache:
 
     def _start(self) -> None:
         self.start_names()
+        self._start_broker()
         broker = self.servers.broker
-        conf = self.home / "broker.conf"
-        port = port_of(broker)
-        conf.write_text(
-            BROKER_CONF.format(port=port, ha_port=port + 1, home=self.home, **self.servers._asdict())
-            + self._conf
-        )
-        process = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", conf)
-        self._until_listening(broker, process)
         end = time.monotonic() + STARTED_SECONDS_MAX
         with Admin(nameserver=self.servers.nameserver, **self._access) as admin:
             # A change of its permission makes the broker register now; else it does so after ten seconds.
@@ -116,6 +116,23 @@ class Apache:
                 if time.monotonic() > end:
                     pytest.fail("Apache's broker did not register in time")
                 time.sleep(0.05)
+
+    def _start_broker(self) -> None:
+        broker = self.servers.broker
+        conf = self.home / "broker.conf"
+        port = port_of(broker)
+        conf.write_text(
+            BROKER_CONF.format(port=port, ha_port=port + 1, home=self.home, **self.servers._asdict())
+            + self._conf
+        )
+        self._broker = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", conf)
+        self._until_listening(broker, self._broker)
+
+    def restart_broker(self) -> None:
+        """Kill the broker, and start it again where it was. It may take ten seconds to register."""
+        self._broker.kill()
+        self._broker.wait()
+        self._start_broker()
 
     def _registered(self, admin: Admin) -> bool:
         try:
