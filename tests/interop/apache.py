@@ -76,6 +76,7 @@ class Apache:
         self._flags = flags
         self._access = access or {}
         self.home = home
+        self._broker: subprocess.Popen[bytes] | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
         # Brokers take the port above theirs and the second below as well.
         name_port, port = lasting_port(), lasting_port(1, -2)
@@ -84,7 +85,7 @@ class Apache:
     def start_names(self) -> None:
         """Start the name server alone; `stop` it."""
         nameserver = self.servers.nameserver
-        for name in ("namesrv", "broker"):
+        for name in ("namesrv", "broker", "tools"):
             logs = self.home / f"conf/logback_{name}.xml"
             logs.parent.mkdir(exist_ok=True)
             logs.write_text(LOGS)
@@ -107,15 +108,6 @@ class Apache:
     def _start(self) -> None:
         self.start_names()
         self._start_broker()
-        broker = self.servers.broker
-        end = time.monotonic() + STARTED_SECONDS_MAX
-        with Admin(nameserver=self.servers.nameserver, **self._access) as admin:
-            # A change of its permission makes the broker register now; else it does so after ten seconds.
-            admin.update_broker_config(broker, {"brokerPermission": "6"})
-            while not self._registered(admin):
-                if time.monotonic() > end:
-                    pytest.fail("Apache's broker did not register in time")
-                time.sleep(0.05)
 
     def _start_broker(self) -> None:
         broker = self.servers.broker
@@ -127,9 +119,18 @@ class Apache:
         )
         self._broker = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", conf)
         self._until_listening(broker, self._broker)
+        end = time.monotonic() + STARTED_SECONDS_MAX
+        with Admin(nameserver=self.servers.nameserver, **self._access) as admin:
+            # A change of its permission makes the broker register now; else it does so after ten seconds.
+            admin.update_broker_config(broker, {"brokerPermission": "6"})
+            while not self._registered(admin):
+                if time.monotonic() > end:
+                    pytest.fail("Apache's broker did not register in time")
+                time.sleep(0.05)
 
     def restart_broker(self) -> None:
-        """Kill the broker, and start it again where it was. It may take ten seconds to register."""
+        """Kill the broker, and start it again where it was."""
+        assert self._broker is not None
         self._broker.kill()
         self._broker.wait()
         self._start_broker()
