@@ -31,7 +31,7 @@ log = get_logger("broker")
 
 MASTER_ID = 0
 ANNOUNCED_SECONDS_MAX: Final = 1.0
-"""For so long the answer to a change waits for name servers: well below what its caller waits for it (3 s)."""
+"""For so long the answer to a change waits for name servers: well below what callers wait for it (3 s)."""
 _EMPTY: Final = TopicConfigTable(
     mapping_data_version=DataVersion(), topic_queue_mapping_detail_map={}, topic_queue_mapping_info_map={}
 )

@@ -93,6 +93,6 @@ def send_result(
 ) -> TransactionSendResult:
     """`sent` together with the end of its transaction."""
     fields = msgspec.structs.asdict(sent)
-    # Brokers before 5.0.0 do not say it. Whoever is asked for the transaction gets the unique key as its name.
+    # Brokers before 5.0.0 do not say it; when they ask, they name the transaction by the unique key.
     fields["transaction_id"] = sent.transaction_id or sent.message_id
     return TransactionSendResult(**fields, outcome=outcome, error=error)

@@ -51,7 +51,7 @@ def delay_properties(
 
 
 def asks_for_time(text: str) -> bool:
-    """Whether `text`, made by `delay_properties`, asks for a time and not for a level: needs `TIMERS_SINCE`."""
+    """Whether `text`, made by `delay_properties`, asks for a time, not a level (see `TIMERS_SINCE`)."""
     return text.startswith((p.TIMER_DELAY_MS, p.TIMER_DELIVER_MS))
 
 

@@ -1,4 +1,4 @@
-"""What a refused request means to its caller; of one that a broker is too old for, the version that has it."""
+"""What a refused request means to its caller: where a broker is too old for it, which version has it."""
 
 from __future__ import annotations
 

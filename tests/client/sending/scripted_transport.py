@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from mqframe.core.codes import VERSION
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
+from mqframe.core.codes import VERSION
 from mqframe.core.errors import CallTimeout
 from mqframe.core.wire.frame import Frame
 

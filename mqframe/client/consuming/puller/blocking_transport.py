@@ -17,8 +17,8 @@ from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import AnswerError, RouteError
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.refusals import refusal
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.requests.refusals import refusal
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.blocking import BlockingClient
