@@ -34,7 +34,7 @@ WORKS: dict[str, tuple[Callable[[Admin, str, MessageQueue, str], Any], Any]] = {
     ),
     "topic_route": (lambda a, t, q, b: [x.broker_name for x in a.topic_route(t).queue_datas], ["apache-a"]),
     "topic_stats": (lambda a, t, q, b: [each.max_offset for each in a.topic_stats(t).values()], [2] * 4),
-    "groups_of_topic": (lambda a, t, q, b: a.groups_of_topic(t), [GROUP]),
+    "groups_of_topic": (lambda a, t, q, b: GROUP in a.groups_of_topic(t), True),
     "list_groups": (lambda a, t, q, b: GROUP in a.list_groups(), True),
     "consume_stats": (lambda a, t, q, b: sorted(a.consume_stats(GROUP, t)), None),
     "lag": (lambda a, t, q, b: a.lag(GROUP, t), 0),
