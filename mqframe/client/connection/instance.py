@@ -179,10 +179,11 @@ class ClientInstance:
 
     async def broker_version(self, address: str) -> int:
         """The protocol version of the broker at `address`: as its last heartbeat's answer said, else asked
-        for now. Raises what a call raises."""
+        for now; a refusal tells it, too. Raises `RetryError` when there is no answer."""
         known = self.broker_versions.get(address)
         if known is None:
-            answer = await self.call(address, HeartBeat(), self._heartbeat())
+            seconds = self.settings.request_timeout_seconds
+            answer = await self.remoting.invoke(address, HeartBeat(), self._heartbeat(), timeout=seconds)
             known = self.broker_versions[address] = answer.version
         return known
 

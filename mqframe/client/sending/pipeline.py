@@ -261,7 +261,11 @@ class SendPipeline:
 
     async def _check_timers(self, address: str, seconds: float) -> None:
         """Raise `FixError` for a broker that would deliver at once what is to be delivered later."""
-        version = await self.transport.broker_version(address, seconds)
+        try:
+            version = await self.transport.broker_version(address, seconds)
+        except RetryError as problem:
+            problem.maybe_stored = False  # the message had not left
+            raise
         check_has(version, TIMERS_SINCE, "delay and deliver_at (unlike delay_level) need", address)
 
     async def _try_with_hooks(

@@ -410,3 +410,16 @@ def test_what_is_to_be_delivered_at_a_time_is_not_sent_to_a_broker_without_timer
     with pytest.raises(FixError, match=said):
         run_blocking(sending)
     assert port.asked == []
+
+
+def test_a_message_has_not_left_while_its_broker_is_asked_for_its_version(clock):
+    class Silent(ScriptedTransport):
+        async def broker_version(self, address, seconds):
+            raise CallTimeout("no answer")
+
+    sender = sender_over(port := Silent(clock))
+    batch = sender.encoder.one(Message("t", b"x"))
+    batch.timed = True
+    with pytest.raises(CallTimeout) as problem:
+        run_blocking(sender.deliver(batch, NEVER, port.route, clock.monotonic() + 3.0))
+    assert (problem.value.maybe_stored, port.asked) == (False, [])
