@@ -213,6 +213,8 @@ _ACCESS_ADVICE = "check the keys that requests are signed with, and what their u
 _ACCESS_WORDS = re.compile(
     r"\b(signature|username|User:|credentials|access rights|access ?key|acl config)", re.IGNORECASE
 )
+_ACL_FAILURE = "org.apache.rocketmq.acl.common.AclException:"
+"""How brokers of 4.x begin any such refusal, as an error of the system (PlainAccessValidator.java)."""
 
 
 class ReceiptError(AnswerError, GiveUpError):
@@ -238,7 +240,8 @@ _RETRY_CODES = frozenset(
 
 def answer_error(code: int, remark: str | None, address: str) -> AnswerError:
     """The error for an answer with `code` from `address`, of the class that tells what can be done."""
-    if code == ResponseCode.NO_PERMISSION and _ACCESS_WORDS.search(remark or ""):
+    said = remark or ""
+    if (code == ResponseCode.NO_PERMISSION and _ACCESS_WORDS.search(said)) or said.startswith(_ACL_FAILURE):
         return AccessError(code, remark, address)
     kind = AnswerRetry if code in _RETRY_CODES else AnswerFix
     return kind(code, remark, address)

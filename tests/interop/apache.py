@@ -52,6 +52,9 @@ osPageCacheBusyTimeOutMills=20000
 Go clients do not look at such an answer, and the message that they sent back is lost.
 """
 
+LOGS = '<configuration><root level="OFF"/></configuration>'
+"""What 4.x wants to find in its home; others have it in their jars."""
+
 
 def port_of(address: str) -> int:
     return int(address.rpartition(":")[2])
@@ -81,6 +84,7 @@ class Apache:
         self._flags = flags
         self._access = access or {}
         self.home = home
+        self._broker: subprocess.Popen[bytes] | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
         # Brokers take the port above theirs and the second below as well.
         name_port, port = lasting_port(), lasting_port(1, -2)
@@ -91,6 +95,10 @@ class Apache:
     def start_names(self) -> None:
         """Start the name server alone; `stop` it."""
         nameserver = self.servers.nameserver
+        for name in ("namesrv", "broker", "tools"):
+            logs = self.home / f"conf/logback_{name}.xml"
+            logs.parent.mkdir(exist_ok=True)
+            logs.write_text(LOGS)
         conf = self.home / "ns.conf"
         conf.write_text(f"listenPort={port_of(nameserver)}\nbindAddress=127.0.0.1\n")
         names = self._run("-Xmx96m", "org.apache.rocketmq.namesrv.NamesrvStartup", conf)
@@ -120,10 +128,12 @@ class Apache:
     def _start(self) -> None:
         if self._own_names:
             self.start_names()
+        self._start_broker()
+
+    def _start_broker(self) -> None:
         broker = self.servers.broker
-        conf = self.write_conf()
-        process = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", conf)
-        self._until_listening(broker, process)
+        self._broker = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", self.write_conf())
+        self._until_listening(broker, self._broker)
         end = time.monotonic() + STARTED_SECONDS_MAX
         with Admin(nameserver=self.servers.nameserver, **self._access) as admin:
             # A change of its permission makes the broker register now; else it does so after ten seconds.
@@ -132,6 +142,13 @@ class Apache:
                 if time.monotonic() > end:
                     pytest.fail("Apache's broker did not register in time")
                 time.sleep(0.05)
+
+    def restart_broker(self) -> None:
+        """Kill the broker, and start it again where it was."""
+        assert self._broker is not None
+        self._broker.kill()
+        self._broker.wait()
+        self._start_broker()
 
     def _registered(self, admin: Admin) -> bool:
         try:

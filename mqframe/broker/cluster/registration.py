@@ -17,7 +17,7 @@ from mqframe.broker.tables.long_bodies import body_parts
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfigTable
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE
-from mqframe.core.errors import BodyError, MqframeError, answer_error
+from mqframe.core.errors import BodyError, CallTimeout, MqframeError, answer_error
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import RegisterBroker, UnregisterBroker
 from mqframe.core.wire.bodies import DataVersion, KVTable
@@ -25,11 +25,13 @@ from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.log import get_logger
 from mqframe.net.client import Client
-from mqframe.net.clock import Every, LoopClock
+from mqframe.net.clock import Every, LoopClock, within
 
 log = get_logger("broker")
 
 MASTER_ID = 0
+ANNOUNCED_SECONDS_MAX: Final = 1.0
+"""For so long the answer to a change waits for name servers: well below what callers wait for it (3 s)."""
 _EMPTY: Final = TopicConfigTable(
     mapping_data_version=DataVersion(), topic_queue_mapping_detail_map={}, topic_queue_mapping_info_map={}
 )
@@ -53,6 +55,7 @@ class NameServerRegistration:
         self._topics = topics
         self._unreachable: set[str] = set()
         self._known_at: set[str] = set()
+        self._asked: set[str] = set()
         self._announced = -1
         self._task: asyncio.Task[None] | None = None
         self._timer: Every | None = None
@@ -79,11 +82,18 @@ class NameServerRegistration:
             self._task = asyncio.ensure_future(self._announce_until_current())
 
     async def announced(self) -> None:
-        """Wait until the name servers that answer know the topics as they are now."""
+        """Wait until the name servers that answer know the topics as they are now, a second at most.
+
+        Those that take longer learn them behind; the log says which.
+        """
         if not self.is_current:
             self.topics_changed()
-        if self._task is not None:
-            await asyncio.shield(self._task)
+        if self._task is None:
+            return
+        try:
+            await within(self._clock, ANNOUNCED_SECONDS_MAX, asyncio.shield(self._task))
+        except CallTimeout:
+            log.warning("name servers do not know the latest topics yet", nameservers=sorted(self._asked))
 
     async def announce(self) -> None:
         """Announce all topics to all name servers now."""
@@ -170,6 +180,7 @@ class NameServerRegistration:
     ) -> Frame | None:
         """The answer, `None` when there was none that says success."""
         timeout = self._live.current.register_timeout_ms / 1000
+        self._asked.add(server)
         try:
             answer = await self._client.invoke(server, request, body, timeout=timeout)
             if answer.code:
@@ -179,6 +190,8 @@ class NameServerRegistration:
                 self._unreachable.add(server)
                 log.warning("name server was not reached", nameserver=server, problem=str(problem))
             return None
+        finally:
+            self._asked.discard(server)
         if server in self._unreachable:
             self._unreachable.discard(server)
             log.info("name server is back", nameserver=server)

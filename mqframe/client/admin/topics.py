@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from itertools import chain
 from operator import itemgetter
@@ -9,15 +10,16 @@ from operator import itemgetter
 from mqframe.client.admin.calls import AdminCalls, body_of, unless
 from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE, order_text, parse_order
 from mqframe.core.cluster.route_bodies import TopicList, TopicRouteData
-from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
 from mqframe.core.consuming.bodies import TopicOffset, TopicStatsTable
 from mqframe.core.consuming.group_config import GroupList
-from mqframe.core.errors import MessageError
+from mqframe.core.errors import AnswerError, MessageError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DEFAULT_TOPIC, check_topic
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
+    GetAllTopicConfig,
     GetTopicConfig,
     GetTopicStatsInfo,
     QueryTopicConsumeByWho,
@@ -33,6 +35,7 @@ from mqframe.core.requests.nameserver import (
     KvAnswer,
     PutKvConfig,
 )
+from mqframe.core.requests.refusals import is_unserved
 
 _NO_TOPIC = (ResponseCode.TOPIC_NOT_EXIST, ResponseCode.QUERY_NOT_FOUND)
 
@@ -121,7 +124,20 @@ class TopicAdmin(AdminCalls):
 
     async def topic_config(self, topic: str) -> dict[str, TopicConfig]:
         """The configuration of `topic` by broker name. Raises `RouteError` when nobody has it."""
-        return await self._ask_topic(topic, GetTopicConfig(topic), TopicConfig)
+        masters = await self._topic_masters(topic)
+        found = await asyncio.gather(*[self._topic_config(topic, each) for each in masters.values()])
+        return {name: config for name, config in zip(masters, found, strict=True) if config is not None}
+
+    async def _topic_config(self, topic: str, address: str) -> TopicConfig | None:
+        """What the broker at `address` says of `topic`; `None` where it has no such topic any more."""
+        try:
+            return await self._ask(address, GetTopicConfig(topic), TopicConfig)
+        except AnswerError as refused:
+            if not is_unserved(refused):
+                raise
+        # Brokers before 5.0.0 tell of all topics at once.
+        table = await self._ask(address, GetAllTopicConfig(), TopicConfigTable)
+        return table.topic_config_table.get(topic)
 
     async def topic_route(self, topic: str) -> TopicRouteData:
         """Brokers and queues of `topic`. Raises `AnswerError` (17) when it does not exist."""

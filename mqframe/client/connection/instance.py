@@ -21,9 +21,10 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import MASTER_ID, TopicRoute
-from mqframe.core.errors import MqframeError, answer_error
+from mqframe.core.errors import MqframeError
 from mqframe.core.requests.consumers import HeartBeat, NotifyConsumerIdsChanged, UnregisterClient
 from mqframe.core.requests.fields import Request
+from mqframe.core.requests.refusals import refusal
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
@@ -146,7 +147,7 @@ class ClientInstance:
         seconds = self.settings.request_timeout_seconds if timeout is None else timeout
         answer = await self.remoting.invoke(address, request, body, timeout=seconds)
         if answer.code:
-            raise answer_error(answer.code, answer.remark, address)
+            raise refusal(request, answer, address)
         return answer
 
     async def call_nameserver(self, request: Request, body: bytes = b"") -> Frame:
@@ -175,6 +176,16 @@ class ClientInstance:
         if group in self._producers:
             self._producers.discard(group)
             await self._unregister(UnregisterClient(self.client_id, group, None))
+
+    async def broker_version(self, address: str) -> int:
+        """The protocol version of the broker at `address`: as its last heartbeat's answer said, else asked
+        for now; a refusal tells it, too. Raises `RetryError` when there is no answer."""
+        known = self.broker_versions.get(address)
+        if known is None:
+            seconds = self.settings.request_timeout_seconds
+            answer = await self.remoting.invoke(address, HeartBeat(), self._heartbeat(), timeout=seconds)
+            known = self.broker_versions[address] = answer.version
+        return known
 
     async def heartbeat_now(self) -> None:
         """Heartbeats to all brokers of known routes, masters only without a consumer. Failures are logged."""

@@ -109,6 +109,7 @@ class RouteCache:
         self._brokers: dict[str, dict[int, str]] = {}
         self._asking: dict[tuple[str, str, int], asyncio.Task[TopicRoute]] = {}
         self._missing: set[str] = set()
+        self._wanted: set[str] = set()
         self._hearing: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -164,8 +165,13 @@ class RouteCache:
 
     async def poll(self) -> None:
         """Ask again for all routes in use. A topic that is gone keeps its last route."""
-        for topic in list(self._routes):
+        for topic in list(self._wanted.union(self._routes)):
             await self._renew(topic, tell=True)
+
+    async def watch(self, topic: str) -> None:
+        """Have the route of `topic` in use from now on, whenever it can be had; so its brokers are known."""
+        self._wanted.add(topic)
+        await self._renew(topic, tell=True)
 
     async def _renew(self, topic: str, *, tell: bool = False) -> None:
         try:

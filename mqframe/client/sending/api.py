@@ -15,8 +15,9 @@ from mqframe.client.sending.pipeline import SendPipeline
 from mqframe.client.sending.prepared_sends import begin
 from mqframe.client.sending.producer_parts import ProducerParts
 from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.delay.options import asks_for_time
 from mqframe.core.delay.timer_rules import decode_recall_handle
-from mqframe.core.errors import MessageError, answer_error
+from mqframe.core.errors import MessageError
 from mqframe.core.messages.checks import (
     check_batch,
     check_message,
@@ -26,6 +27,7 @@ from mqframe.core.messages.checks import (
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, with_properties
 from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.messages import RecallMessage
+from mqframe.core.requests.refusals import refusal
 from mqframe.core.sending.retries import RetryRules
 from mqframe.core.sending.time_limit import time_limit
 
@@ -112,13 +114,14 @@ class SendApi:
         request = RecallMessage(topic, handle, pipeline.group)
         answer = await pipeline.transport.invoke(address, request, timeout=deadline - self._monotonic())
         if answer.code:
-            raise answer_error(answer.code, answer.remark, address)
+            raise refusal(request, answer, address)
         return (answer.ext or {}).get("msgId", "")
 
     def _with_properties(self, message: Message, extra: str) -> SendBatch:
         batch = self.pipeline.encoder.one(message)
         if extra:
             batch.properties += extra
+            batch.timed = asks_for_time(extra)
             # Hooks see what is asked of the broker.
             batch.messages = (with_properties(message, decode_properties(extra)),)
             check_properties_size(batch.properties, message.topic)

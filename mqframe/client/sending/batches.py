@@ -25,10 +25,11 @@ class SendBatch:
     """Messages ready to go; the same for every try.
 
     `ids`: their unique keys, which retries keep; `kind`: the request that carries them; `operations`: what
-    hooks prepared, one for all messages or one for each that was submitted; none where nobody prepares.
+    hooks prepared, one for all messages or one for each that was submitted; none where nobody prepares;
+    `timed`: to be delivered at a given time, of which only some brokers know.
     """
 
-    __slots__ = ("body", "ids", "kind", "messages", "operations", "packed", "properties", "sys_flag")
+    __slots__ = ("body", "ids", "kind", "messages", "operations", "packed", "properties", "sys_flag", "timed")
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class SendBatch:
         self.properties = properties
         self.sys_flag = sys_flag
         self.packed = packed
+        self.timed = False
         self.operations: Sequence[SendOperation] = ()
         self.kind: type[SendFieldsV2] = SendBatchMessage if packed else SendMessageV2
 

@@ -17,7 +17,8 @@ T = TypeVar("T")
 class BlockingTransport:
     """Calls on the caller's thread; routes come from the loop that polls them.
 
-    `find`: asks for a route on that loop and waits for it, at most so many seconds.
+    `find`: asks for a route on that loop and waits for it, at most so many seconds; `version`: so with the
+    version of a broker.
     """
 
     def __init__(
@@ -25,10 +26,12 @@ class BlockingTransport:
         remoting: BlockingClient,
         known: Callable[[str], TopicRoute | None],
         find: Callable[[str, float], TopicRoute],
+        version: Callable[[str, float], int],
     ) -> None:
         self._remoting = remoting
         self.known_route = known
         self._find = find
+        self._version = version
 
     async def find_route(self, topic: str, seconds: float) -> TopicRoute:
         """Have a name server asked now."""
@@ -41,6 +44,10 @@ class BlockingTransport:
     async def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float) -> None:
         """Block until the request is handed to the system."""
         self._remoting.oneway(address, request, body, timeout=timeout)
+
+    async def broker_version(self, address: str, seconds: float) -> int:
+        """Have the broker asked where it is not known."""
+        return self._version(address, seconds)
 
     async def sleep(self, seconds: float) -> None:
         """Block."""

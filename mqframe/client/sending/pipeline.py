@@ -19,6 +19,7 @@ from mqframe.client.sending.prepared_sends import PreparingHooks, preparing_hook
 from mqframe.client.sending.transport import SendTransport
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.delay.options import TIMERS_SINCE
 from mqframe.core.errors import (
     AnswerError,
     CallTimeout,
@@ -31,6 +32,7 @@ from mqframe.core.messages.message import Message, MessageQueue, SendResult, Sen
 from mqframe.core.sending.answer import read_send_answer, split_send_result
 from mqframe.core.sending.queue_choice import FaultLatency, QueueChoice
 from mqframe.core.sending.retries import RetryRules
+from mqframe.core.versions import check_has
 from mqframe.hooks.interfaces import ForbiddenContext, ForbiddenHook, QueueSelector, SendContext, SendHook
 from mqframe.hooks.isolate import after_each, before_each, check_forbidden
 
@@ -208,6 +210,8 @@ class SendPipeline:
     async def oneway(self, batch: SendBatch, route: TopicRoute, queue: MessageQueue, deadline: float) -> None:
         """Send `batch` once, without wanting an answer."""
         address = await self.address(route, queue, deadline - self.clock.monotonic())
+        if batch.timed:
+            await self._check_timers(address, deadline - self.clock.monotonic())
         born = self.clock.now_ms()
         if self.forbidden:
             self.check_forbidden(batch.messages, queue, address, "oneway")
@@ -244,6 +248,8 @@ class SendPipeline:
         address = route.master_address(queue.broker_name)
         if address is None or self._vip:
             address = await self.address(route, queue, seconds)
+        if batch.timed:
+            await self._check_timers(address, seconds)
         if self.forbidden and mode != "async":  # of submitted messages each was looked at by itself
             self.check_forbidden(batch.messages, queue, address, mode)
         born = self.clock.now_ms()
@@ -252,6 +258,15 @@ class SendPipeline:
             answer = await self.transport.invoke(address, header, batch.body, timeout=seconds)
             return read_send_answer(answer, queue, batch.message_id, address)
         return await self._try_with_hooks(batch, queue, address, seconds, mode, born)
+
+    async def _check_timers(self, address: str, seconds: float) -> None:
+        """Raise `FixError` for a broker that would deliver at once what is to be delivered later."""
+        try:
+            version = await self.transport.broker_version(address, seconds)
+        except RetryError as problem:
+            problem.maybe_stored = False  # the message had not left
+            raise
+        check_has(version, TIMERS_SINCE, "delay and deliver_at (unlike delay_level) need", address)
 
     async def _try_with_hooks(
         self, batch: SendBatch, queue: MessageQueue, address: str, seconds: float, mode: str, born: int

@@ -129,7 +129,11 @@ class ProducerThread(SyncClient[AsyncProducer]):
             except CallTimeout as problem:
                 raise RouteError(f"no route to topic {topic}: {problem}; nothing was sent") from None
 
-        transport = BlockingTransport(self._remoting, instance.routes.known, find_route)
+        def broker_version(address: str, seconds: float) -> int:
+            return self._thread().call(on_loop.transport.broker_version(address, seconds), seconds + 1)
+
+        known = instance.routes.known
+        transport = BlockingTransport(self._remoting, known, find_route, broker_version)
         vip, client_id = instance.settings.vip_channel, instance.client_id
         pipeline = parts.pipeline(
             transport, clock, random.SystemRandom(), instance.ip, vip=vip, client_id=client_id

@@ -35,6 +35,9 @@ class SendTransport(Protocol):
     def oneway(self, address: str, request: Request, body: Body = b"", *, timeout: float) -> Awaitable[None]:
         """Send without an answer."""
 
+    async def broker_version(self, address: str, seconds: float) -> int:
+        """The protocol version of the broker at `address`, which is asked when it is not known yet."""
+
     async def sleep(self, seconds: float) -> None:
         """Wait."""
 
@@ -45,6 +48,7 @@ class AsyncTransport:
     def __init__(
         self, instance: ClientInstance, clock: LoopClock, default_topic: str, queues_max: int
     ) -> None:
+        self._instance = instance
         self._routes = instance.routes
         self._clock = clock
         self._default_topic = default_topic
@@ -60,6 +64,10 @@ class AsyncTransport:
             return await within(self._clock, seconds, self._find_route(topic))
         except CallTimeout:
             raise RouteError(f"no route to topic {topic} within {seconds:g} s; nothing was sent") from None
+
+    async def broker_version(self, address: str, seconds: float) -> int:
+        """As the last heartbeat's answer said; else by one that is sent now."""
+        return await within(self._clock, seconds, self._instance.broker_version(address))
 
     async def _find_route(self, topic: str) -> TopicRoute:
         for wait in ROUTE_LOOKS_SECONDS:

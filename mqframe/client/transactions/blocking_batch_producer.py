@@ -58,10 +58,7 @@ class BatchTransactionProducer(BatchTransactionThread):
         )
 
     def start(self) -> None:
-        """As `Producer.start`; brokers are answered from now on.
-
-        Those that are not known yet are got to know by `queues`, or by what is sent.
-        """
+        """As `Producer.start`; brokers are answered from now on, also while nothing is sent."""
         super().start()
 
     def stop(self) -> None:

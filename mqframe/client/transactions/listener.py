@@ -92,4 +92,7 @@ def send_result(
     sent: SendResult, outcome: TransactionOutcome, error: Exception | None
 ) -> TransactionSendResult:
     """`sent` together with the end of its transaction."""
-    return TransactionSendResult(**msgspec.structs.asdict(sent), outcome=outcome, error=error)
+    fields = msgspec.structs.asdict(sent)
+    # Brokers before 5.0.0 do not say it; when they ask, they name the transaction by the unique key.
+    fields["transaction_id"] = sent.transaction_id or sent.message_id
+    return TransactionSendResult(**fields, outcome=outcome, error=error)

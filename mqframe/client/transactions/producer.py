@@ -12,8 +12,13 @@ from mqframe.client.transactions.local_states import LocalTransactionStates
 from mqframe.client.transactions.sends import AsyncTransaction, Execute, TransactionSends, Where
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.core.messages.names import DEFAULT_TOPIC, HALF_TOPIC
 
 NO_LISTENER = "send_in_transaction needs a listener; pass one to the producer, or use transaction(message)"
+
+_OF_ALL_BROKERS = (HALF_TOPIC, DEFAULT_TOPIC)
+"""Topics whose routes name the brokers that may have a question: those with transactions, and, as of Java
+producers, those that make topics by themselves."""
 
 
 class AsyncAnsweringProducer(AsyncProducer):
@@ -26,13 +31,13 @@ class AsyncAnsweringProducer(AsyncProducer):
         self._answers = answers
 
     async def start(self) -> None:
-        """As `AsyncProducer.start`; brokers are answered from now on.
-
-        Those that are not known yet are got to know by `queues`, or by what is sent.
-        """
+        """As `AsyncProducer.start`; brokers are answered from now on, also while nothing is sent."""
         await super().start()
-        assert self._instance is not None
-        self._answers.start(self._instance)
+        instance = self._instance
+        assert instance is not None
+        self._answers.start(instance)
+        for topic in _OF_ALL_BROKERS:
+            instance.spawn(instance.routes.watch(topic))
 
     async def stop(self) -> None:
         """As `AsyncProducer.stop`; open transactions are left to the other producers of the group."""

@@ -14,6 +14,8 @@ _MS: Final = timedelta(milliseconds=1)
 _SURELY_MS: Final = 100_000_000_000
 """March 1973 in ms; a smaller number is one of seconds."""
 _LONG_MAX: Final = (1 << 63) - 1
+TIMERS_SINCE: Final = "5.0.0"
+"""The first version of brokers that deliver at a given time; older ones deliver such a message at once."""
 DELAY_NAMES: Final = frozenset(
     (
         p.DELAY,
@@ -46,6 +48,11 @@ def delay_properties(
     if not 1 <= delay_level < 1 << 31:
         raise MessageError(f"delay_level is {delay_level}; the first level is 1")
     return _pair(p.DELAY, delay_level)
+
+
+def asks_for_time(text: str) -> bool:
+    """Whether `text`, made by `delay_properties`, asks for a time, not a level (see `TIMERS_SINCE`)."""
+    return text.startswith((p.TIMER_DELAY_MS, p.TIMER_DELIVER_MS))
 
 
 def names_delay(text: str) -> bool:

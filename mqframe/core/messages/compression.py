@@ -32,7 +32,8 @@ def compress(body: bytes, kind: Compression, level: int = 5) -> tuple[bytes, int
     if kind is Compression.ZLIB:
         return zlib.compress(body, level), flags
     if kind is Compression.LZ4:
-        return _package("lz4.frame").compress(body), flags
+        # Java clients cannot read blocks that refer to earlier ones (LZ4FrameInputStream).
+        return _package("lz4.frame").compress(body, block_linked=False), flags
     return _package("zstandard").ZstdCompressor(level=level).compress(body), flags
 
 

@@ -21,7 +21,7 @@ class UpdateAndCreateTopic(Request):
     force: bool | None = None
 
 
-@request(18, body="TopicConfigList")
+@request(18, body="TopicConfigList", since="5.3.0")
 class UpdateAndCreateTopicList(Request):
     """Create or change several topics."""
 
@@ -48,7 +48,7 @@ class GetAllTopicConfig(Request):
     max_topic_num: Int | None = None
 
 
-@request(351, answer_body="TopicConfig")
+@request(351, answer_body="TopicConfig", since="5.0.0")
 class GetTopicConfig(Request):
     """The configuration of one topic."""
 
@@ -61,7 +61,7 @@ class UpdateAndCreateSubscriptionGroup(Request):
     """Create or change a consumer group."""
 
 
-@request(225, body="GroupConfigList")
+@request(225, body="GroupConfigList", since="5.3.1")
 class UpdateAndCreateSubscriptionGroupList(Request):
     """Create or change several consumer groups."""
 
@@ -81,7 +81,7 @@ class GetAllSubscriptionGroupConfig(Request):
     max_group_num: Int | None = None
 
 
-@request(352, answer_body="SubscriptionGroupConfig")
+@request(352, answer_body="SubscriptionGroupConfig", since="5.0.0")
 class GetSubscriptionGroupConfig(Request):
     """The configuration of one consumer group."""
 
@@ -138,14 +138,14 @@ class QueryTopicConsumeByWho(Request):
     topic: str
 
 
-@request(343, answer_body="TopicList")
+@request(343, answer_body="TopicList", since="5.0.0")
 class QueryTopicsByConsumer(Request):
     """The topics that a group has offsets for."""
 
     group: str
 
 
-@request(345, answer_body="SubscriptionAnswer")
+@request(345, answer_body="SubscriptionAnswer", since="5.0.0")
 class QuerySubscriptionByConsumer(Request):
     """What a group subscribes of a topic."""
 
@@ -208,12 +208,12 @@ class GetAllDelayOffset(Request):
     """How far each delay level has come."""
 
 
-@request(60, answer_body="the timer's checkpoint, as its file holds it")
+@request(60, answer_body="the timer's checkpoint, as its file holds it", since="5.0.0")
 class GetTimerCheckPoint(Request):
     """How far delivery at a given time has come."""
 
 
-@request(61, answer_body="config/timermetrics")
+@request(61, answer_body="config/timermetrics", since="5.0.0")
 class GetTimerMetrics(Request):
     """How many messages of each topic wait for a given time."""
 

@@ -36,6 +36,8 @@ class Request(Header):
     """What the request's body holds; empty: there is none."""
     ANSWER_BODY: ClassVar[str] = ""
     """What the answer's body holds."""
+    SINCE: ClassVar[str] = ""
+    """The first version of Apache RocketMQ's brokers that serves it; empty: all from 4.9 on, or none."""
 
     @classmethod
     def has_text_body(cls) -> bool:
@@ -65,7 +67,9 @@ REQUESTS: dict[int, type[Request]] = {}
 """Every request kind that mqframe knows, by code."""
 
 
-def request(code: int, answer: type[Header] = NoHeader, body: str = "", answer_body: str = "") -> Any:
+def request(
+    code: int, answer: type[Header] = NoHeader, body: str = "", answer_body: str = "", since: str = ""
+) -> Any:
     """Class decorator: enter a request kind into the table under its code.
 
     A class whose module is loaded again, as in a notebook, takes the place of the one from before. Raises
@@ -77,6 +81,7 @@ def request(code: int, answer: type[Header] = NoHeader, body: str = "", answer_b
         if (holder.__module__, holder.__qualname__) != (kind.__module__, kind.__qualname__):
             raise ValueError(f"request code {code}: {holder.__name__} and {kind.__name__}")
         kind.CODE, kind.ANSWER, kind.BODY, kind.ANSWER_BODY = code, answer, body, answer_body
+        kind.SINCE = since
         REQUESTS[code] = kind
         return kind
 

@@ -128,7 +128,7 @@ class DeleteExpiredCommitLog(Request):
     """Delete log files that are past their time, now."""
 
 
-@request(353, answer_body="GroupForbidden")
+@request(353, answer_body="GroupForbidden", since="5.0.0")
 class UpdateAndGetGroupForbidden(Request):
     """Whether a group may read a topic; changed when `readable` is given."""
 

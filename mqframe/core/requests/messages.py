@@ -90,7 +90,7 @@ class RecallAnswer(Header):
     msg_id: str
 
 
-@request(370, RecallAnswer)
+@request(370, RecallAnswer, since="5.3.2")
 class RecallMessage(Request):
     """Take back a message that waits for a given time."""
 
@@ -142,7 +142,7 @@ class PullMessage(PullFields):
     """Read messages of one queue from an offset on, perhaps waiting for some."""
 
 
-@request(361, PullAnswer, answer_body="records, back to back")
+@request(361, PullAnswer, answer_body="records, back to back", since="5.0.0")
 class LitePullMessage(PullFields):
     """As `PullMessage`, from a lite pull consumer."""
 

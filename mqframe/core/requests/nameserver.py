@@ -66,7 +66,7 @@ class QueryDataVersion(Request):
     broker_id: Long
 
 
-@request(904)
+@request(904, since="5.0.0")
 class BrokerHeartbeat(Request):
     """A broker lives."""
 
@@ -77,7 +77,7 @@ class BrokerHeartbeat(Request):
     heartbeat_timeout_mills: Long | None = None
 
 
-@request(901, answer_body="MemberGroupBody")
+@request(901, answer_body="MemberGroupBody", since="5.0.0")
 class GetBrokerMemberGroup(Request):
     """Addresses of the brokers of one name."""
 
@@ -151,7 +151,7 @@ class DeleteTopicInNamesrv(Request):
     cluster_name: str | None = None
 
 
-@request(217, body="TopicRouteData")
+@request(217, body="TopicRouteData", since="5.0.0")
 class RegisterTopicInNamesrv(Request):
     """Enter a topic's queues by hand."""
 

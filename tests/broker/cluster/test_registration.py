@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
@@ -29,10 +31,13 @@ class NameServers:
         self.seen: list[tuple[str, type, list[str]]] = []
         self.away: set[str] = set()
         self.ordered: dict[str, str] = {}
+        self.silent: dict[str, asyncio.Event] = {}
 
     async def invoke(self, server: str, request: Any, body: bytes = b"", *, timeout: float = 3.0) -> Frame:
         if server in self.away:
             raise ConnectionLost(server)
+        if server in self.silent:
+            await self.silent[server].wait()
         topics: list[str] = []
         if body:
             wrapper = decode(body, RegisterBrokerBody).topic_config_serialize_wrapper
@@ -145,5 +150,28 @@ def test_a_broker_is_known_while_one_name_server_takes_its_registrations() -> No
         await clock.aadvance(INTERVAL)
         await registration.stop()
         assert not registration.is_known
+
+
+def test_a_change_waits_a_second_at_most_for_a_name_server_that_is_silent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def play(
+        servers: NameServers, topics: TopicTable, registration: NameServerRegistration, clock: ManualClock
+    ) -> None:
+        await registration.announce()
+        servers.take()
+        servers.silent["two"] = asyncio.Event()
+        topics.put(TopicConfig(topic_name="new"))
+        waiting = asyncio.ensure_future(registration.announced())
+        await clock.aadvance(0.9)
+        assert not waiting.done()
+        await clock.aadvance(0.2)
+        await waiting
+        assert "name servers do not know the latest topics yet nameservers=['two']" in caplog.text
+        assert servers.take() == [("one", RegisterBroker, ["new"])]
+        # It was not given up: the one that was silent learns of the topic as soon as it answers.
+        servers.silent["two"].set()
+        await registration.announced()
+        assert servers.take() == [("two", RegisterBroker, ["new"])]
 
     scene(play)

@@ -2,7 +2,13 @@
 
 import pytest
 
+from mqframe.client.admin.topics import TopicAdmin
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.errors import AnswerError, FixError, MessageError
+from mqframe.core.requests.admin import GetAllTopicConfig, GetTopicConfig
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.frame import Frame
+from mqframe.testing.consuming import ClientScene, play_in
 
 
 def test_topics_come_and_go(admin):
@@ -32,3 +38,14 @@ def test_what_is_wrong_with_a_topic(admin):
         admin.create_topic("x", cluster="nowhere")
     with pytest.raises(FixError, match="no master of nobody"):
         admin.create_topic("x", broker="nobody")
+
+
+def test_brokers_that_tell_of_all_topics_only_are_asked_for_all():
+    async def story(scene):
+        table = TopicConfigTable(topic_config_table={"orders": TopicConfig(topic_name="orders", perm=4)})
+        scene.broker.script(GetTopicConfig, AnswerError(3, "request type 351 not supported", "a:1"))
+        scene.broker.script(GetAllTopicConfig, lambda _: Frame(0, body=loose_json.dumps(table)))
+        found = await scene.end(TopicAdmin(scene.instance).topic_config("orders"))
+        assert {name: config.perm for name, config in found.items()} == {"broker-a": 4}
+
+    play_in(lambda: ClientScene({"orders": 1}), story)

@@ -4,6 +4,7 @@ from instances import consumer, scene, settle
 
 from mqframe.core.errors import AnswerError, ConnectError
 from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
+from mqframe.core.wire.frame import Frame
 
 
 def test_heartbeats_at_once_and_every_thirty_seconds():
@@ -103,3 +104,13 @@ def test_all_groups_are_left_at_the_end():
         (None, "cg"),
         ("pg", None),
     ]
+
+
+def test_a_broker_is_asked_for_its_version_once():
+    async def play(instance, broker, clock):
+        broker.script(HeartBeat, lambda _: Frame(1, remark="refused", version=407))
+        assert await instance.broker_version(broker.address) == 407
+        assert await instance.broker_version(broker.address) == 407
+        assert len(broker.sent(HeartBeat)) == 1
+
+    scene(play)

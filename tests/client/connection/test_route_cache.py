@@ -153,3 +153,15 @@ def test_who_joins_a_question_that_is_older_than_the_topic_asks_again():
         assert len(broker.sent(GetRouteinfoByTopic)) == 2
 
     scene(play)
+
+
+def test_a_topic_that_is_watched_is_in_use_as_soon_as_it_is_there():
+    async def play(instance, broker, clock):
+        await instance.routes.watch("later")
+        assert instance.routes.brokers() == {}
+        broker.topics["later"] = 1
+        await clock.aadvance(30)
+        assert instance.routes.known("later") is not None
+        assert list(instance.routes.brokers()) == [broker.broker_name]
+
+    scene(play, {})

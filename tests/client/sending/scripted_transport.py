@@ -6,6 +6,7 @@ from collections import deque
 
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
+from mqframe.core.codes import VERSION
 from mqframe.core.errors import CallTimeout
 from mqframe.core.wire.frame import Frame
 
@@ -33,6 +34,7 @@ class ScriptedTransport:
             ),
         )
         self.routes_asked = 0
+        self.version = VERSION
 
     def known_route(self, topic):
         return self.route
@@ -55,6 +57,9 @@ class ScriptedTransport:
         self.asked.append((address, request, body, timeout))
         if self.script:
             raise self.script.popleft()
+
+    async def broker_version(self, address, seconds):
+        return self.version
 
     async def sleep(self, seconds):
         self.slept.append(seconds)

@@ -34,14 +34,19 @@ def test_calls_and_routes_are_handed_on_with_their_times():
         asked.append((topic, seconds))
         return route
 
-    transport = BlockingTransport(remoting, {"t": route}.get, find)
+    def version(address, seconds):
+        asked.append((address, seconds))
+        return 407
+
+    transport = BlockingTransport(remoting, {"t": route}.get, find, version)
     request = GetAllTopicList()
     assert run_blocking(transport.invoke("a:1", request, b"x", timeout=1.5)).code == 7
     assert run_blocking(transport.oneway("a:2", request, b"y", timeout=2.5)) is None
     assert remoting.calls == [("invoke", "a:1", request, b"x", 1.5), ("oneway", "a:2", request, b"y", 2.5)]
     assert (transport.known_route("t"), transport.known_route("u"), asked) == (route, None, [])
     assert run_blocking(transport.find_route("u", 3.0)) is route
-    assert asked == [("u", 3.0)]
+    assert run_blocking(transport.broker_version("a:3", 1.0)) == 407
+    assert asked == [("u", 3.0), ("a:3", 1.0)]
 
 
 def test_errors_come_out_and_a_coroutine_that_suspends_is_a_fault():

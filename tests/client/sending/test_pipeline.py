@@ -391,3 +391,35 @@ def test_a_send_that_was_answered_with_nonsense_may_be_stored(clock):
         deliver(port)
     assert caught.value.maybe_stored
     assert len(port.asked) == 1
+
+
+@pytest.mark.parametrize("oneway", [False, True])
+def test_what_is_to_be_delivered_at_a_time_is_not_sent_to_a_broker_without_timers(clock, oneway):
+    port = ScriptedTransport(clock)
+    port.version = 407
+    sender = sender_over(port)
+    batch = sender.encoder.one(Message("t", b"x"))
+    batch.timed = True
+    queue = MessageQueue("t", "a", 0)
+    sending = (
+        sender.oneway(batch, port.route, queue, 3.0)
+        if oneway
+        else sender.deliver(batch, awaited_rules(2), port.route, clock.monotonic() + 3.0, first=queue)
+    )
+    said = r"deliver_at .* need Apache RocketMQ 5\.0\.0 or later, and a:10911 is 4\.9\.7; nothing was"
+    with pytest.raises(FixError, match=said):
+        run_blocking(sending)
+    assert port.asked == []
+
+
+def test_a_message_has_not_left_while_its_broker_is_asked_for_its_version(clock):
+    class Silent(ScriptedTransport):
+        async def broker_version(self, address, seconds):
+            raise CallTimeout("no answer")
+
+    sender = sender_over(port := Silent(clock))
+    batch = sender.encoder.one(Message("t", b"x"))
+    batch.timed = True
+    with pytest.raises(CallTimeout) as problem:
+        run_blocking(sender.deliver(batch, NEVER, port.route, clock.monotonic() + 3.0))
+    assert (problem.value.maybe_stored, port.asked) == (False, [])

@@ -63,7 +63,12 @@ public class Interop {
     }
 
     static Message message(String topic, String mode, int number) {
-        String text = mode.equals("big") ? "big-" + number + "-" + "0123456789".repeat(2000) : mode + "-" + number;
+        int repeats = switch (mode) {
+            case "big" -> 2_000;
+            case "huge" -> 30_000;  // several blocks of an lz4 frame
+            default -> 0;
+        };
+        String text = mode + "-" + number + (repeats > 0 ? "-" + "0123456789".repeat(repeats) : "");
         Message message = new Message(topic, "tag" + number % 3, "key" + number, text.getBytes(StandardCharsets.UTF_8));
         message.putUserProperty("number", Integer.toString(number));
         message.putUserProperty("text", "größer € 订单");

@@ -12,15 +12,15 @@ from typing import Final, Protocol
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.fetch_options import FetchOptions
 from mqframe.client.consuming.group.group_offsets import GroupOffsets
-from mqframe.client.consuming.group.offsets import broker_address
+from mqframe.client.consuming.group.pulls import QueuePulls
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.consuming.assigned_queue import AssignedQueue
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.flow_control import FlowLimits, HeldTotals, has_room, held_back_by
 from mqframe.core.consuming.process_queue import ProcessQueue
-from mqframe.core.consuming.pull import PullResult, PullStatus, pull_request, read_answer
+from mqframe.core.consuming.pull import PullResult, PullStatus
 from mqframe.core.errors import MqframeError
-from mqframe.core.messages.message import MessageQueue, limit_bodies
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.retry.backoff import ERROR_SECONDS, HELD_BACK_SECONDS, SUSPENDED_SECONDS, pull_backoff
 from mqframe.log import get_logger
@@ -121,6 +121,7 @@ class QueueFetcher:
         self._instance = instance
         self._options = options
         self._clock = options.clock
+        self._pulls = QueuePulls(instance, options)
         self._strategy = strategy
         self._sink = sink
         self._statistics = statistics
@@ -337,29 +338,10 @@ class QueueFetcher:
         return AT_ONCE_SECONDS if fetch.fruitless >= FRUITLESS_MAX else 0.0
 
     async def _pull(self, fetch: _Fetch, subscription: TopicSubscription) -> PullResult:
-        options, queue, choice = self._options, fetch.assigned.queue, subscription.filter
-        offset = fetch.asked
-        address = await broker_address(self._instance, queue, fetch.broker_id)
+        queue, broker_id = fetch.assigned.queue, fetch.broker_id
         # Slaves take no offsets; the master is read from unless a broker suggested otherwise.
-        commit = await self._strategy.committable(queue) if fetch.broker_id == 0 else None
-        sent = options.lite
-        request = pull_request(
-            options.group,
-            queue,
-            offset,
-            messages_max=options.messages_max,
-            bytes_max=options.bytes_max,
-            expression=choice.expression if sent else None,
-            expression_type=choice.expression_type,
-            version=0 if sent and choice.expression_type == "TAG" else subscription.version,
-            wait_seconds=options.wait_seconds,
-            commit_offset=commit,
-            lite=options.lite,
-        )
-        answer = await self._instance.remoting.invoke(address, request, timeout=options.timeout_seconds)
-        result = read_answer(answer, queue, choice, address, offset)
-        limit_bodies(result.messages, self._instance.settings.unpacked_bytes_max)
-        return result
+        commit = await self._strategy.committable(queue) if broker_id == 0 else None
+        return await self._pulls.pull(queue, fetch.asked, subscription, broker_id, commit)
 
     async def _move(self, fetch: _Fetch, ticket: ProcessQueue, offset: int) -> None:
         """The offset to pull from does not exist: what was read before is dropped, and not committed."""

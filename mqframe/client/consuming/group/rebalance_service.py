@@ -76,8 +76,8 @@ class RebalanceService:
         """Share the queues as soon as a round that is under way has ended."""
         self._requested.set()
 
-    async def stop(self) -> None:
-        """Change nothing more. What is owned stays owned."""
+    def halt(self) -> None:
+        """Change nothing more, without waiting for a round that is under way. What is owned stays owned."""
         if self._every is not None:
             self._every.stop()
         if self._again is not None:
@@ -85,6 +85,11 @@ class RebalanceService:
         self._port.stop()
         if self._task is not None:
             self._task.cancel()
+
+    async def stop(self) -> None:
+        """As `halt`; returns when the round has ended."""
+        self.halt()
+        if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def give_up(self, queues: Sequence[MessageQueue]) -> None:

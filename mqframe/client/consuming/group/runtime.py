@@ -241,7 +241,8 @@ class ConsumerRuntime:
         self._act(self._member.subscriptions_changed(self.queues.queues, self._plan.subscriptions.topics()))
 
     def assign(self, queues: Sequence[MessageQueue]) -> None:
-        """The application assigns exactly `queues`."""
+        """The application assigns exactly `queues`: nothing is shared out from now on."""
+        self.parts.rebalance.halt()
         self._act(self._member.queues_assigned(self.queues.queues, queues))
 
     def members_changed(self) -> None:

@@ -15,9 +15,10 @@ from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import TopicRoute
-from mqframe.core.errors import AnswerError, RouteError, answer_error
+from mqframe.core.errors import AnswerError, RouteError
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.requests.refusals import refusal
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.blocking import BlockingClient
@@ -66,7 +67,7 @@ class BlockingPullTransport:
         seconds = self._timeout if timeout is None else timeout
         answer = self._remoting.invoke(address, request, body, timeout=seconds)
         if answer.code:
-            raise answer_error(answer.code, answer.remark, address)
+            raise refusal(request, answer, address)
         return answer
 
     async def invoke(self, address: str, request: Request, *, timeout: float) -> Frame:

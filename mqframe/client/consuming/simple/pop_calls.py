@@ -26,6 +26,7 @@ from mqframe.core.requests.pop import (
     ChangeInvisibleTimeAnswer,
     PopMessage,
 )
+from mqframe.core.requests.refusals import refusal
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
 from mqframe.net.clock import LoopClock
@@ -89,6 +90,8 @@ class PopCalls:
             bname=broker_name,
         )
         answer = await self._instance.remoting.invoke(address, request, timeout=wait_seconds + ANSWER_SECONDS)
+        if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            raise refusal(request, answer, address)
         deadline = self._clock.monotonic() + invisible_seconds
         result = read_pop(answer, broker_name, topic, address, deadline)
         limit_bodies(result.messages, self._instance.settings.unpacked_bytes_max)

@@ -41,7 +41,7 @@ class ConsumeTrace(ConsumeHook):
         self.outbox.close()
 
     def before(self, context: ConsumeContext) -> None:
-        """Tell that a listener is called. Messages that no broker marked with its region are not told of."""
+        """Tell that a listener is called."""
         port = self.outbox.port
         if port is None:
             return
@@ -51,7 +51,8 @@ class ConsumeTrace(ConsumeHook):
                 kind=TraceKind.SUB_BEFORE,
                 message_id=message.message_id,
                 time_ms=now,
-                region=message.properties[p.MSG_REGION],
+                # Brokers before 5.0.0 do not mark messages with their region.
+                region=message.properties.get(p.MSG_REGION, ""),
                 group=context.group,
                 topic=message.topic,
                 request_id=request_id,
@@ -59,7 +60,7 @@ class ConsumeTrace(ConsumeHook):
                 keys=" ".join(message.keys),
             )
             for message in context.messages
-            if message.properties.get(p.TRACE_ON) != "false" and p.MSG_REGION in message.properties
+            if message.properties.get(p.TRACE_ON) != "false"
         ]
         if begun:
             context.extras[_BEGUN] = begun

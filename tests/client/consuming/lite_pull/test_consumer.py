@@ -195,6 +195,17 @@ def test_assigned_queues_may_have_expressions_by_topic() -> None:
     play(story)
 
 
+def test_what_is_assigned_while_it_runs_is_not_shared_out() -> None:
+    async def story(scene):
+        consumer = scene.make()
+        await scene.started(consumer)
+        consumer.assign([queue(1), queue(2)])
+        await scene.clock.aadvance(60.0)  # some rebalances
+        assert consumer.assignment == [queue(1), queue(2)]
+
+    play(story)
+
+
 @pytest.mark.parametrize(
     ("begin", "expected"),
     [("first", [b"old", b"mid", b"new"]), ("last", [b"new"]), (1_700_000_030_000, [b"mid", b"new"])],

@@ -1,0 +1,62 @@
+"""One pull of a queue: the request that fits the consumer and its broker, and the answer taken apart.
+
+Source: PullAPIWrapper.java.
+"""
+
+from __future__ import annotations
+
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.group.fetch_options import FetchOptions
+from mqframe.client.consuming.group.offsets import broker_address
+from mqframe.client.consuming.group.subscriptions import TopicSubscription
+from mqframe.core.codes import ResponseCode
+from mqframe.core.consuming.pull import PullResult, pull_request, read_answer
+from mqframe.core.messages.message import MessageQueue, limit_bodies
+
+
+class QueuePulls:
+    """Pulls as `options` say. Lite pulls go as plain ones to brokers that do not know them (before 5.0.0)."""
+
+    def __init__(self, instance: ClientInstance, options: FetchOptions) -> None:
+        self._instance = instance
+        self._options = options
+        self._only_plain: set[str] = set()
+
+    async def pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        subscription: TopicSubscription,
+        broker_id: int,
+        commit_offset: int | None,
+    ) -> PullResult:
+        """The messages of `queue` from `offset` on that `subscription` chooses.
+
+        `broker_id`: which broker of that name to read from; `commit_offset`: stored on the way. Raises what
+        a call raises, `AnswerError`, `BadAnswer`.
+        """
+        options, choice = self._options, subscription.filter
+        address = await broker_address(self._instance, queue, broker_id)
+        lite = sent = options.lite
+        while True:
+            request = pull_request(
+                options.group,
+                queue,
+                offset,
+                messages_max=options.messages_max,
+                bytes_max=options.bytes_max,
+                expression=choice.expression if sent else None,
+                expression_type=choice.expression_type,
+                version=0 if sent and choice.expression_type == "TAG" else subscription.version,
+                wait_seconds=options.wait_seconds,
+                commit_offset=commit_offset,
+                lite=lite and address not in self._only_plain,
+            )
+            answer = await self._instance.remoting.invoke(address, request, timeout=options.timeout_seconds)
+            if not lite or answer.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                break
+            self._only_plain.add(address)
+            lite = False
+        result = read_answer(answer, queue, choice, address, offset)
+        limit_bodies(result.messages, self._instance.settings.unpacked_bytes_max)
+        return result

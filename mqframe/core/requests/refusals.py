@@ -1,0 +1,25 @@
+"""What a refused request means to its caller: where a broker is too old for it, which version has it."""
+
+from __future__ import annotations
+
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerError, answer_error
+from mqframe.core.requests.fields import Request
+from mqframe.core.versions import version_text
+from mqframe.core.wire.frame import Frame
+
+
+def refusal(request: Request, answer: Frame, address: str) -> AnswerError:
+    """The error for `answer`, by which `address` did not do what `request` asks for."""
+    remark = answer.remark
+    if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and request.SINCE:
+        remark = (
+            f"{type(request).__name__} ({request.CODE}) is served from Apache RocketMQ {request.SINCE} on, "
+            f"and this is {version_text(answer.version)}"
+        )
+    return answer_error(answer.code, remark, address)
+
+
+def is_unserved(problem: AnswerError) -> bool:
+    """Whether a peer does not know the kind of the request at all."""
+    return problem.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED

@@ -1,0 +1,77 @@
+"""One pull over a scripted broker: as a lite pull where the broker knows it, as a plain one elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqframe.client.consuming.group.fetch_options import FetchOptions
+from mqframe.client.consuming.group.pulls import QueuePulls
+from mqframe.client.consuming.group.subscriptions import TopicSubscription
+from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
+from mqframe.core.errors import AnswerError
+from mqframe.core.filtering.filter_expression import Sql, filter_of
+from mqframe.core.requests.messages import LitePullMessage, PullMessage
+from mqframe.testing.consuming import ClientScene, play_in
+
+UNKNOWN = AnswerError(3, "request type 361 not supported", "a:1")
+
+
+class Scene(ClientScene):
+    """Pulls of a consumer, `lite` or not."""
+
+    def __init__(self) -> None:
+        super().__init__({"orders": 1})
+        self.broker.put("orders", 0, b"a", b"b")
+
+    def pulls(self, *, lite: bool) -> QueuePulls:
+        limits = FetchLimits(queue=FlowLimits(1000, 1 << 20, 1000))
+        options = FetchOptions(
+            group="g", clock=self.clock, limits=limits, messages_max=4, bytes_max=1000, wait_seconds=10.0,
+            timeout_seconds=30.0, lite=lite,
+        )  # fmt: skip
+        return QueuePulls(self.instance, options)
+
+    async def pull(self, pulls: QueuePulls, expression: str | Sql = "*") -> list[bytes]:
+        wanted = TopicSubscription("orders", filter_of(expression), 7)
+        queue = self.broker.queue("orders", 0)
+        result = await self.end(pulls.pull(queue, 0, wanted, 0, None))
+        return [message.body for message in result.messages]
+
+
+def test_a_broker_that_knows_no_lite_pulls_is_asked_for_one_once():
+    async def story(scene):
+        scene.broker.script(LitePullMessage, UNKNOWN)
+        pulls = scene.pulls(lite=True)
+        for _ in range(3):
+            assert await scene.pull(pulls) == [b"a", b"b"]
+        assert len(scene.broker.sent(LitePullMessage)) == 1
+        plain = scene.broker.sent(PullMessage)
+        assert len(plain) == 3
+        # Nothing but the code is another: the filter goes along with each pull.
+        assert {each.subscription for each in plain} == {"*"}
+        assert {each.sys_flag for each in plain} == {scene.broker.sent(LitePullMessage)[0].sys_flag & ~16}
+
+    play_in(Scene, story)
+
+
+def test_a_broker_that_knows_them_gets_nothing_else():
+    async def story(scene):
+        assert await scene.pull(scene.pulls(lite=True)) == [b"a", b"b"]
+        assert scene.broker.sent(PullMessage) == []
+        assert await scene.pull(scene.pulls(lite=False)) == [b"a", b"b"]
+        [plain] = scene.broker.sent(PullMessage)
+        assert (plain.subscription, plain.sub_version) == (None, 7)
+
+    play_in(Scene, story)
+
+
+def test_other_refusals_are_raised():
+    async def story(scene):
+        scene.broker.script(LitePullMessage, AnswerError(16, "the consumer group has not permission", "a:1"))
+        with pytest.raises(AnswerError, match="has not permission"):
+            await scene.pull(scene.pulls(lite=True))
+        scene.broker.script(PullMessage, UNKNOWN)
+        with pytest.raises(AnswerError, match="361 not supported"):
+            await scene.pull(scene.pulls(lite=False))
+
+    play_in(Scene, story)

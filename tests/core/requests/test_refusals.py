@@ -1,0 +1,24 @@
+"""What a refused request means to its caller."""
+
+from mqframe.core.errors import AccessError, AnswerFix, AnswerRetry
+from mqframe.core.requests.admin import GetTopicConfig, GetTopicStatsInfo
+from mqframe.core.requests.refusals import is_unserved, refusal
+from mqframe.core.wire.frame import Frame
+
+NOT_SERVED = "GetTopicConfig (351) is served from Apache RocketMQ 5.0.0 on, and this is 4.9.7"
+
+
+def test_a_request_that_a_broker_is_too_old_for_names_the_version_that_serves_it():
+    found = refusal(GetTopicConfig("t"), Frame(3, remark="not supported", version=407), "a:1")
+    assert isinstance(found, AnswerFix)
+    assert str(found) == f"a:1 answered 3 REQUEST_CODE_NOT_SUPPORTED: {NOT_SERVED}"
+    assert is_unserved(found)
+
+
+def test_any_other_refusal_says_what_the_peer_said():
+    unknown = refusal(GetTopicStatsInfo("t"), Frame(3, remark="not supported", version=407), "a:1")
+    assert str(unknown).endswith("REQUEST_CODE_NOT_SUPPORTED: not supported")
+    busy = refusal(GetTopicConfig("t"), Frame(2, remark="busy"), "a:1")
+    assert (type(busy), is_unserved(busy)) == (AnswerRetry, False)
+    said = "org.apache.rocketmq.acl.common.AclException: No accessKey is configured, org.apache.rocketmq.acl"
+    assert type(refusal(GetTopicConfig("t"), Frame(1, remark=said), "a:1")) is AccessError

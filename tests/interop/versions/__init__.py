@@ -1,0 +1,1 @@
+"""Our clients on each version of Apache RocketMQ's brokers."""

@@ -1,0 +1,74 @@
+"""Access keys on a broker of 4.9, which tells of a refusal as an error of the system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_time import until
+
+from interop.apache import Apache
+from interop.conftest import LIGHT, java_class_path
+from interop.foreign_programs import OLDER
+from interop.servers import Servers
+from mqframe import AccessError, Admin, Message, Producer, Puller
+
+ACCOUNTS = """\
+accounts:
+- accessKey: administrator
+  secretKey: '12345678'
+  admin: true
+- accessKey: reader00
+  secretKey: '12345678'
+  admin: false
+  defaultTopicPerm: SUB
+  defaultGroupPerm: SUB
+"""
+
+
+def signed(access_key: str = "administrator", secret_key: str = "12345678") -> dict[str, Any]:
+    return {"rpc_hooks": [("acl", {"access_key": access_key, "secret_key": secret_key})]}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Apache's servers of the older version with access control."""
+    home: Path = tmp_path_factory.mktemp("guarded")
+    (home / "conf").mkdir()
+    (home / "conf/plain_acl.yml").write_text(ACCOUNTS)
+    conf = LIGHT + "aclEnable=true\n"
+    with Apache(java_class_path(OLDER), home, conf=conf, access=signed()) as running:
+        yield running.servers
+
+
+def test_who_may_not_is_told_so(guarded: Servers) -> None:
+    with Admin(nameserver=guarded.nameserver, **signed()) as admin:
+        admin.create_topic("kept", queues=1)
+        until(lambda: "kept" in admin.list_topics())
+    with Producer("shop", nameserver=guarded.nameserver, **signed()) as producer:
+        sent = producer.send(Message("kept", b"secret"))
+    for access, said in (
+        ({}, "No accessKey is configured"),
+        (signed("nobody00"), "No acl config for nobody00"),
+        (signed(secret_key="87654321"), "Check signature failed for accessKey=administrator"),
+    ):
+        with (
+            Puller(nameserver=guarded.nameserver, **access) as puller,
+            pytest.raises(AccessError, match=said),
+        ):
+            puller.pull(sent.queue, 0)
+    reader = signed("reader00")
+    with Puller(nameserver=guarded.nameserver, **reader) as puller:
+        assert [each.body for each in puller.pull(sent.queue, 0).messages] == [b"secret"]
+    with (
+        Producer("shop", nameserver=guarded.nameserver, **reader) as producer,
+        pytest.raises(AccessError, match="No default permission for topic:kept"),
+    ):
+        producer.send(Message("kept", b"more"))
+    with (
+        Admin(nameserver=guarded.nameserver, **reader) as admin,
+        pytest.raises(AccessError, match="Need admin permission"),
+    ):
+        admin.create_topic("not_mine")

@@ -1,0 +1,287 @@
+"""Consumers of each kind on each version's broker: contents, order, resets, retries, restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from threading import Event, Lock, Thread
+
+import pytest
+from real_time import until
+
+from interop.apache import Apache
+from interop.foreign_programs import OLDER, java_flags
+from interop.servers import Servers
+from mqframe import (
+    Admin,
+    AnswerError,
+    AsyncLitePullConsumer,
+    ClientSettings,
+    ConsumeResult,
+    ConsumerSettings,
+    LitePullConsumer,
+    LitePullSettings,
+    Message,
+    MessageQueue,
+    Producer,
+    PushConsumer,
+    ReceivedMessage,
+    SimpleConsumer,
+    Sql,
+)
+
+COUNT = 12
+OFTEN = ClientSettings(persist_offsets_seconds=0.1)
+WAIT_SECONDS = 1.0
+"""How long a pull waits: brokers of 5.x tell a member of a reset by the answer to its next pull."""
+
+
+class Got:
+    """Messages by queue, in the order in which they came. May be filled from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._messages: list[ReceivedMessage] = []
+
+    def __call__(self, messages: list[ReceivedMessage], context: object) -> ConsumeResult:
+        self.add(messages)
+        return ConsumeResult.SUCCESS
+
+    def add(self, messages: Sequence[ReceivedMessage]) -> None:
+        with self._lock:
+            self._messages.extend(messages)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._messages.clear()
+
+    def by_queue(self, *, in_order: bool = True) -> dict[int, list[tuple[int, bytes]]]:
+        """Offsets and bodies; what came twice is told of once."""
+        with self._lock:
+            found: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
+            for each in self._messages:
+                found[each.queue_id].append((each.queue_offset, each.body))
+        unique = {queue: list(dict.fromkeys(each)) for queue, each in found.items()}
+        return unique if in_order else {queue: sorted(each) for queue, each in unique.items()}
+
+
+def send(
+    servers: Servers, producer: Producer, topic: str, begin: int = 0
+) -> dict[int, list[tuple[int, bytes]]]:
+    """Send `COUNT` messages, in turn to each of the four queues; gives them by queue."""
+    sent: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
+    for n in range(begin, begin + COUNT):
+        message = Message(topic, b"%d" % n, tag=f"tag{n % 3}", properties={"n": str(n)})
+        result = producer.send(message, queue=MessageQueue(topic, servers.broker_name, n % 4))
+        sent[n % 4].append((result.queue_offset, message.body))
+    return dict(sent)
+
+
+@contextlib.contextmanager
+def consuming(kind: str, servers: Servers, topic: str) -> Iterator[Got]:
+    """A member of the group `kind` + `topic`, and what it gets from the first message on."""
+    got, group = Got(), f"{kind}_{topic}"
+    if kind == "lite":
+        lite = LitePullConsumer(
+            group, nameserver=servers.nameserver, consume_from="first",
+            settings=LitePullSettings(pull_wait_seconds=WAIT_SECONDS, auto_commit_seconds=0.1), client=OFTEN,
+        )  # fmt: skip
+        lite.subscribe(topic)
+        with polled(lite, got):
+            yield got
+        return
+    consumer = PushConsumer(
+        group, nameserver=servers.nameserver, consume_from="first", ordered=kind == "ordered",
+        settings=ConsumerSettings(pull_wait_seconds=WAIT_SECONDS, consume_threads=1), client=OFTEN,
+    )  # fmt: skip
+    consumer.subscribe(topic, "*", got)
+    with consumer:
+        yield got
+
+
+@contextlib.contextmanager
+def polled(consumer: LitePullConsumer, got: Got) -> Iterator[None]:
+    """Two threads poll `consumer` meanwhile."""
+    over = Event()
+
+    def poll() -> None:
+        while not over.is_set():
+            got.add(consumer.poll(timeout=0.1))
+
+    pollers = [Thread(target=poll), Thread(target=poll)]
+    with consumer:
+        for poller in pollers:
+            poller.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for poller in pollers:
+                poller.join()
+
+
+def mqadmin(running: Apache, class_path: str, *words: str) -> str:
+    """What Apache's own tool says."""
+    command = ["java", *java_flags(class_path), f"-Duser.home={running.home}", "-cp", class_path]
+    command += ["org.apache.rocketmq.tools.command.MQAdminStartup", *words, "-n", running.servers.nameserver]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "ROCKETMQ_HOME": str(running.home)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.stdout + done.stderr
+
+
+KINDS = ("push", "ordered", "lite")
+
+
+def test_resets_and_restarts_reach_every_kind_of_consumer(
+    version: str,
+    running: Apache,
+    class_path: str,
+    servers: Servers,
+    topic: str,
+    admin: Admin,
+    producer: Producer,
+) -> None:
+    sent = send(servers, producer, topic)
+    with contextlib.ExitStack() as members:
+        got = {kind: members.enter_context(consuming(kind, servers, topic)) for kind in KINDS}
+
+        def all_came() -> bool:
+            return all(len(each) >= COUNT for each in got.values())
+
+        def check(sent: dict[int, list[tuple[int, bytes]]]) -> None:
+            for kind, each in got.items():
+                assert each.by_queue(in_order=kind == "ordered") == sent
+
+        until(all_came)
+        check(sent)
+
+        # By Apache's tool, and by ours.
+        until(lambda: all(admin.lag(f"{kind}_{topic}", topic) == 0 for kind in KINDS))
+        for each in got.values():
+            each.clear()
+        for kind in KINDS:
+            group = f"{kind}_{topic}"
+            if kind == "push":
+                said = mqadmin(running, class_path, "resetOffsetByTime", "-g", group, "-t", topic, "-s", "0")
+                assert "apache-a" in said, said
+            else:
+                moved = admin.reset_offsets(group, topic, 0)
+                assert moved == {MessageQueue(topic, servers.broker_name, n): 0 for n in range(4)}
+        until(all_came)
+        check(sent)
+
+        if version != OLDER:
+            return  # a restart takes the machine of the tests long
+        # A broker that was killed and comes back finds its consumers again, though they had nothing to do.
+        until(lambda: all(admin.lag(f"{kind}_{topic}", topic) == 0 for kind in KINDS))
+        for each in got.values():
+            each.clear()
+        running.restart_broker()
+        more = send(servers, producer, topic, COUNT)
+        until(all_came, 15.0)
+        check(more)
+
+
+def test_lite_pulls_go_anywhere(servers: Servers, topic: str, producer: Producer) -> None:
+    sent = send(servers, producer, topic)
+
+    def place(group: str) -> LitePullConsumer:
+        name = f"{group}_{topic}"
+        return LitePullConsumer(name, nameserver=servers.nameserver, consume_from="first", client=OFTEN)
+
+    def take(consumer: LitePullConsumer, count: int) -> list[ReceivedMessage]:
+        found: list[ReceivedMessage] = []
+
+        def enough() -> bool:
+            found.extend(consumer.poll(timeout=0.5))
+            return len(found) >= count
+
+        until(enough)
+        return found
+
+    with place("assigned") as consumer:
+        two = consumer.queues(topic)[1:3]
+        consumer.assign(two, "tag0 || tag2")
+        wanted = sorted(body for queue in (1, 2) for _, body in sent[queue] if int(body) % 3 != 1)
+        assert sorted(each.body for each in take(consumer, len(wanted))) == wanted
+        consumer.seek(two[0], 1)
+        behind = [body for offset, body in sent[1] if offset >= 1 and int(body) % 3 != 1]
+        assert [each.body for each in take(consumer, len(behind))] == behind
+        consumer.commit()
+        assert consumer.committed(two[0]) == len(sent[1])
+    with place("sql") as consumer:
+        consumer.subscribe(topic, Sql("n >= 8"))
+        assert sorted(int(each.body) for each in take(consumer, 4)) == [8, 9, 10, 11]
+
+    async def by_a_loop() -> list[bytes]:
+        found: list[bytes] = []
+        async with (
+            asyncio.timeout(60),
+            AsyncLitePullConsumer(
+                f"loop_{topic}", nameserver=servers.nameserver, consume_from="first"
+            ) as consumer,
+        ):
+            consumer.subscribe(topic)
+            while len(found) < COUNT:
+                found += [each.body for each in await consumer.poll()]
+        return found
+
+    assert sorted(map(int, asyncio.run(by_a_loop()))) == list(range(COUNT))
+
+
+def test_what_fails_for_good_is_read_as_a_dead_letter(
+    servers: Servers, topic: str, admin: Admin, producer: Producer
+) -> None:
+    sent = producer.send(Message(topic, b"bad", keys=["k"]))
+    group = f"failing_{topic}"
+    consumer = PushConsumer(
+        group, nameserver=servers.nameserver, consume_from="first",
+        settings=ConsumerSettings(max_reconsume_times=0),
+    )  # fmt: skip
+    consumer.subscribe(topic, "*", lambda messages, context: ConsumeResult.RECONSUME_LATER)
+    with consumer:
+        until(lambda: f"%DLQ%{group}" in admin.list_topics())
+        admin.open_dead_letters(group)
+        until(lambda: admin.dead_letters(group))
+    [letter] = admin.dead_letters(group)
+    assert (letter.message.body, letter.topic, letter.unique_key) == (b"bad", topic, sent.message_id)
+    found = admin.dead_letter(group, sent.message_id)
+    assert found is not None
+    assert found.message.offset_message_id == letter.message.offset_message_id
+    [resent] = admin.resend_dead_letters([letter], to="topic")
+    assert resent.result is not None
+    assert admin.message_by_id(resent.result.offset_message_id).body == b"bad"
+
+
+def test_pops_where_brokers_have_them(version: str, servers: Servers, topic: str, producer: Producer) -> None:
+    sent = send(servers, producer, topic)
+    with SimpleConsumer(f"simple_{topic}", nameserver=servers.nameserver) as consumer:
+        consumer.subscribe(topic)
+        if version == OLDER:
+            with pytest.raises(
+                AnswerError, match=r"PopMessage .* from Apache RocketMQ 5\.0\.0 on, .* is 4\.9\.7"
+            ):
+                consumer.receive()
+            return
+        got = Got()
+
+        def take() -> bool:
+            messages = consumer.receive()
+            consumer.ack_batch(messages)
+            got.add(messages)
+            return len(got) >= COUNT
+
+        until(take)
+    assert got.by_queue() == sent
