@@ -40,13 +40,14 @@ cli → broker, nameserver, client → net, replication, store → hooks → cor
 
 FLOORS: dict[str, list[set[str]]] = {
     "net": [
-        {"addresses", "busy_poll", "clock", "settings", "turns"},
+        {"access", "addresses", "busy_poll", "clock", "settings", "turns"},
         {"budgets", "endpoint", "deadlines"},
         {"connection", "send_buffer"},
         {"peer_group", "tls"},
         {"async_peer", "blocking_peer"},
         {"idle_reader"},
         {"blocking", "client", "server"},
+        {"listeners"},
     ],
     "store": [
         {"incoming", "settings"},

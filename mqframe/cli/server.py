@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,9 @@ from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
 if TYPE_CHECKING:
     from mqframe.cli.serving import Service
     from mqframe.core.config.configuration import Resolved
+    from mqframe.hooks.manager import PluginManager
+    from mqframe.net.access.access import Access
+    from mqframe.net.clock import SystemClock
 
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
@@ -152,13 +156,17 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
     plugins = plugin_manager().configured(resolved.plugins())
     clock, net = SystemClock(), resolved.section(NetSettings)
     nameservers: list[Service] = []
+    access = _access(program, resolved, clock, plugins)
 
     def make_nameserver() -> Service:
         from mqframe.nameserver.server import NameServer
         from mqframe.nameserver.settings import NameServerSettings
 
-        nameservers.append(NameServer(resolved.section(NameServerSettings), clock, net))
-        return nameservers[0]
+        server = NameServer(resolved.section(NameServerSettings), clock, net)
+        if access is not None:
+            server.enforce(access)
+        nameservers.append(server)
+        return server
 
     def make_broker() -> Service:
         from mqframe.broker.broker import Broker
@@ -169,10 +177,36 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         own = tuple(_reachable(each.address) for each in nameservers)
         settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
         stored = resolved.section(StoreSettings)
-        return Broker(settings, stored, clock, net, plugins)
+        broker = Broker(settings, stored, clock, net, plugins)
+        if access is not None:
+            broker.enforce(access)
+        return broker
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}
+
+
+def _access(program: str, resolved: Resolved, clock: SystemClock, plugins: PluginManager) -> Access | None:
+    """Access control of all servers of the program; `None` where everybody is served."""
+    from mqframe.net.access.settings import AccessSettings
+
+    settings = resolved.section(AccessSettings)
+    if not settings.authentication:
+        return None
+    from mqframe.broker.settings import BrokerSettings
+    from mqframe.nameserver.settings import NameServerSettings
+    from mqframe.net.access.access import Access, kept_below
+    from mqframe.store.files.config_file import ConfigFile as KeptFile
+    from mqframe.store.files.layout import Layout
+    from mqframe.store.settings import StoreSettings
+
+    logging.getLogger("mqframe.audit").setLevel(logging.INFO)
+    if program == "nameserver":
+        cluster, directory = "", resolved.section(NameServerSettings).directory
+    else:
+        cluster = resolved.section(BrokerSettings).cluster
+        directory = Layout(resolved.section(StoreSettings).directory).config
+    return Access(settings, clock, plugins, cluster=cluster, keep=kept_below(directory, KeptFile))
 
 
 def _reachable(address: str) -> str:

@@ -58,6 +58,10 @@ class Client:
         """Have requests of servers served by the marked handlers of `owner` from now on."""
         self._endpoint.handlers |= handlers_of(owner)
 
+    def sign(self, hook: RpcHook) -> None:
+        """Have `hook` see every request, too; to be called before the first."""
+        self._endpoint.rpc_hooks += (hook,)
+
     @property
     def in_flight_requests(self) -> int:
         """Requests that wait for their answers."""

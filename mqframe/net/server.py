@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from mqframe.core.measuring.open_files import connections_that_fit
 from mqframe.core.requests.peer import Peer
-from mqframe.core.requests.serving import Handler
+from mqframe.core.requests.serving import Call, Handler
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.log import get_logger
 from mqframe.net.async_peer import AsyncPeer
@@ -69,6 +69,19 @@ class Server:
     def peers(self) -> frozenset[Peer]:
         """The open connections."""
         return frozenset(self._group.peers)
+
+    def admit(self, guard: Callable[[Call], None]) -> None:
+        """Have `guard` see each request from now on before anything is done with it.
+
+        It raises `Refusal` for those that may not be served; requests of unknown codes are among them.
+        """
+        self._endpoint.admit = guard
+
+    def serve(self, handlers: Mapping[int, Handler]) -> None:
+        """Serve these requests, too. Raises `ValueError` when one of them is served already."""
+        if twice := sorted(self._endpoint.handlers.keys() & handlers.keys()):
+            raise ValueError(f"requests {', '.join(map(str, twice))} are served already")
+        self._endpoint.handlers |= handlers
 
     def counters(self) -> dict[str, str]:
         """What all connections take together, and the most that they may."""

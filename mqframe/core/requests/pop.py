@@ -7,7 +7,9 @@ neighbours).
 
 from __future__ import annotations
 
+from mqframe.core.requests.body_needs import ACKS, ASSIGNMENT, REQUEST_MODE
 from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
+from mqframe.core.requests.needs import Action, all_groups, group, topic
 
 
 class PopAnswer(Header):
@@ -25,7 +27,7 @@ class PopAnswer(Header):
     order_count_info: str | None = None
 
 
-@request(200050, PopAnswer, answer_body="records, back to back")
+@request(200050, PopAnswer, answer_body="records, back to back", needs=topic(Action.SUB) & group(Action.SUB))
 class PopMessage(GroupQueueRequest):
     """Take messages out, hidden from the group's other members for `invisible_time`.
 
@@ -46,7 +48,7 @@ class PopMessage(GroupQueueRequest):
     bname: str | None = None
 
 
-@request(200051)
+@request(200051, needs=topic(Action.SUB) & group(Action.SUB))
 class AckMessage(GroupQueueRequest):
     """One popped message is done. `extra_info`: its receipt handle.
 
@@ -58,7 +60,7 @@ class AckMessage(GroupQueueRequest):
     bname: str | None = None
 
 
-@request(200151, body="BatchAckBody")
+@request(200151, body="BatchAckBody", needs=ACKS)
 class BatchAckMessage(Request):
     """Several popped messages are done."""
 
@@ -71,7 +73,7 @@ class ChangeInvisibleTimeAnswer(Header):
     revive_qid: Int
 
 
-@request(200053, ChangeInvisibleTimeAnswer)
+@request(200053, ChangeInvisibleTimeAnswer, needs=topic(Action.SUB) & group(Action.SUB))
 class ChangeInvisibleTime(GroupQueueRequest):
     """Hide a popped message for `invisible_time` from now on; its handle is a new one afterwards."""
 
@@ -88,7 +90,7 @@ class NotificationAnswer(Header):
     polling_full: bool | None = None
 
 
-@request(200054, NotificationAnswer)
+@request(200054, NotificationAnswer, needs=topic(Action.SUB) & group(Action.SUB))
 class Notification(GroupQueueRequest):
     """Wait until there is something to pop, without taking it."""
 
@@ -105,14 +107,14 @@ class PollingInfoAnswer(Header):
     polling_num: Int
 
 
-@request(200055, PollingInfoAnswer)
+@request(200055, PollingInfoAnswer, needs=topic(Action.GET) & group(Action.GET))
 class PollingInfo(GroupQueueRequest):
     """How many pops of a group wait at a queue (-1: at any queue)."""
 
     bname: str | None = None
 
 
-@request(200052, PopAnswer, answer_body="records, back to back")
+@request(200052, PopAnswer, answer_body="records, back to back", needs=topic(Action.SUB) & group(Action.SUB))
 class PeekMessage(Request):
     """Look at what a pop would give, without taking it."""
 
@@ -123,16 +125,16 @@ class PeekMessage(Request):
     bname: str | None = None
 
 
-@request(400, body="QueryAssignmentBody", answer_body="AssignmentsBody")
+@request(400, body="QueryAssignmentBody", answer_body="AssignmentsBody", needs=ASSIGNMENT)
 class QueryAssignment(Request):
     """Which queues has a member, and does it pull or pop them?"""
 
 
-@request(401, body="RequestModeBody")
+@request(401, body="RequestModeBody", needs=REQUEST_MODE)
 class SetMessageRequestMode(Request):
     """A group pulls or pops a topic from now on."""
 
 
-@request(402, answer_body="RequestModeTable")
+@request(402, answer_body="RequestModeTable", needs=all_groups(Action.LIST))
 class GetAllMessageRequestMode(Request):
     """All modes that were set."""
