@@ -34,15 +34,15 @@ def audited(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
     }
 
 
-def tell_refusal(call: Call, refusal: Refusal) -> None:
-    """A change that its sender may not make."""
-    _tell(REQUESTS[call.frame.code], call, _facts(call), f"refused: {refusal.remark}")
+def tell_refusal(kind: type[Request], call: Call, refusal: Refusal) -> None:
+    """A change of this kind that its sender may not make."""
+    _tell(kind, call, _facts(kind, call), f"refused: {refusal.remark}")
 
 
 def _telling(kind: type[Request], handler: Handler) -> Handler:
     def serve(call: Call) -> Answer | Awaitable[Answer] | None:
         # Taken now: a handler may let go of the request while it waits.
-        facts = _facts(call)
+        facts = _facts(kind, call)
         try:
             answer = handler(call)
         except MqframeError as problem:
@@ -74,11 +74,10 @@ def _outcome(answer: Answer | None) -> str:
     return "done"
 
 
-def _facts(call: Call) -> dict[str, str]:
+def _facts(kind: type[Request], call: Call) -> dict[str, str]:
     """What a request says of itself: its fields, and its body where that is a list of settings."""
     frame = call.frame
     facts = {name: short(value) for name, value in (frame.ext or {}).items() if name not in _UNSAID}
-    kind = REQUESTS[frame.code]
     if kind.BODY == LINES:
         facts["settings"] = short(bytes(frame.body).decode("utf-8", "replace").strip())
     elif kind.BODY:

@@ -92,8 +92,8 @@ class Guard:
                 self._ask(self._authentication, kind, needs, call)
             except Refused as refusal:
                 self._note(call, refusal.cause)
-                if call.user and needs.changes:
-                    tell_refusal(call, refusal)
+                if call.user and kind is not None and needs.changes:
+                    tell_refusal(kind, call, refusal)
                 raise
             except (Refusal, BodyError):
                 raise
