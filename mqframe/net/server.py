@@ -18,6 +18,7 @@ from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
+from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.gate import TlsGate
 
 log = get_logger("net")
@@ -49,8 +50,8 @@ class Server:
         self._listeners: list[asyncio.Server] = []
         self._arrive: Callable[[], asyncio.Protocol] = lambda: AsyncPeer(self._group)
         self._gate: TlsGate | None = None
-        context = server_context(settings)
-        if context is not None:
+        context = FollowingContext(server_context, settings, clock)
+        if context.current is not None:
             plain = settings.tls_server_mode == "permissive"
             self._gate = TlsGate(context, clock, self._arrive, plain=plain, patience=settings.idle_seconds)
             self._gate.full = lambda: self._group.is_full

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
-from mqframe.core.errors import BodyError, MqframeError, Refusal
+from mqframe.core.errors import MqframeError, Refusal
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.failures import refused
-from mqframe.core.requests.fields import LINES, Request
+from mqframe.core.requests.fields import Request
 from mqframe.core.requests.serving import Answer, Call, Handler, Reply
 from mqframe.log import get_logger
 
@@ -18,6 +17,7 @@ log = get_logger("audit")
 SHOWN_CHARS: Final = 500
 """Most characters of a value from a request that are written."""
 _UNSAID: Final = frozenset({"AccessKey", "Signature", "SecurityToken"})
+_SECRET_BODIES: Final = frozenset({"UserInfo"})
 
 
 def short(text: str) -> str:
@@ -75,14 +75,11 @@ def _outcome(answer: Answer | None) -> str:
 
 
 def _facts(kind: type[Request], call: Call) -> dict[str, str]:
-    """What a request says of itself: its fields, and its body where that is a list of settings."""
+    """What a request says: its fields, and its body where that is text and holds no secret."""
     frame = call.frame
     facts = {name: short(value) for name, value in (frame.ext or {}).items() if name not in _UNSAID}
-    if kind.BODY == LINES:
-        facts["settings"] = short(bytes(frame.body).decode("utf-8", "replace").strip())
-    elif kind.BODY:
-        with contextlib.suppress(BodyError):  # of which the answer tells
-            facts["on"] = short(", ".join(f"{need.resource}:{need.name}" for need in kind.NEEDS.find(frame)))
+    if kind.has_text_body() and kind.BODY not in _SECRET_BODIES:
+        facts["body"] = short(bytes(frame.body).decode("utf-8", "replace").strip())
     return facts
 
 

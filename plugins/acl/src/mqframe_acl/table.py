@@ -55,7 +55,8 @@ class UserTable:
 
     def __init__(self, port: AccessPort) -> None:
         self._file = port.file(FILE)
-        self.users = {each.user: User(each.user, each.secret, everything=True) for each in port.initial}
+        self._first = {each.user: User(each.user, each.secret, everything=True) for each in port.initial}
+        self.users = dict(self._first)
         self.policies: dict[str, Policies] = {}
         self.changes = 0
         kept = None if self._file is None else self._file.load(lambda raw: loose_json.decode(raw, _Kept))
@@ -84,7 +85,9 @@ class UserTable:
     def _keep(self, users: dict[str, User], policies: dict[str, Policies]) -> None:
         if self._file is not None:
             acls = [AclInfo(each.shown(), SUBJECT + name) for name, each in policies.items()]
-            kept = _Kept(acls, [user.shown(secret=True) for user in users.values()])
+            # Those of the configuration stay there, where they can be changed.
+            changed = [user for user in users.values() if user != self._first.get(user.name)]
+            kept = _Kept(acls, [user.shown(secret=True) for user in changed])
             self._file.save(loose_json.dumps(kept))
         self.users, self.policies = users, policies
         self.changes += 1
