@@ -101,6 +101,18 @@ def group(*actions: Action, field: str = "consumerGroup", optional: bool = False
     return _named(group_need, field, actions, optional)
 
 
+def popped(*actions: Action) -> Needs:
+    """The consumer group, and the topic as it was popped from, which may be a retry topic of that group."""
+
+    def find(frame: Frame) -> list[Need]:
+        ext = frame.ext or {}
+        name, owner = ext.get("topic", ""), ext.get("consumerGroup", "")
+        own = name.startswith((f"{RETRY_PREFIX}{owner}_", f"{RETRY_PREFIX}{owner}+"))
+        return [group_need(owner, actions), *([] if own else [topic_need(name, actions)])]
+
+    return Needs(find)
+
+
 def all_topics(*actions: Action) -> Needs:
     """Every topic."""
     return _fixed(Need(Resource.TOPIC, "", actions))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mqframe.core.requests.body_needs import ACKS, ASSIGNMENT, REQUEST_MODE
 from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
-from mqframe.core.requests.needs import Action, all_groups, group, topic
+from mqframe.core.requests.needs import Action, all_groups, group, popped, topic
 
 
 class PopAnswer(Header):
@@ -48,7 +48,7 @@ class PopMessage(GroupQueueRequest):
     bname: str | None = None
 
 
-@request(200051, needs=topic(Action.SUB) & group(Action.SUB))
+@request(200051, needs=popped(Action.SUB))
 class AckMessage(GroupQueueRequest):
     """One popped message is done. `extra_info`: its receipt handle.
 
@@ -73,7 +73,7 @@ class ChangeInvisibleTimeAnswer(Header):
     revive_qid: Int
 
 
-@request(200053, ChangeInvisibleTimeAnswer, needs=topic(Action.SUB) & group(Action.SUB))
+@request(200053, ChangeInvisibleTimeAnswer, needs=popped(Action.SUB))
 class ChangeInvisibleTime(GroupQueueRequest):
     """Hide a popped message for `invisible_time` from now on; its handle is a new one afterwards."""
 

@@ -22,6 +22,7 @@ class Credentials(NamedTuple):
     secret: str
 
     def __repr__(self) -> str:
+        """Without the secret."""
         return f"<Credentials of {self.user}>"
 
 
@@ -127,5 +128,6 @@ class Refused(Refusal):
     """Somebody may not do this (NO_PERMISSION). `cause` is for this server's log, and never leaves it."""
 
     def __init__(self, remark: str, cause: str) -> None:
+        """`remark`: what the caller is told."""
         super().__init__(ResponseCode.NO_PERMISSION, remark)
         self.cause = cause

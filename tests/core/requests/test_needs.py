@@ -68,6 +68,20 @@ def test_a_retry_topic_is_its_group() -> None:
     assert of(310, {"a": "mine", "b": "%RETRY%theirs"}) == [("Group", "theirs", "Pub")]
 
 
+def test_an_acknowledgement_may_name_a_retry_topic_of_its_group() -> None:
+    for code in (200051, 200053):
+        for name in ("%RETRY%shop_orders", "%RETRY%shop+orders"):
+            assert of(code, {"consumerGroup": "shop", "topic": name}) == [("Group", "shop", "Sub")]
+        both = [("Group", "shop", "Sub"), ("Group", "others", "Sub")]
+        assert of(code, {"consumerGroup": "shop", "topic": "%RETRY%others"}) == both
+        assert of(code) == [("Group", "", "Sub"), ("Topic", "", "Sub")]
+    assert of(200050, {"consumerGroup": "shop", "topic": "%RETRY%shop_orders"})[0] == (
+        "Group",
+        "shop_orders",
+        "Sub",
+    )
+
+
 def test_operators_are_those_who_change_or_ask_for_the_cluster() -> None:
     for needs in (topic(Action.DELETE), group(Action.CREATE), cluster(Action.UPDATE)):
         assert needs.operators
