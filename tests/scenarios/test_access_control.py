@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
+import certificates
 import pytest
+import trustme
 
 from mqframe import AccessError, AsyncAdmin, AsyncProducer, AsyncPuller, Message
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError
+from mqframe.core.errors import AnswerError, MqframeError
 from mqframe.core.requests import REQUESTS, Request
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.hooks.manager import PluginManager
@@ -202,3 +205,87 @@ async def test_changes_are_written_down(tmp_path: Path, caplog: pytest.LogCaptur
         line.startswith("UpdateAndCreateTopic user='shop'") and "outcome='refused: " in line for line in lines
     )
     assert not any("s3cr3t" in line or "Signature" in line for line in lines)
+
+
+@in_a_loop
+async def test_a_certificate_stands_for_a_user(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    server = certificates.issue(authority, tmp_path / "server")
+    shop = certificates.issue(authority, tmp_path / "shop", common_name="shop.example.org")
+    old = certificates.issue(authority, tmp_path / "old", common_name="shop.example.org", expired=True)
+    net = server.server(
+        tls=True, tls_ca_file=server.ca, tls_server_client_auth="optional", tls_server_ca_file=server.ca
+    )
+    users = {"acl2": {"certificate_users": {"shop.example.org": "shop"}}}
+    async with enforcing(tmp_path / "data", net=net, plugins=PluginManager().configured(users)) as cluster:
+        ns = cluster.nameserver
+        secured = server.client()
+        async with AsyncAdmin(nameserver=ns, net=secured, rpc_hooks=keys("admin")) as admin:
+            await admin.create_topic("orders", queues=1)
+            await admin.create_user("shop", "secret")
+            await admin.set_policy("shop", ["Topic:orders"], actions=["Pub"])
+            known = shop.client(tls_cert_file=shop.cert, tls_key_file=shop.key)
+            async with AsyncProducer(group="shop", nameserver=ns, net=known) as producer:
+                await producer.send(Message("orders", b"by certificate"))
+                expired = old.client(tls_cert_file=old.cert, tls_key_file=old.key)
+                for net in (expired, secured):
+                    async with AsyncProducer(group="shop", nameserver=ns, net=net) as stranger:
+                        with pytest.raises(MqframeError):
+                            await stranger.send(Message("orders", b"without"))
+                await producer.send(Message("orders", b"still"))
+
+
+@in_a_loop
+async def test_accounts_of_plain_acl(tmp_path: Path) -> None:
+    accounts = """
+accounts:
+  - {accessKey: operator, secretKey: operator1, admin: true}
+  - {accessKey: shop-key, secretKey: shopsecret, topicPerms: [orders=PUB|SUB], groupPerms: [shop=SUB]}
+"""
+    (tmp_path / "plain_acl.yml").write_text(accounts)
+    cluster = AsyncCluster(
+        plugins=PluginManager().configured({"plain_acl": {"file": str(tmp_path / "plain_acl.yml")}})
+    )
+    cluster.enforce(
+        AccessSettings(
+            authentication="plain_acl", authorization="plain_acl", inner_credentials="inner:of the servers"
+        )
+    )
+    async with cluster:
+        ns = cluster.nameserver
+        async with AsyncAdmin(nameserver=ns, rpc_hooks=keys("operator", "operator1")) as admin:
+            await admin.create_topic("orders", queues=1)
+            await admin.create_topic("others", queues=1)
+        shop = keys("shop-key", "shopsecret")
+        async with AsyncProducer(group="shop", nameserver=ns, rpc_hooks=shop) as producer:
+            await producer.send(Message("orders", b"one"))
+            with pytest.raises(AccessError):
+                await producer.send(Message("others", b"two"))
+        async with AsyncAdmin(nameserver=ns, rpc_hooks=shop) as admin:
+            with pytest.raises(AccessError):
+                await admin.create_topic("mine")
+
+
+@in_a_loop
+async def test_no_rubbish_harms_another_connection(tmp_path: Path) -> None:
+    """Fields, signatures and bodies of every kind of nonsense, beside a producer that is served as ever."""
+    chance = random.Random(20_261)
+    texts = ("", "admin", "secret", chr(0), chr(0x1F600) * 50, "x" * 60_000, "%RETRY%", "*", "-1")
+    async with enforcing(tmp_path) as cluster:
+        ns, broker = cluster.nameserver, cluster.broker.address
+        async with AsyncAdmin(nameserver=ns, rpc_hooks=keys("admin")) as admin:
+            await admin.create_topic("orders", queues=1)
+        known = Client(SystemClock(), rpc_hooks=plugins_hooks(keys("admin")))
+        async with AsyncProducer(group="shop", nameserver=ns, rpc_hooks=keys("admin")) as producer:
+            for _ in range(60):
+                kind = REQUESTS[chance.choice(sorted(REQUESTS))]
+                names = [*kind.__struct_encode_fields__, "Signature", "AccessKey"]
+                fields = {chance.choice(names): chance.choice(texts) for _ in range(chance.randrange(8))}
+                body = chance.choice((b"", b"{", b"[]", chance.randbytes(1000)))
+                unknown = Client(SystemClock(), rpc_hooks=[WrongSignature(**fields)])
+                answer = await unknown.invoke(broker, bare(kind.CODE), body)
+                assert answer.code == ResponseCode.NO_PERMISSION
+                await unknown.close()
+                assert (await known.invoke(broker, bare(kind.CODE), body)).code is not None
+                assert (await producer.send(Message("orders", b"as ever"))).status.name == "SEND_OK"
+        await known.close()
