@@ -14,7 +14,7 @@ class GetRouteinfoByTopic(Request):
     accept_standard_json_only: bool | None = None
 
 
-@request(106, answer_body="ClusterInfo", needs=cluster(Action.GET))
+@request(106, answer_body="ClusterInfo", needs=cluster(Action.GET, operators=False))
 class GetBrokerClusterInfo(Request):
     """All brokers, by cluster."""
 

@@ -123,14 +123,14 @@ def all_groups(*actions: Action) -> Needs:
     return _fixed(Need(Resource.GROUP, "", actions))
 
 
-def cluster(*actions: Action) -> Needs:
-    """The cluster itself: what operators ask for."""
-    return attrs.evolve(_fixed(Need(Resource.CLUSTER, "", actions)), operators=True)
+def cluster(*actions: Action, operators: bool = True) -> Needs:
+    """The cluster itself: what operators ask for, and some others as well."""
+    return attrs.evolve(_fixed(Need(Resource.CLUSTER, "", actions)), operators=operators)
 
 
 def brokers() -> Needs:
     """What brokers and name servers tell each other, again and again."""
-    return attrs.evolve(cluster(Action.UPDATE), operators=False, changes=False)
+    return attrs.evolve(cluster(Action.UPDATE, operators=False), changes=False)
 
 
 def signed() -> Needs:

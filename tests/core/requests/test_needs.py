@@ -25,8 +25,6 @@ from mqframe.core.requests.needs import (
 from mqframe.core.wire.frame import Frame
 
 PLUGINS = Path(__file__).parents[3] / "plugins"
-TO_CLIENTS = {39, 40, 220, 221, 307, 309, 326}
-"""Brokers ask these of clients, some of brokers as well."""
 
 
 def of(code: int, ext: dict[str, str] | None = None, body: bytes = b"") -> list[tuple[str, str, str]]:
