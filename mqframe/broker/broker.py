@@ -120,6 +120,8 @@ class Broker:
         signer = access.signer()
         if signer is not None:
             self._client.sign(signer)
+        elif self._settings.nameservers:
+            log.warning("what name servers are asked is not signed", missing="access.inner_credentials")
 
     def save_by(self, thread: Executor) -> None:
         """Have `thread` write tables; to be called before `start`."""

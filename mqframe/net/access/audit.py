@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
-from mqframe.core.errors import MqframeError, Refusal
+from mqframe.core.errors import Refusal
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.failures import refused
 from mqframe.core.requests.fields import Request
@@ -16,7 +16,6 @@ log = get_logger("audit")
 
 SHOWN_CHARS: Final = 500
 """Most characters of a value from a request that are written."""
-_UNSAID: Final = frozenset({"AccessKey", "Signature", "SecurityToken"})
 _SECRET_BODIES: Final = frozenset({"UserInfo"})
 
 
@@ -45,7 +44,7 @@ def _telling(kind: type[Request], handler: Handler) -> Handler:
         facts = _facts(kind, call)
         try:
             answer = handler(call)
-        except MqframeError as problem:
+        except Exception as problem:
             _tell(kind, call, facts, f"failed: {refused(problem).remark}")
             raise
         if isinstance(answer, Awaitable):
@@ -77,7 +76,8 @@ def _outcome(answer: Answer | None) -> str:
 def _facts(kind: type[Request], call: Call) -> dict[str, str]:
     """What a request says: its fields, and its body where that is text and holds no secret."""
     frame = call.frame
-    facts = {name: short(value) for name, value in (frame.ext or {}).items() if name not in _UNSAID}
+    ext = frame.ext or {}
+    facts = {name: short(ext[name]) for name in kind.__struct_encode_fields__ if name in ext}
     if kind.has_text_body() and kind.BODY not in _SECRET_BODIES:
         facts["body"] = short(bytes(frame.body).decode("utf-8", "replace").strip())
     return facts

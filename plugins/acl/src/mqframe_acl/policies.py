@@ -91,6 +91,12 @@ class Policies:
     """All policies of one user, as they are shown and as they are asked."""
 
     by_type: dict[PolicyType, tuple[Entry, ...]] = attrs.field(factory=dict)
+    _ranked: tuple[tuple[Entry, ...], ...] = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        found = (self.by_type.get(kind, ()) for kind in PolicyType)
+        ranked = tuple(tuple(sorted(entries, key=lambda each: each.rank)) for entries in found)
+        object.__setattr__(self, "_ranked", ranked)
 
     @property
     def by_place(self) -> bool:
@@ -99,8 +105,8 @@ class Policies:
 
     def allow(self, need: Need, address: Address | None) -> bool:
         """Whether `need` is granted to the user at `address`."""
-        for kind in PolicyType:
-            for entry in sorted(self.by_type.get(kind, ()), key=lambda each: each.rank):
+        for entries in self._ranked:
+            for entry in entries:
                 if entry.fits(need, address):
                     return entry.allow
         return False
