@@ -7,7 +7,9 @@ from mqframe_acl.policies import Policies, policies_of
 from mqframe_acl.table import FILE, USERS_MAX, User, UserTable, bad_name
 
 from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
+from mqframe.core.errors import BodyError
 from mqframe.testing.conformance import AccessStage
+from mqframe.testing.conformance.access import MemoryFile
 
 POLICIES = policies_of(AclInfo([PolicyInfo([PolicyEntryInfo("Topic:a", ["Pub"], "Allow")])]), Policies())
 
@@ -75,3 +77,12 @@ def test_secrets_show_nowhere() -> None:
 def test_bad_names(name: str) -> None:
     assert bad_name(name)
     assert bad_name("shop") is None
+
+
+@pytest.mark.parametrize("content", [b"{", b'{"users":7}', b'{"acls":[{"policies":[{"entries":[]}]}]}'])
+def test_a_broken_file_is_not_taken_for_an_empty_one(content: bytes) -> None:
+    stage = AccessStage()
+    stage.files[FILE] = MemoryFile()
+    stage.files[FILE].save(content)
+    with pytest.raises((BodyError, ValueError)):
+        UserTable(stage)

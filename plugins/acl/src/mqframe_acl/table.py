@@ -59,10 +59,10 @@ class UserTable:
         self.users = dict(self._first)
         self.policies: dict[str, Policies] = {}
         self.changes = 0
-        kept = None if self._file is None else self._file.load(lambda raw: loose_json.decode(raw, _Kept))
+        kept = None if self._file is None else self._file.load(_read)
         if kept is not None:
-            self.users |= {user.name: user for user in map(_user, kept.users)}
-            self.policies = {_name(acl): policies_of(acl, Policies()) for acl in kept.acls if acl.policies}
+            self.users |= kept[0]
+            self.policies = kept[1]
 
     def put(self, user: User) -> None:
         """Enter or replace a user. Raises `OSError` when that cannot be kept, ValueError for no room."""
@@ -100,6 +100,13 @@ def bad_name(name: str) -> str | None:
     if len(name) > NAME_CHARS_MAX or not name.isprintable():
         return f"the name of a user has at most {NAME_CHARS_MAX} characters, none of which controls anything"
     return None
+
+
+def _read(raw: bytes) -> tuple[dict[str, User], dict[str, Policies]]:
+    """What a file holds. Raises `BodyError`, or ValueError for policies that are none."""
+    kept = loose_json.decode(raw, _Kept)
+    users = {user.name: user for user in map(_user, kept.users)}
+    return users, {_name(acl): policies_of(acl, Policies()) for acl in kept.acls if acl.policies}
 
 
 def _name(acl: AclInfo) -> str:
