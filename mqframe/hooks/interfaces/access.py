@@ -125,7 +125,10 @@ class Authorization:
 
 
 class Refused(Refusal):
-    """Somebody may not do this (NO_PERMISSION). `cause` is for this server's log, and never leaves it."""
+    """Somebody may not do this (NO_PERMISSION). `cause` is for this server's log, and never leaves it.
+
+    Clients raise `AccessError` for a remark with "User:", "credentials" or "signature" in it.
+    """
 
     def __init__(self, remark: str, cause: str) -> None:
         """`remark`: what the caller is told."""
