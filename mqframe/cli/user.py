@@ -11,6 +11,7 @@ import typer
 from mqframe.cli.access import admin_command
 from mqframe.cli.commands import new_app
 from mqframe.cli.output import Shown
+from mqframe.core.errors import SettingError
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -122,7 +123,9 @@ def deny(
 
 @admin_command(app, empty="there is no policy")
 def policies(
-    admin: Admin, user: Annotated[str, typer.Argument(help="Part of the name.")] = "", server: Server = ""
+    admin: Admin,
+    user: Annotated[str, typer.Argument(help="What the name begins with.")] = "",
+    server: Server = "",
 ) -> Shown:
     """List what users may do."""
     return _policies(admin, user, server)
@@ -160,5 +163,9 @@ def _secret(file: Path | None) -> str:
     """The secret; never from the command line, which others can read."""
     if file is None:
         return str(typer.prompt("Secret", hide_input=True, confirmation_prompt=True))
-    text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text("utf-8")
-    return text.strip()
+    try:
+        raw = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
+        return raw.decode().strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        said = getattr(problem, "strerror", None) or "it is no text"
+        raise SettingError(f"--secret-file {file} cannot be read: {said}") from None

@@ -80,6 +80,17 @@ def test_users_and_policies(admin: None, tmp_path: Path, monkeypatch: pytest.Mon
     assert "there is no policy" in run("user", "policies")
 
 
+def test_a_secret_that_cannot_be_read(admin: None, tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(bytes(range(256)))
+    for file, said in ((tmp_path / "none", "No such file"), (tmp_path / "binary", "it is no text")):
+        result = CliRunner().invoke(app, ["user", "create", "other", "--secret-file", str(file)])
+        assert result.exit_code == 2
+        assert said in result.output
+    piped = CliRunner().invoke(app, ["user", "create", "piped", "--secret-file", "-"], input="a secret\n")
+    assert piped.exit_code == 0, piped.output
+    run("user", "delete", "piped")
+
+
 def test_a_port_that_is_none(admin: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MQFRAME_CLIENT_OPERATOR_PORT", "many")
     result = CliRunner().invoke(app, ["topic", "list"])

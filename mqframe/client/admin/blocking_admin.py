@@ -143,7 +143,7 @@ class Admin(SyncClient[AsyncAdmin]):
         self._call(self._client.remove_policy, user, resource, server=server)
 
     def policies(self, user: str = "", *, resource: str = "", server: str = "") -> list[AclInfo]:
-        """Policies of the users whose names contain `user`, those whose resource contains `resource`."""
+        """Policies of users whose names begin with `user`, those whose resource contains `resource`."""
         return self._call(self._client.policies, user, resource=resource, server=server)
 
     def broker_runtime(self, address: str) -> dict[str, str]:

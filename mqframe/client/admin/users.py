@@ -87,7 +87,7 @@ class UserAdmin(AdminCalls):
         await self._change(AuthDeleteAcl(_SUBJECT + user, resource=resource), b"", server)
 
     async def policies(self, user: str = "", *, resource: str = "", server: str = "") -> list[AclInfo]:
-        """Policies of the users whose names contain `user`, those whose resource contains `resource`."""
+        """Policies of users whose names begin with `user`, those whose resource contains `resource`."""
         request = AuthListAcl(_SUBJECT + user if user else None, resource or None)
         return await self._all(request, list[AclInfo], server)
 
