@@ -30,11 +30,17 @@ class Pems(NamedTuple):
 
 def make(folder: Path, *names: str, expired: bool = False) -> Pems:
     """A new authority, and a certificate of it for `names`, by default 127.0.0.1, in `folder`."""
+    return issue(trustme.CA(), folder, *names, expired=expired)
+
+
+def issue(
+    authority: trustme.CA, folder: Path, *names: str, common_name: str | None = None, expired: bool = False
+) -> Pems:
+    """A certificate of `authority` for `names`, by default 127.0.0.1, in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    authority = trustme.CA()
     past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=2)
     ends = {"not_after": past} if expired else {}
-    leaf = authority.issue_cert(*(names or ("127.0.0.1", "localhost")), **ends)
+    leaf = authority.issue_cert(*(names or ("127.0.0.1", "localhost")), common_name=common_name, **ends)
     authority.cert_pem.write_to_path(folder / "ca.pem")
     key = serialization.load_pem_private_key(leaf.private_key_pem.bytes(), None)
     (folder / "key.pem").write_bytes(

@@ -41,13 +41,14 @@ cli → broker, nameserver, client → net, replication, store → hooks → cor
 
 FLOORS: dict[str, list[set[str]]] = {
     "net": [
-        {"addresses", "busy_poll", "clock", "latencies", "settings", "turns"},
+        {"access", "addresses", "busy_poll", "clock", "latencies", "settings", "turns"},
         {"budgets", "endpoint", "deadlines"},
         {"connection", "send_buffer"},
         {"peer_group", "tls"},
         {"async_peer", "blocking_peer"},
         {"idle_reader"},
         {"blocking", "client", "server"},
+        {"listeners"},
     ],
     "store": [
         {"incoming", "settings"},

@@ -23,8 +23,11 @@ from mqframe.hooks.interfaces import BrokerPort, BrokerService
 from mqframe.hooks.isolate import hook_name
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
+from mqframe.net.access.access import Access
+from mqframe.net.access.audit import audited
 from mqframe.net.client import Client
 from mqframe.net.clock import Every, LoopClock
+from mqframe.net.listeners import Listeners
 from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
@@ -73,8 +76,12 @@ class Broker:
             events = PeerEvents(self._end_turn, self._connection_closed)
             net = net or NetSettings()
             handlers = self._handlers(net.body_bytes_max)
-            self._server = Server(handlers, clock, net, rpc_hooks=hooks, events=events)
-            state.budgets.of_connections = self._server.counters
+            self._listeners = Listeners(
+                lambda: Server(handlers, clock, net, rpc_hooks=hooks, events=events),
+                settings.operator_port,
+                net.body_bytes_max,
+            )
+            state.budgets.of_connections = self._listeners.counters
         except BaseException:
             # Whoever mends the settings makes another broker, in this process perhaps.
             self._keeper.close()
@@ -111,7 +118,28 @@ class Broker:
 
     def measure(self) -> BrokerMetrics:
         """What monitoring is shown; how long requests take is counted from now on."""
-        return BrokerMetrics(self._state, self._parts, self._server.measure(), self._counters)
+        return BrokerMetrics(self._state, self._parts, self._listeners.measure(), self._counters)
+
+    @property
+    def operator_address(self) -> str:
+        """The address for operators, "host:port", where they have one of their own; known once started."""
+        host, _, port = self.address.rpartition(":")
+        return f"{host}:{self._listeners.operator_port or port}"
+
+    def enforce(self, access: Access) -> None:
+        """Serve only those whom `access` lets, and sign what is asked of name servers.
+
+        To be called before `start`. Raises `PluginError` when two plugins serve the same request.
+        """
+        try:
+            self._listeners.enforce(access)
+        except ValueError as problem:
+            raise PluginError(f"access control does not go with the broker's services: {problem}") from None
+        signer = access.signer()
+        if signer is not None:
+            self._client.sign(signer)
+        elif self._settings.nameservers:
+            log.warning("what name servers are asked is not signed", missing="access.inner_credentials")
 
     def save_by(self, thread: Executor) -> None:
         """Have `thread` write tables; to be called before `start`."""
@@ -123,7 +151,7 @@ class Broker:
             handlers = handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
-        return saved_before_answers(handlers, self._keeper.save_tables)
+        return audited(saved_before_answers(handlers, self._keeper.save_tables))
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
@@ -150,10 +178,10 @@ class Broker:
         for part in self._parts:
             await _start_part(part)
         await self._save_corrections()
-        port = await self._server.start(settings.host, settings.port)
+        port = await self._listeners.start(settings.host, settings.port)
         self._identity.settle(port)
         if settings.vip_port and settings.port > 2:
-            await self._server.start(settings.host, settings.port - 2)
+            await self._listeners.start_another(settings.host, settings.port - 2)
         self._start_timers()
         self._keeper.on_saved = self._tables_saved
         await self._registration.start()
@@ -197,7 +225,7 @@ class Broker:
         for own in self._own_parts:
             own.answer_waiting()
         await self._keeper.save_tables()  # answers wait for that, and are to leave
-        await self._server.stop()
+        await self._listeners.stop()
         for part in reversed(self._parts):
             try:
                 await part.stop()
@@ -218,7 +246,7 @@ class Broker:
         self._registration.cancel()
         self._keeper.close()
         self._store.abandon()
-        await self._server.stop()
+        await self._listeners.stop()
         await self._client.close()
 
     async def register(self) -> None:

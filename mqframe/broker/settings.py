@@ -344,6 +344,12 @@ class BrokerSettings:
         "characters",
         check=at_least(16),
     )
+    operator_port: int | None = setting(
+        None,
+        doc="port where operators are served: the others refuse then what creates, changes, deletes or "
+        "configures; 0: any free one; none: every port serves all",
+        check=lambda port: None if port is None else within(0, 65535)(port),
+    )
     vip_port: bool = setting(True, doc="listen on port - 2 as well, where some clients send to")
     dispatchers: tuple[str, ...] = setting(
         (), doc="dispatcher plugins that follow the log", plugin="dispatcher"

@@ -13,20 +13,28 @@ from mqframe.cli.commands import plugin_manager
 from mqframe.cli.contexts.chosen import Cluster, chosen_cluster
 from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Json, NameServer, Shown, show, show_one
+from mqframe.core.errors import SettingError
 
 if TYPE_CHECKING:
     from mqframe import Admin
 
 CONNECTIONS: Final = "MQFRAME_NET_"
 PLUGINS: Final = "MQFRAME_PLUGINS_"
+OPERATOR_PORT: Final = "MQFRAME_CLIENT_OPERATOR_PORT"
 
 
 def admin_client(nameserver: str) -> Admin:
     """The administration client of a command. Raises `SettingError`."""
     # Imported when a command runs: help and completion need no client.
-    from mqframe import Admin
+    from mqframe import Admin, ClientSettings
 
-    return Admin(nameserver=nameserver, **access())
+    port = os.environ.get(OPERATOR_PORT, "")
+    if not port:
+        return Admin(nameserver=nameserver, **access())
+    if not port.isdecimal():
+        raise SettingError(f"variable {OPERATOR_PORT} = {port!r}: must be a port")
+    client = ClientSettings(operator_port=int(port))
+    return Admin(nameserver=nameserver, client=client, **access())
 
 
 def admin_command(

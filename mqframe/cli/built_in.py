@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "message": "message:app",
     "offset": "offset:app",
     "dlq": "dlq:app",
+    "user": "user:app",
     "cluster": "cluster:cluster",
     "store": "store.command:app",
     "consume": "consume:consume",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from mqframe.cli.processes.places import Place
     from mqframe.cli.serving import Service, Services
     from mqframe.core.config.configuration import Resolved
+    from mqframe.hooks.manager import PluginManager
     from mqframe.metrics.server import MetricsServer
+    from mqframe.net.access.access import Access
+    from mqframe.net.clock import SystemClock
 
 BROKERS_MAX: Final = 26
 """As many as there are letters to name them."""
@@ -238,13 +242,17 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
     plugins = plugin_manager().configured(resolved.plugins())
     clock, net = SystemClock(), resolved.section(NetSettings)
     nameservers: list[Service] = []
+    access = _access(program, resolved, clock, plugins)
 
     def make_nameserver() -> Service:
         from mqframe.nameserver.server import NameServer
         from mqframe.nameserver.settings import NameServerSettings
 
-        nameservers.append(NameServer(resolved.section(NameServerSettings), clock, net))
-        return nameservers[0]
+        server = NameServer(resolved.section(NameServerSettings), clock, net)
+        if access is not None:
+            server.enforce(access)
+        nameservers.append(server)
+        return server
 
     def make_broker() -> Service:
         from mqframe.broker.broker import Broker
@@ -255,7 +263,10 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         own = tuple(_reachable(each.address) for each in nameservers)
         settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
         stored = resolved.section(StoreSettings)
-        return Broker(settings, stored, clock, net, plugins)
+        broker = Broker(settings, stored, clock, net, plugins)
+        if access is not None:
+            broker.enforce(access)
+        return broker
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}
@@ -274,6 +285,10 @@ def _several(
 
     clock, net = SystemClock(), resolved.section(NetSettings)
     nameserver = NameServer(resolved.section(NameServerSettings), clock, net)
+    # Brokers have users of their own, so this one is as any name server by itself.
+    access = _access("nameserver", resolved, clock, plugin_manager().configured(resolved.plugins()))
+    if access is not None:
+        nameserver.enforce(access)
     settings = resolved.section(BrokerSettings)
     words = [*words, "--set", f"net.busy_poll_microseconds={net.busy_poll_microseconds}"]
     words += ["--set", f"broker.share_new_topics={str(settings.share_new_topics).lower()}"]
@@ -305,6 +320,29 @@ def _watch(metrics: MetricsServer, name: str, service: Service | Services) -> No
         metrics.watch(name, service.measure(), service)
     elif isinstance(service, NameServer):
         metrics.watch(name, service.measure())
+
+
+def _access(program: str, resolved: Resolved, clock: SystemClock, plugins: PluginManager) -> Access | None:
+    """Access control of all servers of the program; `None` where everybody is served."""
+    from mqframe.net.access.settings import AccessSettings
+
+    settings = resolved.section(AccessSettings)
+    if not settings.authentication:
+        return None
+    from mqframe.broker.settings import BrokerSettings
+    from mqframe.nameserver.settings import NameServerSettings
+    from mqframe.net.access.access import Access, kept_below
+    from mqframe.store.files.config_file import ConfigFile as KeptFile
+    from mqframe.store.files.layout import Layout
+    from mqframe.store.settings import StoreSettings
+
+    logging.getLogger("mqframe.audit").setLevel(logging.INFO)
+    if program == "nameserver":
+        cluster, directory = "", resolved.section(NameServerSettings).directory
+    else:
+        cluster = resolved.section(BrokerSettings).cluster
+        directory = Layout(resolved.section(StoreSettings).directory).config
+    return Access(settings, clock, plugins, cluster=cluster, keep=kept_below(directory, KeptFile))
 
 
 def _reachable(address: str) -> str:

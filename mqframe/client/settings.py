@@ -41,6 +41,12 @@ class ClientSettings:
         check=at_least(1),
     )
     vip_channel: bool = setting(False, doc="send to the broker's port - 2, where it serves no pulls")
+    operator_port: int = setting(
+        0,
+        doc="port at which administration clients reach brokers that have one for operators "
+        "(broker.operator_port); 0: the one that name servers tell",
+        check=within(0, 65535),
+    )
 
 
 @settings("producer")

@@ -10,6 +10,8 @@ import attrs
 from mqframe.core.errors import PluginError
 from mqframe.hooks.interfaces import (
     AllocationStrategy,
+    Authentication,
+    Authorization,
     BrokerService,
     Codec,
     ConsumeHook,
@@ -47,6 +49,8 @@ KINDS: Final[Mapping[str, Kind]] = {
         Kind("rpc_hook", "register_rpc_hooks", RpcHook),
         Kind("message_filter", "register_message_filters", MessageFilter),
         Kind("broker_service", "register_broker_services", BrokerService),
+        Kind("authentication", "register_authentications", Authentication),
+        Kind("authorization", "register_authorizations", Authorization),
         Kind("topic_summary", "register_topic_summaries", TopicSummary),
         Kind("command", "register_commands", None),
     )
@@ -78,6 +82,10 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("send_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
     ("consume_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
     ("rpc_hook", "acl"): "mqframe-plugin-acl",
+    ("authentication", "acl2"): "mqframe-plugin-acl",
+    ("authentication", "plain_acl"): "mqframe-plugin-acl",
+    ("authorization", "acl2"): "mqframe-plugin-acl",
+    ("authorization", "plain_acl"): "mqframe-plugin-acl",
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
     ("command", "idempotence"): "mqframe-plugin-idempotence",

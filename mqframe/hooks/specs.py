@@ -78,6 +78,16 @@ def register_broker_services() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def register_authentications() -> Factories:  # type: ignore[empty-body]
+    """Factories of `Authentication` by name. Called when a server's configuration names one."""
+
+
+@hookspec
+def register_authorizations() -> Factories:  # type: ignore[empty-body]
+    """Factories of `Authorization` by name. Called when a server's configuration names one."""
+
+
+@hookspec
 def register_commands() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Typer applications by command name. Called when the command line runs or lists one."""
 

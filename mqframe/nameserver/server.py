@@ -12,7 +12,10 @@ from mqframe.nameserver.kv_config import KvConfig
 from mqframe.nameserver.live_settings import LiveSettings
 from mqframe.nameserver.metrics import NameServerMetrics
 from mqframe.nameserver.settings import NameServerSettings
+from mqframe.net.access.access import Access
+from mqframe.net.access.audit import audited
 from mqframe.net.clock import Every, LoopClock
+from mqframe.net.listeners import Listeners
 from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
@@ -56,8 +59,11 @@ class NameServer:
         self._live = LiveSettings(settings)
         handlers = Handlers(self._registry, self._kv, self._live, clock, lambda: self._port)
         net = net or NetSettings()
-        table = handlers_of(handlers, body_bytes_max=net.body_bytes_max)
-        self._server = Server(table, clock, net, events=PeerEvents(on_close=self._on_close))
+        table = audited(handlers_of(handlers, body_bytes_max=net.body_bytes_max))
+        events = PeerEvents(on_close=self._on_close)
+        self._listeners = Listeners(
+            lambda: Server(table, clock, net, events=events), settings.operator_port, net.body_bytes_max
+        )
         self._scan: Every | None = None
         self._port = settings.port
 
@@ -72,22 +78,32 @@ class NameServer:
         """What it knows."""
         return self._registry
 
+    @property
+    def operator_address(self) -> str:
+        """Where operators are served, where they have a port of their own; known once started."""
+        host, _, port = self.address.rpartition(":")
+        return f"{host}:{self._listeners.operator_port or port}"
+
+    def enforce(self, access: Access) -> None:
+        """Serve only those whom `access` lets. To be called before `start`."""
+        self._listeners.enforce(access)
+
     def counters(self) -> dict[str, str]:
         """How much of each budget is in use, the most that may be, and how often that was refused."""
-        found = self._server.counters()
+        found = self._listeners.counters()
         for budget in self._budgets:
             found |= budget.counters()
         return found
 
     def measure(self) -> NameServerMetrics:
         """What monitoring is shown; how long requests take is counted from now on."""
-        return NameServerMetrics(self.address, self._server.measure(), self.counters)
+        return NameServerMetrics(self.address, self._listeners.measure(), self.counters)
 
     async def start(self) -> None:
         """Load what was kept and listen. Raises `OSError` when the address cannot be used."""
         self._kv.load()
         self._live.load()
-        self._port = await self._server.start(self._settings.host, self._settings.port)
+        self._port = await self._listeners.start(self._settings.host, self._settings.port)
         seconds = self._settings.scan_milliseconds / 1000
         self._scan = Every(self._clock, seconds, self._remove_silent, name="silent brokers")
 
@@ -95,7 +111,7 @@ class NameServer:
         """Close all connections and stop listening."""
         if self._scan is not None:
             self._scan.stop()
-        await self._server.stop()
+        await self._listeners.stop()
 
     def _on_close(self, peer: Peer) -> None:
         for key in self._registry.connection_closed(peer):

@@ -16,6 +16,12 @@ class NameServerSettings:
     port: int = setting(
         9876, doc="port to listen on; 0: any free one", check=within(0, 65535), conf="listenPort"
     )
+    operator_port: int | None = setting(
+        None,
+        doc="port where operators are served: the other refuses then what they alone do, such as "
+        "configuring; 0: any free one; none: one port serves all",
+        check=lambda port: None if port is None else within(0, 65535)(port),
+    )
     directory: Path | None = setting(
         None,
         doc="folder that keeps key-value configuration and the settings that were changed while it ran; "

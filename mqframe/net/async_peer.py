@@ -71,6 +71,12 @@ class AsyncPeer(asyncio.Protocol):
         return f"<AsyncPeer {self.address}{' closed' if self.closed else ''}>"
 
     @property
+    def certificate(self) -> str:
+        """The common name in the certificate of the other side; "" where it showed none that is trusted."""
+        transport = self._buffer.transport
+        return "" if transport is None else transport.get_extra_info("peer_name", "")
+
+    @property
     def last_used(self) -> float:
         """When a whole frame came or something was sent, monotonic seconds."""
         return max(self._last_frame, self._buffer.last_write)

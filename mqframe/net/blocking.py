@@ -22,8 +22,7 @@ from mqframe.net.idle_reader import IdleReader
 from mqframe.net.settings import NetSettings
 
 if TYPE_CHECKING:
-    import ssl
-
+    from mqframe.net.tls.following import FollowingContext
     from mqframe.net.tls.socket import TlsSocket
 
 
@@ -57,13 +56,13 @@ class BlockingClient:
         self._idle_reader: IdleReader | None = None
         self._closed = False
         self._process = os.getpid()
-        self._tls: ssl.SSLContext | None = None
+        self._tls: FollowingContext | None = None
         if self._settings.tls:
-            from mqframe.net.tls.contexts import (
-                client_context,  # others need not wait for the library to load
-            )
+            # Others need not wait for the library to load.
+            from mqframe.net.tls.contexts import client_context
+            from mqframe.net.tls.following import FollowingContext
 
-            self._tls = client_context(self._settings)
+            self._tls = FollowingContext(client_context, self._settings, clock)
 
     @property
     def addresses(self) -> list[str]:
@@ -198,10 +197,11 @@ class BlockingClient:
         from mqframe.net.tls.contexts import handshake_error, open_pipe
         from mqframe.net.tls.socket import secure
 
-        assert self._tls is not None
+        context = None if self._tls is None else self._tls.current
+        assert context is not None
         host = address.rpartition(":")[0].strip("[]")
         try:
-            pipe = open_pipe(self._tls, address, host)
+            pipe = open_pipe(context, address, host)
             return secure(connection, pipe, lambda: deadline - self.clock.monotonic())
         except TlsError:
             connection.close()

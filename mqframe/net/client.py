@@ -19,6 +19,7 @@ from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import client_context, handshake_error, open_pipe
+from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.protocol import TlsProtocol
 
 
@@ -50,13 +51,17 @@ class Client:
         self._closed = False
         self._process = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._tls = client_context(self._settings)
+        self._tls = FollowingContext(client_context, self._settings, clock)
         self._endpoint = Endpoint(self._settings, handlers or {}, rpc_hooks)
         self._group = PeerGroup(clock, self._endpoint, PeerEvents(on_close=self._peer_closed), throttle=False)
 
     def serve(self, owner: object) -> None:
         """Have requests of servers served by the marked handlers of `owner` from now on."""
         self._endpoint.handlers |= handlers_of(owner)
+
+    def sign(self, hook: RpcHook) -> None:
+        """Have `hook` see every request, too; to be called before the first."""
+        self._endpoint.rpc_hooks += (hook,)
 
     @property
     def in_flight_requests(self) -> int:
@@ -167,7 +172,7 @@ class Client:
         if not separator or not port.isdecimal():
             raise ConnectError(f"{address!r} is not an address like host:port")
         seconds = self._settings.connect_timeout_seconds
-        connecting = self._connect_plain if self._tls is None else self._connect_secured
+        connecting = self._connect_secured if self._settings.tls else self._connect_plain
         try:
             peer = await within(self._clock, seconds, connecting(address, host.strip("[]"), int(port)))
         except CallTimeout:
@@ -188,9 +193,10 @@ class Client:
         return peer
 
     async def _connect_secured(self, address: str, host: str, port: int) -> AsyncPeer:
-        assert self._tls is not None
+        context = self._tls.current
+        assert context is not None
         loop = asyncio.get_running_loop()
-        pipe, peer = open_pipe(self._tls, address, host), AsyncPeer(self._group, address)
+        pipe, peer = open_pipe(context, address, host), AsyncPeer(self._group, address)
         shaken: asyncio.Future[Exception | None] = loop.create_future()
 
         def done(problem: Exception | None) -> None:

@@ -159,6 +159,8 @@ class Connection(Generic[W]):
         """Run the handler of a request; returns what the handler does, and a `Reply` when it fails."""
         endpoint, frame = self._endpoint, call.frame
         try:
+            if endpoint.admit is not None:  # first: hooks may change what was signed
+                endpoint.admit(call)
             if self.hooks:
                 before_rpc(self.hooks, self.address, frame, serving=True)
             handler = endpoint.handlers.get(frame.code)

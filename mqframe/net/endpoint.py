@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mqframe.core.errors import TooMuchInFlight
-from mqframe.core.requests.serving import Handler
+from mqframe.core.requests.serving import Call, Handler
 from mqframe.core.wire.frame import HEADER_BYTES_MAX
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.net.settings import NetSettings
@@ -16,9 +16,11 @@ class Endpoint:
     """Shared state of connections; touches no socket, loop or lock. `opaques` numbers the requests.
 
     `header_bytes_max`: longest header that is read. `held_bytes`: bodies of requests that are answered later.
+    `admit`: raises for requests that may not be served; `None`: all may.
     """
 
     __slots__ = (
+        "admit",
         "handlers",
         "header_bytes_max",
         "held_bytes",
@@ -39,6 +41,7 @@ class Endpoint:
         self.settings = settings
         self.header_bytes_max = header_bytes_max
         self.held_bytes = 0
+        self.admit: Callable[[Call], None] | None = None
         self.handlers = dict(handlers)
         self.rpc_hooks = tuple(rpc_hooks)
         self.opaques: Iterator[int] = itertools.count(1)

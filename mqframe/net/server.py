@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from mqframe.core.measuring.open_files import connections_that_fit
 from mqframe.core.requests.peer import Peer
-from mqframe.core.requests.serving import Handler
+from mqframe.core.requests.serving import Call, Handler
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.log import get_logger
 from mqframe.net.async_peer import AsyncPeer
@@ -19,6 +19,7 @@ from mqframe.net.latencies import Latencies
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
+from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.gate import TlsGate
 
 log = get_logger("net")
@@ -50,8 +51,8 @@ class Server:
         self._listeners: list[asyncio.Server] = []
         self._arrive: Callable[[], asyncio.Protocol] = lambda: AsyncPeer(self._group)
         self._gate: TlsGate | None = None
-        context = server_context(settings)
-        if context is not None:
+        context = FollowingContext(server_context, settings, clock)
+        if context.current is not None:
             plain = settings.tls_server_mode == "permissive"
             self._gate = TlsGate(context, clock, self._arrive, plain=plain, patience=settings.idle_seconds)
             self._gate.full = lambda: self._group.is_full
@@ -71,12 +72,24 @@ class Server:
         """The open connections."""
         return frozenset(self._group.peers)
 
-    def measure(self) -> Latencies:
-        """How long requests take, from now on."""
-        found = self._group.latencies
-        if found is None:
-            found = self._group.latencies = Latencies(self._endpoint.handlers)
-        return found
+    def measure(self, latencies: Latencies | None = None) -> Latencies:
+        """How long requests take, from now on. `latencies`: those of a server that is counted together."""
+        if self._group.latencies is None:
+            self._group.latencies = latencies or Latencies(self._endpoint.handlers)
+        return self._group.latencies
+
+    def admit(self, guard: Callable[[Call], None]) -> None:
+        """Have `guard` see each request from now on before anything is done with it.
+
+        It raises `Refusal` for those that may not be served; requests of unknown codes are among them.
+        """
+        self._endpoint.admit = guard
+
+    def serve(self, handlers: Mapping[int, Handler]) -> None:
+        """Serve these requests, too. Raises `ValueError` when one of them is served already."""
+        if twice := sorted(self._endpoint.handlers.keys() & handlers.keys()):
+            raise ValueError(f"requests {', '.join(map(str, twice))} are served already")
+        self._endpoint.handlers |= handlers
 
     def counters(self) -> dict[str, str]:
         """What all connections take together, and the most that they may."""

@@ -119,8 +119,14 @@ class NetSettings:
     )
     tls_key_file: str = setting(
         "",
-        doc="PEM file of the private key of `tls_cert_file`, not encrypted",
+        doc="PEM file of the private key of `tls_cert_file`",
         conf="tls.client.keyPath",
+    )
+    tls_key_password: str = setting(
+        "",
+        doc="what `tls_key_file` is encrypted with; empty: it is not",
+        conf="tls.client.keyPassword",
+        secret=True,
     )
     tls_server_mode: str = setting(
         "permissive",
@@ -136,8 +142,20 @@ class NetSettings:
     )
     tls_server_key_file: str = setting(
         "",
-        doc="PEM file of the private key of `tls_server_cert_file`, not encrypted",
+        doc="PEM file of the private key of `tls_server_cert_file`",
         conf="tls.server.keyPath",
+    )
+    tls_server_key_password: str = setting(
+        "",
+        doc="what `tls_server_key_file` is encrypted with; empty: it is not",
+        conf="tls.server.keyPassword",
+        secret=True,
+    )
+    tls_reload_seconds: float = setting(
+        10.0,
+        doc="how often the files named here are looked at, when connections are opened; those that were "
+        "replaced count for the connections after that, s",
+        check=at_least(0.1),
     )
     tls_server_client_auth: str = setting(
         "none",

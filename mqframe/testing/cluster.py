@@ -26,9 +26,12 @@ from mqframe.core.requests.admin import UpdateAndCreateTopic
 from mqframe.hooks.manager import PluginManager
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
+from mqframe.net.access.access import Access, kept_below
+from mqframe.net.access.settings import AccessSettings
 from mqframe.net.client import Client
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
+from mqframe.store.files.config_file import ConfigFile
 from mqframe.store.settings import StoreSettings
 from mqframe.testing.at_once import AtOnce
 from mqframe.testing.manual_clock import ManualClock
@@ -90,6 +93,8 @@ class AsyncCluster:
         self._plugins = plugins
         self._name_server: NameServer | None = None
         self._settings: list[BrokerSettings] = []
+        self._access_settings: AccessSettings | None = None
+        self._access: Access | None = None
         self.brokers: list[Broker] = []
         self.running: list[bool] = []
 
@@ -122,6 +127,13 @@ class AsyncCluster:
     async def __aexit__(self, *exc_info: object) -> None:
         await self.stop()
 
+    def enforce(self, settings: AccessSettings) -> None:
+        """Have all servers check who asks and what they may; to be called before `start`.
+
+        They share one table of users, which is kept below `directory`.
+        """
+        self._access_settings = settings
+
     async def start(self) -> None:
         """Start everything; on return the name server knows the brokers."""
         if self._directory is None:
@@ -130,6 +142,12 @@ class AsyncCluster:
             self._name_server = NameServer(
                 NameServerSettings(port=0, **self._nameserver_fields), self.clock, self._net
             )
+            if self._access_settings is not None:
+                plugins, keep = self._plugins or PluginManager(), kept_below(self._directory, ConfigFile)
+                self._access = Access(
+                    self._access_settings, self.clock, plugins, cluster="DefaultCluster", keep=keep
+                )
+                self._name_server.enforce(self._access)
             await self._name_server.start()
             for index in range(self._count):
                 fields: dict[str, Any] = {"name": f"broker-{chr(ord('a') + index)}", "port": 0}
@@ -204,6 +222,8 @@ class AsyncCluster:
         settings = self._settings[index]
         store = StoreSettings(directory=self.directory / settings.name, **self._store_fields)
         broker = Broker(settings, store, self.clock, self._net, self._plugins)
+        if self._access is not None:
+            broker.enforce(self._access)
         if isinstance(self.clock, ManualClock):
             broker.save_by(AtOnce())
         return broker

@@ -25,13 +25,14 @@ PORT_STEP: Final = 10
 class Place:
     """Where one of several brokers is. `port`: 0 for any that is free; `directory`: of its store.
 
-    `metrics_port`: `None` where metrics are not served.
+    `metrics_port`, `operator_port`: `None` where metrics are not served, or operators have no port of theirs.
     """
 
     name: str
     port: int
     directory: Path
     metrics_port: int | None = None
+    operator_port: int | None = None
 
 
 def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
@@ -44,7 +45,6 @@ def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
     """
     base = settings_of("")
     name, port = base.section(BrokerSettings).name, base.section(BrokerSettings).port
-    directory = base.section(StoreSettings).directory
     last = port + (count - 1) * PORT_STEP
     if port and last > 65535:
         raise SettingError(f"--brokers {count} from port {port} on would need port {last}; the last is 65535")
@@ -52,18 +52,30 @@ def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
     if metrics_port and metrics_port + count > 65535:
         raise SettingError(f"--brokers {count} with metrics from port {metrics_port} on: the last is 65535")
     stem = name.removesuffix("-a")
-    found = []
-    for number, letter in enumerate(ascii_lowercase[:count]):
-        own_name = f"{stem}-{letter}" if number else name
-        own = settings_of(own_name)
-        own_port, own_directory = own.section(BrokerSettings).port, own.section(StoreSettings).directory
-        if own_port == port != 0:
-            own_port += number * PORT_STEP
-        if own_directory == directory and number:
-            own_directory = _beside(directory, letter)
-        own_metrics_port = metrics_port + 1 + number if metrics_port else metrics_port
-        found.append(Place(own_name, own_port, own_directory, own_metrics_port))
-    return found
+    return [
+        _place(f"{stem}-{letter}" if number else name, number, base, settings_of)
+        for number, letter in enumerate(ascii_lowercase[:count])
+    ]
+
+
+def _place(name: str, number: int, base: Resolved, settings_of: Callable[[str], Resolved]) -> Place:
+    """Where the broker `number` is; what its profile does not say is that of the first, further on."""
+    first, own = base.section(BrokerSettings), settings_of(name).section(BrokerSettings)
+    directory = settings_of(name).section(StoreSettings).directory
+    if number and directory == base.section(StoreSettings).directory:
+        directory = _beside(directory, ascii_lowercase[number])
+
+    def further(port: int | None, port_of_first: int | None) -> int | None:
+        return port + number * PORT_STEP if port and port == port_of_first else port
+
+    metrics_port = base.section(MetricsSettings).port
+    return Place(
+        name,
+        further(own.port, first.port) or 0,
+        directory,
+        metrics_port + 1 + number if metrics_port else metrics_port,
+        further(own.operator_port, first.operator_port),
+    )
 
 
 def warn_of_unserved(where: Sequence[Place], resolved: Resolved) -> None:

@@ -10,6 +10,7 @@ from mqframe.client.admin.dead_letters import DeadLetterAdmin
 from mqframe.client.admin.offsets import OffsetAdmin
 from mqframe.client.admin.queue_expansion import QueueExpansionAdmin
 from mqframe.client.admin.topics import TopicAdmin
+from mqframe.client.admin.users import UserAdmin
 from mqframe.client.connection.identity import with_nameserver
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import AsyncClient
@@ -26,6 +27,7 @@ class AsyncAdmin(
     AllocationAdmin,
     OffsetAdmin,
     ClusterAdmin,
+    UserAdmin,
     AsyncClient,
 ):
     """Topics, groups, offsets, messages, brokers and name servers of a cluster.

@@ -13,6 +13,7 @@ from mqframe.client.admin.dead_letters import Resent
 from mqframe.client.connection.sync_api import SyncClient
 from mqframe.client.consuming.group.allocation import DEFAULT
 from mqframe.client.settings import ClientSettings
+from mqframe.core.access.bodies import AclInfo, UserInfo
 from mqframe.core.cluster.broker_info import BrokerStatsData, ConsumeStatsList, QueueEntries, QueueTimeSpan
 from mqframe.core.cluster.client_bodies import ConsumerConnection, ProducerConnection
 from mqframe.core.cluster.queue_expansion import QueueExpansion
@@ -80,6 +81,70 @@ class Admin(SyncClient[AsyncAdmin]):
         Raises `FixError` when no such broker is registered, `AnswerError` when it refused.
         """
         return self._call(self._client.call_broker, broker, request, body)
+
+    def create_user(self, name: str, secret: str, *, everything: bool = False, server: str = "") -> None:
+        """Make a user; `everything`: who may do everything, whatever policies say."""
+        self._call(self._client.create_user, name, secret, everything=everything, server=server)
+
+    def update_user(
+        self,
+        name: str,
+        *,
+        secret: str | None = None,
+        everything: bool | None = None,
+        enabled: bool | None = None,
+        server: str = "",
+    ) -> None:
+        """Change what is given of a user. Who is not enabled is refused like one that is not known."""
+        self._call(
+            self._client.update_user,
+            name,
+            secret=secret,
+            everything=everything,
+            enabled=enabled,
+            server=server,
+        )
+
+    def delete_user(self, name: str, *, server: str = "") -> None:
+        """Delete a user with all policies."""
+        self._call(self._client.delete_user, name, server=server)
+
+    def users(self, contains: str = "", *, server: str = "") -> list[UserInfo]:
+        """The users whose names contain `contains`, sorted; secrets only for one who may do everything."""
+        return self._call(self._client.users, contains, server=server)
+
+    def set_policy(
+        self,
+        user: str,
+        resources: Iterable[str],
+        *,
+        actions: Sequence[str] = ("All",),
+        allow: bool = True,
+        sources: Sequence[str] = (),
+        server: str = "",
+    ) -> None:
+        """Say what `user` may do, or may not, with each of `resources`, in the place of what was said of it.
+
+        `resources`: "Topic:orders", "Topic:ord*", "Group:*", "Cluster:…" or "*"; `actions`: All, Pub, Sub,
+        Create, Update, Delete, Get, List; `sources`: addresses or networks that this is for.
+        """
+        self._call(
+            self._client.set_policy,
+            user,
+            tuple(resources),
+            actions=actions,
+            allow=allow,
+            sources=sources,
+            server=server,
+        )
+
+    def remove_policy(self, user: str, resource: str | None = None, *, server: str = "") -> None:
+        """Take what is said of `resource` from `user`; by default everything."""
+        self._call(self._client.remove_policy, user, resource, server=server)
+
+    def policies(self, user: str = "", *, resource: str = "", server: str = "") -> list[AclInfo]:
+        """Policies of users whose names begin with `user`, those whose resource contains `resource`."""
+        return self._call(self._client.policies, user, resource=resource, server=server)
 
     def broker_runtime(self, address: str) -> dict[str, str]:
         """Counters and rates of the broker at `address`."""

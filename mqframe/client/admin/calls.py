@@ -56,7 +56,7 @@ class AdminCalls:
             raise FixError(f"cluster {cluster} is not known; known: {known}")
         names = set(info.broker_addr_table) if cluster is None else set(info.cluster_addr_table[cluster])
         found = {
-            name: data.broker_addrs[MASTER_ID]
+            name: self._for_operators(data.broker_addrs[MASTER_ID])
             for name, data in sorted(info.broker_addr_table.items())
             if name in names and (broker is None or name == broker) and MASTER_ID in data.broker_addrs
         }
@@ -91,7 +91,9 @@ class AdminCalls:
     async def _topic_masters(self, topic: str) -> dict[str, str]:
         route = await self._instance.route(topic, refresh=True)
         return {
-            name: members[MASTER_ID] for name, members in route.addresses().items() if MASTER_ID in members
+            name: self._for_operators(members[MASTER_ID])
+            for name, members in route.addresses().items()
+            if MASTER_ID in members
         }
 
     async def _queue_address(self, queue: MessageQueue) -> str:
@@ -99,7 +101,11 @@ class AdminCalls:
         address = route.any_address(queue.broker_name)
         if address is None:
             raise FixError(f"{queue}: no broker of that name holds the topic")
-        return address
+        return self._for_operators(address)
+
+    def _for_operators(self, address: str) -> str:
+        port = self._instance.settings.operator_port
+        return f"{address.rpartition(':')[0]}:{port}" if port else address
 
     async def _ask_queue(self, queue: MessageQueue, request: Request, kind: type[A]) -> A:
         """The fields that a broker of `queue` answers."""

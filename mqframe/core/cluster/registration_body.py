@@ -16,7 +16,6 @@ import msgspec
 
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.errors import BodyError
-from mqframe.core.requests.serving import DIALECT_BYTES_MAX
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import Body, DataVersion
 
@@ -70,7 +69,7 @@ def open_register_body(data: bytes | memoryview, version: int, compressed: bool)
         wrapper = TopicConfigTable(data_version=parts.version(), topic_queue_mapping_info_map={})
         body = RegisterBrokerBody([], wrapper)
         return RegistrationSteps(body, parts.steps(version, body))
-    if len(data) > DIALECT_BYTES_MAX:
+    if len(data) > loose_json.DIALECT_BYTES_MAX:
         raise BodyError(f"registration of {len(data)} bytes is neither JSON nor compressed")
     body = decode_register_body(data, version, compressed)
     return RegistrationSteps(body, iter(body.topic_config_serialize_wrapper.topic_config_table.items()))

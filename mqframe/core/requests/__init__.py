@@ -1,5 +1,6 @@
 """All request kinds, one class each, and the table of them by code."""
 
+from mqframe.core.requests import access as access
 from mqframe.core.requests import admin as admin
 from mqframe.core.requests import consumers as consumers
 from mqframe.core.requests import insight as insight

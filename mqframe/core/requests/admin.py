@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from mqframe.core.requests.body_needs import GROUP, GROUPS, TOPICS
 from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.needs import Action, all_groups, all_topics, cluster, group, topic
 
 
-@request(17)
+@request(17, needs=topic(Action.CREATE))
 class UpdateAndCreateTopic(Request):
     """Create or change a topic."""
 
@@ -21,12 +23,12 @@ class UpdateAndCreateTopic(Request):
     force: bool | None = None
 
 
-@request(18, body="TopicConfigList", since="5.3.0")
+@request(18, body="TopicConfigList", needs=TOPICS, since="5.3.0")
 class UpdateAndCreateTopicList(Request):
     """Create or change several topics."""
 
 
-@request(215)
+@request(215, needs=topic(Action.DELETE))
 class DeleteTopicInBroker(Request):
     """Delete a topic and its queues."""
 
@@ -39,7 +41,7 @@ class TopicTotalAnswer(Header):
     total_topic_num: Int | None = None
 
 
-@request(21, TopicTotalAnswer, answer_body="TopicConfigTable")
+@request(21, TopicTotalAnswer, answer_body="TopicConfigTable", needs=all_topics(Action.LIST))
 class GetAllTopicConfig(Request):
     """The configuration of all topics."""
 
@@ -48,7 +50,7 @@ class GetAllTopicConfig(Request):
     max_topic_num: Int | None = None
 
 
-@request(351, answer_body="TopicConfig", since="5.0.0")
+@request(351, answer_body="TopicConfig", needs=topic(Action.GET), since="5.0.0")
 class GetTopicConfig(Request):
     """The configuration of one topic."""
 
@@ -56,12 +58,12 @@ class GetTopicConfig(Request):
     lo: bool | None = None
 
 
-@request(200, body="SubscriptionGroupConfig")
+@request(200, body="SubscriptionGroupConfig", needs=GROUP)
 class UpdateAndCreateSubscriptionGroup(Request):
     """Create or change a consumer group."""
 
 
-@request(225, body="GroupConfigList", since="5.3.1")
+@request(225, body="GroupConfigList", needs=GROUPS, since="5.3.1")
 class UpdateAndCreateSubscriptionGroupList(Request):
     """Create or change several consumer groups."""
 
@@ -72,7 +74,7 @@ class GroupTotalAnswer(Header):
     total_group_num: Int | None = None
 
 
-@request(201, GroupTotalAnswer, answer_body="SubscriptionGroupTable")
+@request(201, GroupTotalAnswer, answer_body="SubscriptionGroupTable", needs=all_groups(Action.LIST))
 class GetAllSubscriptionGroupConfig(Request):
     """The configuration of all consumer groups."""
 
@@ -81,14 +83,14 @@ class GetAllSubscriptionGroupConfig(Request):
     max_group_num: Int | None = None
 
 
-@request(352, answer_body="SubscriptionGroupConfig", since="5.0.0")
+@request(352, answer_body="SubscriptionGroupConfig", needs=group(Action.GET, field="group"), since="5.0.0")
 class GetSubscriptionGroupConfig(Request):
     """The configuration of one consumer group."""
 
     group: str
 
 
-@request(207)
+@request(207, needs=group(Action.DELETE, field="groupName"))
 class DeleteSubscriptionGroup(Request):
     """Delete a consumer group."""
 
@@ -96,14 +98,14 @@ class DeleteSubscriptionGroup(Request):
     clean_offset: bool | None = None
 
 
-@request(202, answer_body="TopicStatsTable")
+@request(202, answer_body="TopicStatsTable", needs=topic(Action.GET))
 class GetTopicStatsInfo(Request):
     """Offsets of all queues of a topic."""
 
     topic: str
 
 
-@request(208, answer_body="ConsumeStats")
+@request(208, answer_body="ConsumeStats", needs=group(Action.GET) & topic(Action.GET, optional=True))
 class GetConsumeStats(Request):
     """How far a group has come, queue by queue."""
 
@@ -112,40 +114,45 @@ class GetConsumeStats(Request):
     topic_list: str | None = None
 
 
-@request(203, answer_body="ConsumerConnection")
+@request(203, answer_body="ConsumerConnection", needs=group(Action.GET))
 class GetConsumerConnectionList(Request):
     """The members of a consumer group, with subscriptions."""
 
     consumer_group: str
 
 
-@request(204, answer_body="ProducerConnection")
+@request(204, answer_body="ProducerConnection", needs=cluster(Action.GET))
 class GetProducerConnectionList(Request):
     """The members of a producer group."""
 
     producer_group: str
 
 
-@request(328, answer_body="ProducerTable")
+@request(328, answer_body="ProducerTable", needs=cluster(Action.GET))
 class GetAllProducerInfo(Request):
     """The members of all producer groups."""
 
 
-@request(300, answer_body="GroupList")
+@request(300, answer_body="GroupList", needs=topic(Action.GET))
 class QueryTopicConsumeByWho(Request):
     """The groups that consume a topic."""
 
     topic: str
 
 
-@request(343, answer_body="TopicList", since="5.0.0")
+@request(343, answer_body="TopicList", needs=group(Action.GET, field="group"), since="5.0.0")
 class QueryTopicsByConsumer(Request):
     """The topics that a group has offsets for."""
 
     group: str
 
 
-@request(345, answer_body="SubscriptionAnswer", since="5.0.0")
+@request(
+    345,
+    answer_body="SubscriptionAnswer",
+    needs=group(Action.GET, field="group") & topic(Action.GET),
+    since="5.0.0",
+)
 class QuerySubscriptionByConsumer(Request):
     """What a group subscribes of a topic."""
 
@@ -153,7 +160,7 @@ class QuerySubscriptionByConsumer(Request):
     topic: str
 
 
-@request(222, answer_body="OffsetTableBody")
+@request(222, answer_body="OffsetTableBody", needs=group(Action.UPDATE, field="group") & topic(Action.UPDATE))
 class InvokeBrokerToResetOffset(Request):
     """Set a group's offsets of a topic by time (-1: the end) or to one offset of one queue."""
 
@@ -165,12 +172,12 @@ class InvokeBrokerToResetOffset(Request):
     offset: Long | None = None
 
 
-@request(28, answer_body="KVTable")
+@request(28, answer_body="KVTable", needs=cluster(Action.GET))
 class GetBrokerRuntimeInfo(Request):
     """Counters and rates of a broker."""
 
 
-@request(25, body="key=value lines")
+@request(25, body="key=value lines", needs=cluster(Action.UPDATE))
 class UpdateBrokerConfig(Request):
     """Change settings of a running broker."""
 
@@ -181,49 +188,51 @@ class ConfigAnswer(Header):
     version: str | None = None
 
 
-@request(26, ConfigAnswer, answer_body="key=value lines")
+@request(26, ConfigAnswer, answer_body="key=value lines", needs=cluster(Action.GET))
 class GetBrokerConfig(Request):
     """Settings of a running broker."""
 
 
-@request(355)
+@request(355, needs=cluster(Action.UPDATE))
 class ExportRocksdbConfigToJson(Request):
     """Write tables of topics, groups and offsets as JSON; `config_type`: which of them."""
 
     config_type: str | None = None
 
 
-@request(907, answer_body="HaRuntimeInfo")
+@request(907, answer_body="HaRuntimeInfo", needs=cluster(Action.GET))
 class GetBrokerHaStatus(Request):
     """How far the replicas of a broker are."""
 
 
-@request(43, answer_body="config/consumerOffset.json")
+@request(43, answer_body="config/consumerOffset.json", needs=cluster(Action.GET))
 class GetAllConsumerOffset(Request):
     """All stored offsets."""
 
 
-@request(45, answer_body="config/delayOffset.json")
+@request(45, answer_body="config/delayOffset.json", needs=cluster(Action.GET))
 class GetAllDelayOffset(Request):
     """How far each delay level has come."""
 
 
-@request(60, answer_body="the timer's checkpoint, as its file holds it", since="5.0.0")
+@request(
+    60, answer_body="the timer's checkpoint, as its file holds it", needs=cluster(Action.GET), since="5.0.0"
+)
 class GetTimerCheckPoint(Request):
     """How far delivery at a given time has come."""
 
 
-@request(61, answer_body="config/timermetrics", since="5.0.0")
+@request(61, answer_body="config/timermetrics", needs=cluster(Action.GET), since="5.0.0")
 class GetTimerMetrics(Request):
     """How many messages of each topic wait for a given time."""
 
 
-@request(305, answer_body="TopicList")
+@request(305, answer_body="TopicList", needs=all_topics(Action.LIST))
 class GetSystemTopicListFromBroker(Request):
     """The topics that the broker made for itself."""
 
 
-@request(323)
+@request(323, needs=cluster(Action.UPDATE))
 class ResumeCheckHalfMessage(Request):
     """Check a half message again from the beginning; `msg_id` is its offset id."""
 

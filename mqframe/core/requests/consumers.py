@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from mqframe.core.requests.body_needs import CHECK, HEARTBEAT, LOCK
 from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
+from mqframe.core.requests.needs import Action, group, topic
 
 
 class HeartbeatAnswer(Header):
@@ -14,12 +16,12 @@ class HeartbeatAnswer(Header):
     subscription_changed: str | None = msgspec.field(default=None, name="IS_SUB_CHANGE")
 
 
-@request(34, HeartbeatAnswer, body="HeartbeatData")
+@request(34, HeartbeatAnswer, body="HeartbeatData", needs=HEARTBEAT)
 class HeartBeat(Request):
     """A client registers its groups and subscriptions."""
 
 
-@request(35)
+@request(35, needs=group(Action.SUB, optional=True))
 class UnregisterClient(Request):
     """A client leaves its groups."""
 
@@ -28,31 +30,31 @@ class UnregisterClient(Request):
     consumer_group: str | None = None
 
 
-@request(46, body="CheckClientBody")
+@request(46, body="CheckClientBody", needs=CHECK)
 class CheckClientConfig(Request):
     """Is this subscription one that the broker can filter by?"""
 
 
-@request(38, answer_body="ConsumerList")
+@request(38, answer_body="ConsumerList", needs=group(Action.SUB, Action.GET))
 class GetConsumerListByGroup(Request):
     """Ids of the members of a group."""
 
     consumer_group: str
 
 
-@request(40)
+@request(40, needs=group(Action.SUB))
 class NotifyConsumerIdsChanged(Request):
     """Broker to consumer: the members of the group changed."""
 
     consumer_group: str
 
 
-@request(41, body="LockBody", answer_body="LockAnswerBody")
+@request(41, body="LockBody", answer_body="LockAnswerBody", needs=LOCK)
 class LockBatchMq(Request):
     """Lock queues for one member of a group."""
 
 
-@request(42, body="LockBody")
+@request(42, body="LockBody", needs=LOCK)
 class UnlockBatchMq(Request):
     """Give locked queues back."""
 
@@ -63,7 +65,7 @@ class OffsetAnswer(Header):
     offset: Long
 
 
-@request(14, OffsetAnswer)
+@request(14, OffsetAnswer, needs=topic(Action.SUB, Action.GET) & group(Action.SUB, Action.GET))
 class QueryConsumerOffset(GroupQueueRequest):
     """A group's stored offset of a queue."""
 
@@ -71,7 +73,7 @@ class QueryConsumerOffset(GroupQueueRequest):
     bname: str | None = None
 
 
-@request(15)
+@request(15, needs=topic(Action.SUB, Action.UPDATE) & group(Action.SUB, Action.UPDATE))
 class UpdateConsumerOffset(GroupQueueRequest):
     """Store a group's offset of a queue."""
 
@@ -79,7 +81,7 @@ class UpdateConsumerOffset(GroupQueueRequest):
     bname: str | None = None
 
 
-@request(30, OffsetAnswer)
+@request(30, OffsetAnswer, needs=topic(Action.SUB, Action.GET))
 class GetMaxOffset(Request):
     """The offset that the next message of the queue will get."""
 
@@ -89,7 +91,7 @@ class GetMaxOffset(Request):
     bname: str | None = None
 
 
-@request(31, OffsetAnswer)
+@request(31, OffsetAnswer, needs=topic(Action.SUB, Action.GET))
 class GetMinOffset(Request):
     """The oldest offset that can still be read."""
 
@@ -98,7 +100,7 @@ class GetMinOffset(Request):
     bname: str | None = None
 
 
-@request(29, OffsetAnswer)
+@request(29, OffsetAnswer, needs=topic(Action.SUB, Action.GET))
 class SearchOffsetByTimestamp(Request):
     """The offset of the message stored at or next to a time."""
 
@@ -115,7 +117,7 @@ class TimestampAnswer(Header):
     timestamp: Long
 
 
-@request(32, TimestampAnswer)
+@request(32, TimestampAnswer, needs=topic(Action.SUB, Action.GET))
 class GetEarliestMsgStoretime(Request):
     """When the oldest message of a queue was stored."""
 

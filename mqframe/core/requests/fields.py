@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar
 import msgspec
 
 from mqframe.core.errors import HeaderError
+from mqframe.core.requests.needs import UNDECLARED, Needs
 
 Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 """A Java int."""
@@ -38,6 +39,8 @@ class Request(Header):
     """What the answer's body holds."""
     SINCE: ClassVar[str] = ""
     """The first version of Apache RocketMQ's brokers that serves it; empty: all from 4.9 on, or none."""
+    NEEDS: ClassVar[Needs] = UNDECLARED
+    """What whoever sends it must be allowed to do."""
 
     @classmethod
     def has_text_body(cls) -> bool:
@@ -68,10 +71,17 @@ REQUESTS: dict[int, type[Request]] = {}
 
 
 def request(
-    code: int, answer: type[Header] = NoHeader, body: str = "", answer_body: str = "", since: str = ""
+    code: int,
+    answer: type[Header] = NoHeader,
+    body: str = "",
+    answer_body: str = "",
+    *,
+    since: str = "",
+    needs: Needs = UNDECLARED,
 ) -> Any:
     """Class decorator: enter a request kind into the table under its code.
 
+    `needs`: what the sender must be allowed to do where a server asks; by default to change the cluster.
     A class whose module is loaded again, as in a notebook, takes the place of the one from before. Raises
     `ValueError` where the code belongs to another class.
     """
@@ -82,6 +92,7 @@ def request(
             raise ValueError(f"request code {code}: {holder.__name__} and {kind.__name__}")
         kind.CODE, kind.ANSWER, kind.BODY, kind.ANSWER_BODY = code, answer, body, answer_body
         kind.SINCE = since
+        kind.NEEDS = needs
         REQUESTS[code] = kind
         return kind
 

@@ -6,9 +6,10 @@ Source: RequestCode.java, protocol/header.
 from __future__ import annotations
 
 from mqframe.core.requests.fields import Int, Long, Request, request
+from mqframe.core.requests.needs import Action, cluster, group, topic
 
 
-@request(220, body="OffsetTableBody")
+@request(220, body="OffsetTableBody", needs=group(Action.UPDATE, field="group") & topic(Action.UPDATE))
 class ResetConsumerClientOffset(Request):
     """Broker to consumer: go on from these offsets. Members written in C++ get a list instead of a map."""
 
@@ -18,7 +19,7 @@ class ResetConsumerClientOffset(Request):
     is_force: bool = False
 
 
-@request(221, answer_body="ConsumerStatus")
+@request(221, answer_body="ConsumerStatus", needs=group(Action.GET, field="group") & topic(Action.GET))
 class GetConsumerStatusFromClient(Request):
     """Broker to consumer: which offsets do you remember?"""
 
@@ -26,7 +27,7 @@ class GetConsumerStatusFromClient(Request):
     group: str
 
 
-@request(223, answer_body="ConsumerStatus")
+@request(223, answer_body="ConsumerStatus", needs=group(Action.GET, field="group") & topic(Action.GET))
 class InvokeBrokerToGetConsumerStatus(Request):
     """Which offsets do the members of a group remember? `client_addr` is a client id; empty: all."""
 
@@ -35,7 +36,7 @@ class InvokeBrokerToGetConsumerStatus(Request):
     client_addr: str | None = None
 
 
-@request(303, answer_body="ConsumeTimeSpans")
+@request(303, answer_body="ConsumeTimeSpans", needs=group(Action.GET, field="group") & topic(Action.GET))
 class QueryConsumeTimeSpan(Request):
     """From when to when the messages of each queue are, and where a group is in that time."""
 
@@ -43,12 +44,12 @@ class QueryConsumeTimeSpan(Request):
     group: str
 
 
-@request(306)
+@request(306, needs=cluster(Action.UPDATE))
 class CleanExpiredConsumeQueue(Request):
     """Delete queue files whose messages are gone, now."""
 
 
-@request(307, answer_body="ConsumerRunningInfo")
+@request(307, answer_body="ConsumerRunningInfo", needs=group(Action.GET))
 class GetConsumerRunningInfo(Request):
     """What a member does at the moment; brokers hand the question on to it."""
 
@@ -57,7 +58,9 @@ class GetConsumerRunningInfo(Request):
     jstack_enable: bool = False
 
 
-@request(308, answer_body="CorrectionOffsets")
+@request(
+    308, answer_body="CorrectionOffsets", needs=group(Action.GET, field="compareGroup") & topic(Action.GET)
+)
 class QueryCorrectionOffset(Request):
     """The smallest offsets of all groups but `filter_groups` (joined by commas)."""
 
@@ -66,7 +69,7 @@ class QueryCorrectionOffset(Request):
     filter_groups: str | None = None
 
 
-@request(309, body="a stored message", answer_body="DirectResult")
+@request(309, body="a stored message", answer_body="DirectResult", needs=cluster(Action.UPDATE))
 class ConsumeMessageDirectly(Request):
     """Have one member consume one stored message now. `msg_id`: the broker's id of the message.
 
@@ -82,7 +85,7 @@ class ConsumeMessageDirectly(Request):
     group_sys_flag: Int | None = None
 
 
-@request(314)
+@request(314, needs=group(Action.GET, field="srcGroup") & group(Action.UPDATE, field="destGroup"))
 class CloneGroupOffset(Request):
     """Give a group the offsets of another. `offline`: also of topics that its members do not want."""
 
@@ -92,7 +95,7 @@ class CloneGroupOffset(Request):
     offline: bool = False
 
 
-@request(315, answer_body="BrokerStatsData")
+@request(315, answer_body="BrokerStatsData", needs=cluster(Action.GET))
 class ViewBrokerStatsData(Request):
     """One of the broker's statistics over a minute, an hour, a day."""
 
@@ -100,19 +103,19 @@ class ViewBrokerStatsData(Request):
     stats_key: str
 
 
-@request(316)
+@request(316, needs=cluster(Action.UPDATE))
 class CleanUnusedTopic(Request):
     """Delete queues of topics that do not exist any more, now."""
 
 
-@request(317, answer_body="ConsumeStatsList")
+@request(317, answer_body="ConsumeStatsList", needs=cluster(Action.GET))
 class GetBrokerConsumeStats(Request):
     """How far all groups of a broker are. `is_order`: only ordered topics."""
 
     is_order: bool = False
 
 
-@request(321, answer_body="QueueEntries")
+@request(321, answer_body="QueueEntries", needs=topic(Action.GET) & group(Action.GET, optional=True))
 class QueryConsumeQueue(Request):
     """Entries of a queue from `index` on, as they are stored."""
 
@@ -123,12 +126,17 @@ class QueryConsumeQueue(Request):
     consumer_group: str | None = None
 
 
-@request(329)
+@request(329, needs=cluster(Action.UPDATE))
 class DeleteExpiredCommitLog(Request):
     """Delete log files that are past their time, now."""
 
 
-@request(353, answer_body="GroupForbidden", since="5.0.0")
+@request(
+    353,
+    answer_body="GroupForbidden",
+    needs=group(Action.UPDATE, field="group") & topic(Action.UPDATE),
+    since="5.0.0",
+)
 class UpdateAndGetGroupForbidden(Request):
     """Whether a group may read a topic; changed when `readable` is given."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.needs import Action, cluster, group, topic
 
 
 class SendAnswer(Header):
@@ -41,7 +42,7 @@ class SendFields(Request):
     max_reconsume_times: Int | None = None
 
 
-@request(10, SendAnswer, body="message body")
+@request(10, SendAnswer, body="message body", needs=topic(Action.PUB))
 class SendMessage(SendFields):
     """Store one message (first form of the header)."""
 
@@ -65,17 +66,27 @@ class SendFieldsV2(Request):
     broker_name: str | None = msgspec.field(name="n", default=None)
 
 
-@request(310, SendAnswer, body="message body")
+@request(310, SendAnswer, body="message body", needs=topic(Action.PUB, field="b"))
 class SendMessageV2(SendFieldsV2):
     """Store one message (short form of the header)."""
 
 
-@request(320, SendAnswer, body="batch of messages (mqframe.core.messages.batch)")
+@request(
+    320,
+    SendAnswer,
+    body="batch of messages (mqframe.core.messages.batch)",
+    needs=topic(Action.PUB, field="b"),
+)
 class SendBatchMessage(SendFieldsV2):
     """Store several messages of one topic and queue."""
 
 
-@request(21320, SendAnswer, body="batch of messages (mqframe.core.messages.batch)")
+@request(
+    21320,
+    SendAnswer,
+    body="batch of messages (mqframe.core.messages.batch)",
+    needs=topic(Action.PUB, field="b"),
+)
 class SendHalfBatch(SendFieldsV2):
     """Store several messages of one topic and queue as one half message; brokers of this project only.
 
@@ -90,7 +101,7 @@ class RecallAnswer(Header):
     msg_id: str
 
 
-@request(370, RecallAnswer, since="5.3.2")
+@request(370, RecallAnswer, needs=topic(Action.PUB), since="5.3.2")
 class RecallMessage(Request):
     """Take back a message that waits for a given time."""
 
@@ -137,17 +148,23 @@ class PullFields(Request):
     mqframe_bulk: bool | None = None
 
 
-@request(11, PullAnswer, answer_body="records, back to back")
+@request(11, PullAnswer, answer_body="records, back to back", needs=topic(Action.SUB) & group(Action.SUB))
 class PullMessage(PullFields):
     """Read messages of one queue from an offset on, perhaps waiting for some."""
 
 
-@request(361, PullAnswer, answer_body="records, back to back", since="5.0.0")
+@request(
+    361,
+    PullAnswer,
+    answer_body="records, back to back",
+    needs=topic(Action.SUB) & group(Action.SUB),
+    since="5.0.0",
+)
 class LitePullMessage(PullFields):
     """As `PullMessage`, from a lite pull consumer."""
 
 
-@request(33, answer_body="one record")
+@request(33, answer_body="one record", needs=cluster(Action.GET))
 class ViewMessageById(Request):
     """The record at a commit-log offset."""
 
@@ -162,7 +179,7 @@ class QueryAnswer(Header):
     index_last_update_phyoffset: Long
 
 
-@request(12, QueryAnswer, answer_body="records, back to back")
+@request(12, QueryAnswer, answer_body="records, back to back", needs=topic(Action.SUB, Action.GET))
 class QueryMessage(Request):
     """Messages of a topic by key and store time."""
 
@@ -174,7 +191,7 @@ class QueryMessage(Request):
     unique_key: str | None = msgspec.field(default=None, name="_UNIQUE_KEY_QUERY")
 
 
-@request(36)
+@request(36, needs=group(Action.SUB, field="group"))
 class ConsumerSendMsgBack(Request):
     """Hand a failed message back, to be delivered again later. `offset` is a commit-log offset."""
 
@@ -188,7 +205,7 @@ class ConsumerSendMsgBack(Request):
     bname: str | None = None
 
 
-@request(37)
+@request(37, needs=topic(Action.PUB, optional=True))
 class EndTransaction(Request):
     """Commit (8), roll back (12) or leave open (0) a half message."""
 
@@ -203,7 +220,7 @@ class EndTransaction(Request):
     bname: str | None = None
 
 
-@request(39, body="one record")
+@request(39, body="one record", needs=topic(Action.PUB, optional=True))
 class CheckTransactionState(Request):
     """Broker to producer: how did this transaction end?"""
 

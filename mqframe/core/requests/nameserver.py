@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.needs import Action, all_topics, brokers, cluster, topic
 
 
-@request(105, answer_body="TopicRouteData")
+@request(105, answer_body="TopicRouteData", needs=topic(Action.PUB, Action.SUB, Action.GET))
 class GetRouteinfoByTopic(Request):
     """The brokers and queues of a topic."""
 
@@ -13,7 +14,7 @@ class GetRouteinfoByTopic(Request):
     accept_standard_json_only: bool | None = None
 
 
-@request(106, answer_body="ClusterInfo")
+@request(106, answer_body="ClusterInfo", needs=cluster(Action.GET, operators=False))
 class GetBrokerClusterInfo(Request):
     """All brokers, by cluster."""
 
@@ -25,7 +26,13 @@ class RegisterBrokerAnswer(Header):
     master_addr: str | None = None
 
 
-@request(103, RegisterBrokerAnswer, body="RegisterBrokerBody, compressed or not", answer_body="KVTable")
+@request(
+    103,
+    RegisterBrokerAnswer,
+    body="RegisterBrokerBody, compressed or not",
+    answer_body="KVTable",
+    needs=brokers(),
+)
 class RegisterBroker(Request):
     """A broker registers its address and topics."""
 
@@ -40,7 +47,7 @@ class RegisterBroker(Request):
     body_crc32: Int = 0
 
 
-@request(104)
+@request(104, needs=brokers())
 class UnregisterBroker(Request):
     """A broker leaves."""
 
@@ -56,7 +63,7 @@ class DataVersionAnswer(Header):
     changed: bool
 
 
-@request(322, DataVersionAnswer, body="DataVersion", answer_body="DataVersion")
+@request(322, DataVersionAnswer, body="DataVersion", answer_body="DataVersion", needs=brokers())
 class QueryDataVersion(Request):
     """Does the name server know this version of a broker's topics?"""
 
@@ -66,7 +73,7 @@ class QueryDataVersion(Request):
     broker_id: Long
 
 
-@request(904, since="5.0.0")
+@request(904, needs=brokers(), since="5.0.0")
 class BrokerHeartbeat(Request):
     """A broker lives."""
 
@@ -77,7 +84,7 @@ class BrokerHeartbeat(Request):
     heartbeat_timeout_mills: Long | None = None
 
 
-@request(901, answer_body="MemberGroupBody", since="5.0.0")
+@request(901, answer_body="MemberGroupBody", needs=brokers(), since="5.0.0")
 class GetBrokerMemberGroup(Request):
     """Addresses of the brokers of one name."""
 
@@ -85,34 +92,34 @@ class GetBrokerMemberGroup(Request):
     broker_name: str
 
 
-@request(206, answer_body="TopicList")
+@request(206, answer_body="TopicList", needs=all_topics(Action.LIST))
 class GetAllTopicList(Request):
     """All topics that brokers registered."""
 
 
-@request(224, answer_body="TopicList")
+@request(224, answer_body="TopicList", needs=all_topics(Action.LIST))
 class GetTopicsByCluster(Request):
     """The topics of one cluster."""
 
     cluster: str
 
 
-@request(304, answer_body="TopicList")
+@request(304, answer_body="TopicList", needs=all_topics(Action.LIST))
 class GetSystemTopicListFromNs(Request):
     """Cluster and broker names, which are topics too."""
 
 
-@request(311, answer_body="TopicList")
+@request(311, answer_body="TopicList", needs=all_topics(Action.LIST))
 class GetUnitTopicList(Request):
     """The topics of units."""
 
 
-@request(312, answer_body="TopicList")
+@request(312, answer_body="TopicList", needs=all_topics(Action.LIST))
 class GetHasUnitSubTopicList(Request):
     """The topics that units subscribe to."""
 
 
-@request(313, answer_body="TopicList")
+@request(313, answer_body="TopicList", needs=all_topics(Action.LIST))
 class GetHasUnitSubUnunitTopicList(Request):
     """The topics that units subscribe to and that belong to no unit."""
 
@@ -123,7 +130,7 @@ class WipeAnswer(Header):
     wipe_topic_count: Int
 
 
-@request(205, WipeAnswer)
+@request(205, WipeAnswer, needs=cluster(Action.UPDATE))
 class WipeWritePermOfBroker(Request):
     """Stop producers from writing to a broker."""
 
@@ -136,14 +143,14 @@ class AddAnswer(Header):
     add_topic_count: Int
 
 
-@request(327, AddAnswer)
+@request(327, AddAnswer, needs=cluster(Action.UPDATE))
 class AddWritePermOfBroker(Request):
     """Let producers write to a broker again."""
 
     broker_name: str
 
 
-@request(216)
+@request(216, needs=cluster(Action.UPDATE))
 class DeleteTopicInNamesrv(Request):
     """Forget a topic, on all brokers or on those of one cluster."""
 
@@ -151,14 +158,14 @@ class DeleteTopicInNamesrv(Request):
     cluster_name: str | None = None
 
 
-@request(217, body="TopicRouteData", since="5.0.0")
+@request(217, body="TopicRouteData", needs=cluster(Action.UPDATE), since="5.0.0")
 class RegisterTopicInNamesrv(Request):
     """Enter a topic's queues by hand."""
 
     topic: str
 
 
-@request(100)
+@request(100, needs=cluster(Action.UPDATE))
 class PutKvConfig(Request):
     """Store one value."""
 
@@ -173,7 +180,7 @@ class KvAnswer(Header):
     value: str | None = None
 
 
-@request(101, KvAnswer)
+@request(101, KvAnswer, needs=cluster(Action.GET))
 class GetKvConfig(Request):
     """Read one value."""
 
@@ -181,7 +188,7 @@ class GetKvConfig(Request):
     key: str
 
 
-@request(102)
+@request(102, needs=cluster(Action.UPDATE))
 class DeleteKvConfig(Request):
     """Remove one value."""
 
@@ -189,18 +196,18 @@ class DeleteKvConfig(Request):
     key: str
 
 
-@request(219, answer_body="KVTable")
+@request(219, answer_body="KVTable", needs=cluster(Action.GET))
 class GetKvlistByNamespace(Request):
     """All values of a namespace."""
 
     namespace: str
 
 
-@request(318, body="key=value lines")
+@request(318, body="key=value lines", needs=cluster(Action.UPDATE))
 class UpdateNamesrvConfig(Request):
     """Change settings of the name server."""
 
 
-@request(319, answer_body="key=value lines")
+@request(319, answer_body="key=value lines", needs=cluster(Action.GET))
 class GetNamesrvConfig(Request):
     """Settings of the name server."""

@@ -7,7 +7,9 @@ neighbours).
 
 from __future__ import annotations
 
+from mqframe.core.requests.body_needs import ACKS, ASSIGNMENT, REQUEST_MODE
 from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
+from mqframe.core.requests.needs import Action, all_groups, cluster, group, popped, topic
 
 
 class PopAnswer(Header):
@@ -25,7 +27,13 @@ class PopAnswer(Header):
     order_count_info: str | None = None
 
 
-@request(200050, PopAnswer, answer_body="records, back to back", since="5.0.0")
+@request(
+    200050,
+    PopAnswer,
+    answer_body="records, back to back",
+    needs=topic(Action.SUB) & group(Action.SUB),
+    since="5.0.0",
+)
 class PopMessage(GroupQueueRequest):
     """Take messages out, hidden from the group's other members for `invisible_time`.
 
@@ -46,7 +54,7 @@ class PopMessage(GroupQueueRequest):
     bname: str | None = None
 
 
-@request(200051, since="5.0.0")
+@request(200051, needs=popped(Action.SUB), since="5.0.0")
 class AckMessage(GroupQueueRequest):
     """One popped message is done. `extra_info`: its receipt handle.
 
@@ -58,7 +66,7 @@ class AckMessage(GroupQueueRequest):
     bname: str | None = None
 
 
-@request(200151, body="BatchAckBody", since="5.1.3")
+@request(200151, body="BatchAckBody", needs=ACKS, since="5.1.3")
 class BatchAckMessage(Request):
     """Several popped messages are done."""
 
@@ -71,7 +79,7 @@ class ChangeInvisibleTimeAnswer(Header):
     revive_qid: Int
 
 
-@request(200053, ChangeInvisibleTimeAnswer, since="5.0.0")
+@request(200053, ChangeInvisibleTimeAnswer, needs=popped(Action.SUB), since="5.0.0")
 class ChangeInvisibleTime(GroupQueueRequest):
     """Hide a popped message for `invisible_time` from now on; its handle is a new one afterwards."""
 
@@ -88,7 +96,7 @@ class NotificationAnswer(Header):
     polling_full: bool | None = None
 
 
-@request(200054, NotificationAnswer, since="5.0.0")
+@request(200054, NotificationAnswer, needs=topic(Action.SUB) & group(Action.SUB), since="5.0.0")
 class Notification(GroupQueueRequest):
     """Wait until there is something to pop, without taking it."""
 
@@ -105,19 +113,25 @@ class PollingInfoAnswer(Header):
     polling_num: Int
 
 
-@request(200056)
+@request(200056, needs=cluster(Action.UPDATE))
 class PopRollback(Request):
     """Move what is noted of popped messages from RocksDB into the log, for brokers that know no RocksDB."""
 
 
-@request(200055, PollingInfoAnswer, since="5.0.0")
+@request(200055, PollingInfoAnswer, needs=topic(Action.GET) & group(Action.GET), since="5.0.0")
 class PollingInfo(GroupQueueRequest):
     """How many pops of a group wait at a queue (-1: at any queue)."""
 
     bname: str | None = None
 
 
-@request(200052, PopAnswer, answer_body="records, back to back", since="5.0.0")
+@request(
+    200052,
+    PopAnswer,
+    answer_body="records, back to back",
+    needs=topic(Action.SUB) & group(Action.SUB),
+    since="5.0.0",
+)
 class PeekMessage(Request):
     """Look at what a pop would give, without taking it."""
 
@@ -128,16 +142,16 @@ class PeekMessage(Request):
     bname: str | None = None
 
 
-@request(400, body="QueryAssignmentBody", answer_body="AssignmentsBody", since="5.0.0")
+@request(400, body="QueryAssignmentBody", answer_body="AssignmentsBody", needs=ASSIGNMENT, since="5.0.0")
 class QueryAssignment(Request):
     """Which queues has a member, and does it pull or pop them?"""
 
 
-@request(401, body="RequestModeBody", since="5.0.0")
+@request(401, body="RequestModeBody", needs=REQUEST_MODE, since="5.0.0")
 class SetMessageRequestMode(Request):
     """A group pulls or pops a topic from now on."""
 
 
-@request(402, answer_body="RequestModeTable", since="5.0.0")
+@request(402, answer_body="RequestModeTable", needs=all_groups(Action.LIST), since="5.0.0")
 class GetAllMessageRequestMode(Request):
     """All modes that were set."""

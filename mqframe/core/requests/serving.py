@@ -14,9 +14,6 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.wire import bodies, loose_json
 from mqframe.core.wire.frame import Body, Frame
 
-DIALECT_BYTES_MAX: Final = 32 * 1024
-"""Longest body of a request that is read in the dialect of fastjson; a longer one has to be JSON."""
-
 KEPT_FIELDS_MAX: Final = 32
 """Header fields, and characters of them, that are kept of a request that waits, for RPC hooks."""
 KEPT_CHARS_MAX: Final = 2048
@@ -77,10 +74,10 @@ class Call:
 
     `frame`: the request; its body is a view that stays valid. `peer`: the connection it came by. `received`:
     monotonic seconds when its bytes were read. `answered`: whether `reply` was called. `waited`: whether it
-    waited for messages.
+    waited for messages. `user`: who sent it; "" where nobody asked.
     """
 
-    __slots__ = ("answered", "frame", "held_bytes", "peer", "received", "waited")
+    __slots__ = ("answered", "frame", "held_bytes", "peer", "received", "user", "waited")
 
     def __init__(self, frame: Frame, peer: Peer, received: float) -> None:
         self.frame = frame
@@ -88,6 +85,7 @@ class Call:
         self.received = received
         self.answered = False
         self.waited = False
+        self.user = ""
         self.held_bytes = -1  # body bytes counted against the peer's limit; -1: not counted
 
     @property
@@ -106,7 +104,7 @@ class Call:
 
     def body(self, kind: type[B]) -> B:
         """The JSON body as a `kind`. Raises `BodyError`."""
-        return loose_json.decode(memoryview(self.frame.body), kind, DIALECT_BYTES_MAX)
+        return loose_json.decode(memoryview(self.frame.body), kind, loose_json.DIALECT_BYTES_MAX)
 
     def reply(self, reply: Reply) -> None:
         """Answer, once, now or later, on the loop's thread. No effect on a one-way call or a closed peer.

@@ -18,6 +18,8 @@ from mqframe.core.messages.message import MessageQueue
 
 T = TypeVar("T")
 
+DIALECT_BYTES_MAX: Final = 32 * 1024
+"""Longest body of a request that is read in the dialect of fastjson; a longer one has to be JSON."""
 DEPTH_MAX: Final = 64
 """Objects and arrays within each other that the dialect may have."""
 

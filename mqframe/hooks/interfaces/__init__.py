@@ -9,6 +9,13 @@ from mqframe.core.requests.fields import request as request
 from mqframe.core.requests.serving import Reply as Reply
 from mqframe.core.requests.serving import serves as serves
 from mqframe.core.wire.bodies import Body as Body
+from mqframe.hooks.interfaces.access import AccessPort as AccessPort
+from mqframe.hooks.interfaces.access import Authentication as Authentication
+from mqframe.hooks.interfaces.access import Authorization as Authorization
+from mqframe.hooks.interfaces.access import Caller as Caller
+from mqframe.hooks.interfaces.access import Credentials as Credentials
+from mqframe.hooks.interfaces.access import KeptFile as KeptFile
+from mqframe.hooks.interfaces.access import Refused as Refused
 from mqframe.hooks.interfaces.allocation import PREPARE_SECONDS_MAX as PREPARE_SECONDS_MAX
 from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
 from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy

@@ -27,7 +27,7 @@ def client_context(settings: NetSettings) -> ssl.SSLContext | None:
         _trust(context, "tls_ca_file", settings.tls_ca_file)
     else:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
-    _show(context, settings.tls_cert_file, settings.tls_key_file, "tls_cert_file", "tls_key_file")
+    _show(context, settings, "tls")
     return context
 
 
@@ -40,7 +40,7 @@ def server_context(settings: NetSettings) -> ssl.SSLContext | None:
         raise SettingError(f"net.tls_server_mode = {mode!r} needs net.tls_server_cert_file, which is empty")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _harden(context)
-    _show(context, certificate, settings.tls_server_key_file, "tls_server_cert_file", "tls_server_key_file")
+    _show(context, settings, "tls_server")
     wanted = settings.tls_server_client_auth
     if wanted != "none":
         if not settings.tls_server_ca_file:
@@ -62,7 +62,9 @@ def _trust(context: ssl.SSLContext, name: str, file: str) -> None:
         raise _unusable(name, file, problem) from None
 
 
-def _show(context: ssl.SSLContext, cert: str, key: str, cert_name: str, key_name: str) -> None:
+def _show(context: ssl.SSLContext, settings: NetSettings, side: str) -> None:
+    cert_name, key_name, password_name = f"{side}_cert_file", f"{side}_key_file", f"{side}_key_password"
+    cert, key, password = (getattr(settings, name) for name in (cert_name, key_name, password_name))
     if not cert and not key:
         return
     for one, other, missing in ((cert, key, key_name), (key, cert, cert_name)):
@@ -73,14 +75,24 @@ def _show(context: ssl.SSLContext, cert: str, key: str, cert_name: str, key_name
             Path(file).open("rb").close()
         except OSError as problem:
             raise _unusable(name, file, problem) from None
+    asked = False
 
     def encrypted() -> str:
         # Without this the library asks at the terminal.
-        raise SettingError(f"net.{key_name} = {key!r}: is encrypted; decrypt it with: openssl pkey -in {key}")
+        nonlocal asked
+        asked = True
+        if not password:
+            raise SettingError(f"net.{key_name} = {key!r}: is encrypted; set net.{password_name}")
+        return str(password)
 
     try:
         context.load_cert_chain(cert, key, encrypted)
     except (OSError, ssl.SSLError) as problem:
+        if asked and not isinstance(problem, FileNotFoundError):
+            raise SettingError(
+                f"net.{key_name} = {key!r}: cannot be decrypted with net.{password_name}, or does not belong "
+                f"to net.{cert_name}"
+            ) from None
         raise _unusable(f"{cert_name} = {cert!r}, net.{key_name}", key, problem) from None
 
 

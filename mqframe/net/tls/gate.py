@@ -11,6 +11,7 @@ from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
 from mqframe.net.clock import LoopClock, Timer
 from mqframe.net.tls.contexts import HANDSHAKE_BYTE, broken
+from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.pipe import TlsPipe
 from mqframe.net.tls.protocol import TlsProtocol
 
@@ -27,7 +28,7 @@ class TlsGate:
 
     def __init__(
         self,
-        context: ssl.SSLContext,
+        contexts: FollowingContext,
         clock: LoopClock,
         make: Callable[[], asyncio.Protocol],
         *,
@@ -35,7 +36,7 @@ class TlsGate:
         patience: float,
     ) -> None:
         self.full: Callable[[], bool] = lambda: False
-        self.context = context
+        self.contexts = contexts
         self.clock = clock
         self.make = make
         self.plain = plain
@@ -76,9 +77,10 @@ class Arrival(asyncio.Protocol):
         gate, transport = self._gate, self._transport
         if transport is None or transport.is_closing():
             return
-        if data[0] == HANDSHAKE_BYTE:
+        context = gate.contexts.current if data[0] == HANDSHAKE_BYTE else None
+        if context is not None:
             after: asyncio.Protocol = TlsProtocol(
-                TlsPipe(gate.context, server_side=True), gate.make(), self._shaken, linger=True
+                TlsPipe(context, server_side=True), gate.make(), self._shaken, linger=True
             )
         elif gate.plain:
             self._through()

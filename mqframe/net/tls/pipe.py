@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from typing import Final
+from typing import Any, Final
 
 _READ_BYTES: Final = 256 * 1024
 
@@ -57,6 +57,13 @@ class TlsPipe:
     def outgoing(self) -> bytes:
         """Bytes that the session itself has for the other side."""
         return self._outgoing.read() if self._outgoing.pending else b""
+
+    @property
+    def peer_name(self) -> str:
+        """The common name in the certificate of the other side; "" where it showed none that is trusted."""
+        subject: Any = (self._session.getpeercert() or {}).get("subject", ())
+        names = [str(value) for part in subject for key, value in part if key == "commonName"]
+        return names[0] if names else ""
 
     def farewell(self) -> bytes:
         """What says that nothing more will come from this side."""

@@ -136,5 +136,7 @@ class TlsTransport(asyncio.Transport):
         self._transport.set_write_buffer_limits(high, low)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """What is known of the connection below."""
+        """What is known of the connection below, and of the session: `peer_name` (`TlsPipe.peer_name`)."""
+        if name == "peer_name":
+            return self._protocol.pipe.peer_name
         return self._transport.get_extra_info(name, default)

@@ -16,6 +16,10 @@ import pytest
 # Before the modules are imported, so that a failing assertion shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{each.name}" for each in iter_modules(__path__)))
 
+from mqframe.testing.conformance.access import AccessStage as AccessStage  # noqa: E402
+from mqframe.testing.conformance.access import AuthenticationConformance as AuthenticationConformance  # noqa: E402
+from mqframe.testing.conformance.access import AuthorizationConformance as AuthorizationConformance  # noqa: E402
+from mqframe.testing.conformance.access import Stranger as Stranger  # noqa: E402
 from mqframe.testing.conformance.allocation import AllocationConformance as AllocationConformance  # noqa: E402
 from mqframe.testing.conformance.broker_service import BrokerServiceConformance as BrokerServiceConformance  # noqa: E402
 from mqframe.testing.conformance.broker_service import RunningService as RunningService  # noqa: E402

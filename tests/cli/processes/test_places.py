@@ -49,6 +49,11 @@ def test_metrics_ports_follow_that_of_the_name_server() -> None:
         places(2, settings("metrics.port=65534"))
 
 
+def test_ports_of_operators_are_as_far_apart_as_those_of_clients() -> None:
+    found = places(2, settings("broker.operator_port=10909"))
+    assert [each.operator_port for each in found] == [10909, 10919]
+
+
 def test_ports_that_there_are_not_are_refused() -> None:
     assert places(2, settings("broker.port=65525"))[-1].port == 65535
     with pytest.raises(SettingError, match="--brokers 2 from port 65526 on would need port 65536"):

@@ -11,6 +11,7 @@ from typing import Any
 import certificates
 import pytest
 from certificates import Pems
+from cryptography.hazmat.primitives import serialization
 from peers import ROUTE, run
 from tls_peers import Serve, fault
 
@@ -225,20 +226,39 @@ def test_files_that_cannot_be_used_are_named(pems: Pems, others: Pems, tmp_path:
     )
 
 
-def test_an_encrypted_key_is_named_and_nobody_is_asked_for_its_password(pems: Pems, tmp_path: Path) -> None:
-    from cryptography.hazmat.primitives import serialization
-
+def sealed(pems: Pems, folder: Path) -> str:
+    """The key of `pems`, encrypted."""
     key = serialization.load_pem_private_key(Path(pems.key).read_bytes(), None)
-    sealed = tmp_path / "sealed.pem"
-    sealed.write_bytes(
+    file = folder / "sealed.pem"
+    file.write_bytes(
         key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
-            serialization.BestAvailableEncryption(b"password"),
+            serialization.BestAvailableEncryption(b"pa55word"),
         )
     )
-    said = settings_fault(server_context, tls_server_cert_file=pems.cert, tls_server_key_file=str(sealed))
-    assert said.startswith(f"net.tls_server_key_file = {str(sealed)!r}: is encrypted")
+    return str(file)
+
+
+def test_an_encrypted_key_is_opened_by_its_password(pems: Pems, tmp_path: Path) -> None:
+    key = sealed(pems, tmp_path)
+    server = NetSettings(
+        tls_server_cert_file=pems.cert, tls_server_key_file=key, tls_server_key_password="pa55word"
+    )
+    assert server_context(server) is not None
+    client = NetSettings(tls=True, tls_cert_file=pems.cert, tls_key_file=key, tls_key_password="pa55word")
+    assert client_context(client) is not None
+    assert "pa55word" not in repr(server) + repr(client)
+
+
+def test_an_encrypted_key_is_named_and_nobody_is_asked_for_its_password(pems: Pems, tmp_path: Path) -> None:
+    key = sealed(pems, tmp_path)
+    files = {"tls_server_cert_file": pems.cert, "tls_server_key_file": key}
+    said = settings_fault(server_context, **files)
+    assert said == f"net.tls_server_key_file = {key!r}: is encrypted; set net.tls_server_key_password"
+    said = settings_fault(server_context, **files, tls_server_key_password="wr0ng")
+    assert said.startswith(f"net.tls_server_key_file = {key!r}: cannot be decrypted")
+    assert "wr0ng" not in said
 
 
 def test_what_is_off_makes_no_context(pems: Pems) -> None:

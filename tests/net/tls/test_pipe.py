@@ -7,6 +7,7 @@ from pathlib import Path
 
 import certificates
 import pytest
+import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,3 +76,20 @@ def test_damage_raises(contexts) -> None:
 def test_nothing_waits_where_nothing_was_said(contexts) -> None:
     assert TlsPipe(contexts[1], server_side=True).outgoing() == b""
     assert TlsPipe(contexts[0], host="127.0.0.1").outgoing()[:1] == b"\x16"
+
+
+def test_a_trusted_certificate_tells_a_name(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    ours = certificates.issue(authority, tmp_path / "server")
+    theirs = certificates.issue(authority, tmp_path / "client", common_name="shop.example.org")
+    asking = ours.server(tls_server_client_auth="optional", tls_server_ca_file=ours.ca)
+    server = server_context(asking)
+    assert server is not None
+    for shown, name in (
+        ({"tls_cert_file": theirs.cert, "tls_key_file": theirs.key}, "shop.example.org"),
+        ({}, ""),
+    ):
+        client = client_context(theirs.client(**shown))
+        assert client is not None
+        _, served = pair((client, server))
+        assert served.peer_name == name

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import hmac
-from base64 import b64encode
-from collections.abc import Mapping
-from typing import Final
-
 from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import SettingError
-from mqframe.core.wire.frame import Body, Frame
+from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import RpcHook
-
-ACCESS_KEY: Final = "AccessKey"
-SECURITY_TOKEN: Final = "SecurityToken"
-SIGNATURE: Final = "Signature"
-"""Header fields (source: SessionCredentials.java)."""
+from mqframe_acl.signature import ACCESS_KEY, SECURITY_TOKEN, SIGNATURE, Signer
 
 
 def _not_empty(value: str) -> str | None:
@@ -48,7 +39,7 @@ class AclHook(RpcHook):
             if not options.security_token.strip():
                 raise SettingError("plugins.acl.security_token: is empty; leave it out")
             self._fields[SECURITY_TOKEN] = options.security_token.strip()
-        self._mac = hmac.new(options.secret_key.strip().encode(), digestmod="sha1")
+        self._signer = Signer(options.secret_key.strip())
 
     def __repr__(self) -> str:
         return f"<AclHook {self._fields[ACCESS_KEY]}>"
@@ -59,11 +50,4 @@ class AclHook(RpcHook):
         if ext is None:
             ext = request.ext = {}
         ext.update(self._fields)
-        ext[SIGNATURE] = self._sign(ext, request.body)
-
-    def _sign(self, ext: Mapping[str, str], body: Body) -> str:
-        # Values alone are signed, in the order of their keys (source: AclUtils.combineRequestContent).
-        mac = self._mac.copy()
-        mac.update("".join([ext[key] for key in sorted(ext) if key != SIGNATURE]).encode())
-        mac.update(body)
-        return b64encode(mac.digest()).decode()
+        ext[SIGNATURE] = self._signer.sign(request, request.body)

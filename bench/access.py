@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""What it costs a broker to check who sends a message: its processor time for a send, with and without.
+
+    access.py [--rounds 3] [--count 20000] [--window 32]
+
+Two brokers run at once and are measured in turns: one serves everybody, one checks signatures and policies
+(acl2). The messages have 100 B and 10 properties; they are written beforehand and leave `--window` at a
+time. Prints µs a message, and the rate with checks as a part of that without. Needs mqframe-plugin-acl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+
+from mqframe_acl import AclHook, AclOptions
+
+from mqframe import Admin
+from mqframe.core.requests import encode_fields
+from mqframe.core.requests.messages import SendMessageV2
+from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
+
+KEYS = {"access_key": "shop", "secret_key": "secret78"}
+ADMIN = {"access_key": "rocketmq", "secret_key": "12345678"}
+CHECKS = [
+    "--set", "access.authentication=acl2", "--set", "access.authorization=acl2",
+    "--set", "access.initial_user=rocketmq:12345678", "--set", "access.inner_credentials=rocketmq:12345678",
+]  # fmt: skip
+PROPERTIES = "".join(f"property{n}\1value of {n}\2" for n in range(10))
+
+
+class Server:
+    """A name server and a broker in one process of their own."""
+
+    def __init__(self, folder: str, *words: str) -> None:
+        command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", "0", "--broker-port", "0"]
+        more = ["--data", folder, "--set", "store.disk_limits=false", *words]
+        self.process = subprocess.Popen([*command, *more], stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout
+        ready = self.process.stdout.readline().split()
+        self.nameserver, self.broker = (word.partition("=")[2] for word in ready[1:])
+
+    def processor_seconds(self) -> float:
+        """What the process has used until now."""
+        words = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def frames(count: int, hook: AclHook | None) -> list[bytes]:
+    """So many sends."""
+    made = []
+    for opaque in range(count):
+        request = SendMessageV2("shop", "orders", "TBW102", 4, 0, 0, 1_700_000_000_000, 0, PROPERTIES)
+        frame = Frame(SendMessageV2.CODE, opaque, 0, None, encode_fields(request), b"x" * 100)
+        if hook is not None:
+            hook.before("", frame)
+        made.append(encode_frame(frame))
+    return made
+
+
+def send(address: str, sends: list[bytes], window: int) -> None:
+    """Send them all, `window` at a time, and see that each was stored."""
+    host, _, port = address.rpartition(":")
+    decoder = FrameDecoder()
+    with socket.create_connection((host, int(port))) as connection:
+        for at in range(0, len(sends), window):
+            part = sends[at : at + window]
+            connection.sendall(b"".join(part))
+            missing = len(part)
+            while missing:
+                decoder.receive(connection.recv(1 << 20))
+                while (answer := decoder.next_frame()) is not None:
+                    assert answer.code == 0, answer.remark
+                    missing -= 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--window", type=int, default=32)
+    options = parser.parse_args()
+    found: dict[str, list[float]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        servers = {"open": Server(f"{folder}/a"), "checked": Server(f"{folder}/b", *CHECKS)}
+        hooks = {"open": None, "checked": AclHook(AclOptions(**KEYS))}
+        try:
+            for name, server in servers.items():
+                with Admin(nameserver=server.nameserver, rpc_hooks=[("acl", ADMIN)]) as admin:
+                    admin.create_topic("orders", queues=1)
+                    if name == "checked":
+                        admin.create_user(KEYS["access_key"], KEYS["secret_key"])
+                        admin.set_policy(KEYS["access_key"], ["Topic:orders"], actions=["Pub"])
+            sends = {name: frames(options.count, hook) for name, hook in hooks.items()}
+            for _ in range(options.rounds):
+                for name, server in servers.items():
+                    before = server.processor_seconds()
+                    send(server.broker, sends[name], options.window)
+                    used = server.processor_seconds() - before
+                    found[name].append(used / options.count * 1e6)
+        finally:
+            for server in servers.values():
+                server.process.terminate()
+                server.process.wait()
+    medians = {name: statistics.median(values) for name, values in found.items()}
+    for name, values in found.items():
+        print(f"{name:8} {medians[name]:6.1f} µs a message  ({', '.join(f'{each:.1f}' for each in values)})")
+    print(f"rate with checks: {medians['open'] / medians['checked']:.2f} of that without")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Users, policies and their bodies."""

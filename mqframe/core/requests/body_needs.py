@@ -1,0 +1,116 @@
+"""Needs of requests that name their topics and groups in the body: the few fields of it that count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from mqframe.core.requests.needs import Action, Actions, Need, group_need, of_body, topic_need
+from mqframe.core.wire.bodies import Body
+
+_SUB: Final = (Action.SUB,)
+_CREATE: Final = (Action.CREATE,)
+_UPDATE: Final = (Action.UPDATE,)
+
+
+class _OfTopic(Body):
+    topic: str
+
+
+class _Consumer(Body):
+    group_name: str
+    subscription_data_set: list[_OfTopic] = []
+
+
+class _Heartbeat(Body):
+    consumer_data_set: list[_Consumer] = []
+
+
+class _Lock(Body):
+    consumer_group: str
+    mq_set: list[_OfTopic] = []
+
+
+class _TopicAndGroup(Body):
+    topic: str
+    consumer_group: str
+
+
+class _Check(Body):
+    group: str | None = None
+    subscription_data: _OfTopic | None = None
+
+
+class _Ack(msgspec.Struct):
+    consumer_group: str = msgspec.field(name="c")
+    topic: str = msgspec.field(name="t")
+
+
+class _Acks(Body):
+    acks: list[_Ack] = []
+
+
+class _Topic(Body):
+    topic_name: str
+
+
+class _Topics(Body):
+    topic_config_list: list[_Topic] = []
+
+
+class _Group(Body):
+    group_name: str
+
+
+class _Groups(Body):
+    group_config_list: list[_Group] = []
+
+
+def _both(topic: str, group: str, actions: Actions) -> list[Need]:
+    return [topic_need(topic, actions), group_need(group, actions)]
+
+
+def _heartbeat(body: _Heartbeat) -> Iterator[Need]:
+    for consumer in body.consumer_data_set:
+        yield group_need(consumer.group_name, _SUB)
+        for subscription in consumer.subscription_data_set:
+            # Every member subscribes to the retry topic of its group.
+            yield topic_need(subscription.topic, _SUB)
+
+
+def _lock(body: _Lock) -> Iterator[Need]:
+    yield group_need(body.consumer_group, _SUB)
+    for queue in body.mq_set:
+        yield topic_need(queue.topic, _SUB)
+
+
+def _check(body: _Check) -> Iterator[Need]:
+    if body.group:
+        yield group_need(body.group, _SUB)
+    if body.subscription_data is not None:
+        yield topic_need(body.subscription_data.topic, _SUB)
+
+
+HEARTBEAT: Final = of_body(_Heartbeat, _heartbeat)
+LOCK: Final = of_body(_Lock, _lock)
+CHECK: Final = of_body(_Check, _check)
+ACKS: Final = of_body(
+    _Acks, lambda body: [need for ack in body.acks for need in _both(ack.topic, ack.consumer_group, _SUB)]
+)
+ASSIGNMENT: Final = of_body(_TopicAndGroup, lambda body: _both(body.topic, body.consumer_group, _SUB))
+REQUEST_MODE: Final = of_body(
+    _TopicAndGroup, lambda body: _both(body.topic, body.consumer_group, _UPDATE), changes=True
+)
+TOPICS: Final = of_body(
+    _Topics,
+    lambda body: [topic_need(each.topic_name, _CREATE) for each in body.topic_config_list],
+    changes=True,
+)
+GROUP: Final = of_body(_Group, lambda body: [group_need(body.group_name, _CREATE)], changes=True)
+GROUPS: Final = of_body(
+    _Groups,
+    lambda body: [group_need(each.group_name, _CREATE) for each in body.group_config_list],
+    changes=True,
+)

@@ -1,0 +1,136 @@
+"""Access control of servers: who asks, whether that may be, and what a server gives to both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.requests.needs import Need
+from mqframe.core.wire.frame import Frame
+from mqframe.hooks.interfaces.rpc_hook import RpcHook
+
+T = TypeVar("T")
+
+
+class Credentials(NamedTuple):
+    """A user and the secret that its requests are signed with."""
+
+    user: str
+    secret: str
+
+    def __repr__(self) -> str:
+        """Without the secret."""
+        return f"<Credentials of {self.user}>"
+
+
+class Caller(Protocol):
+    """The other side of a connection.
+
+    `address`: its "ip:port". `certificate`: the common name in the trusted certificate that it showed; empty
+    where it showed none.
+    """
+
+    @property
+    def address(self) -> str:
+        """Its "ip:port"."""
+
+    @property
+    def certificate(self) -> str:
+        """The common name of its certificate, "" without one."""
+
+
+class KeptFile(Protocol):
+    """A small file in the server's folder, replaced whole."""
+
+    def load(self, decode: Callable[[bytes], T]) -> T | None:
+        """What `decode` makes of it; `None` when there is none yet. Raises `StoreError` for a broken one."""
+
+    def save(self, content: bytes) -> None:
+        """Replace it, durably and at once. Raises `OSError`; the former one is in place then."""
+
+
+class AccessPort(Protocol):
+    """Handed to the factories of `Authentication` and `Authorization`.
+
+    `cluster`: name of the cluster. `initial`: users that there are to be from the start, who may do
+    everything. `inner`: with what this server signs its own requests to other servers.
+    """
+
+    @property
+    def clock(self) -> Clock:
+        """The server's time."""
+
+    @property
+    def cluster(self) -> str:
+        """Name of the cluster; "" of a name server, which belongs to none."""
+
+    @property
+    def initial(self) -> Sequence[Credentials]:
+        """Users that there are to be from the start, who may do everything; `inner` among them."""
+
+    @property
+    def inner(self) -> Credentials | None:
+        """With what this server signs its own requests to other servers."""
+
+    def file(self, name: str) -> KeptFile | None:
+        """The file `name` in the folder of the server's configuration; `None` when it keeps nothing."""
+
+    def shared(self, make: Callable[[Any], T], options: object) -> T:
+        """What `make(options)` gave the first time that it was asked for: one object for both kinds."""
+
+
+class Authentication:
+    """Says who sends a request. Implement `authenticate`; it is called for every request and may not block.
+
+    Made as `factory(port[, options])`, with an `AccessPort`.
+    """
+
+    name: str = ""
+
+    def authenticate(self, caller: Caller, request: Frame) -> str:
+        """The name of the user who sent `request`.
+
+        Raises `Refused` for anybody who is not known. Any other error refuses the request, too, and is
+        logged.
+        """
+        raise NotImplementedError
+
+    def signer(self) -> RpcHook | None:
+        """What signs requests of this server itself to others; `None`: they are not signed."""
+        return None
+
+    def serving(self) -> Sequence[object]:
+        """Objects whose methods, marked by `serves`, answer requests of operators."""
+        return ()
+
+
+class Authorization:
+    """Says what a user may do. Implement `authorize`; it is called for every request and may not block.
+
+    Made as `factory(port[, options])`, with an `AccessPort`.
+    """
+
+    name: str = ""
+
+    def authorize(self, user: str, caller: Caller, needs: Sequence[Need]) -> None:
+        """Return when `user` is granted all of `needs`; there may be none. Raises `Refused` otherwise."""
+        raise NotImplementedError
+
+    def serving(self) -> Sequence[object]:
+        """Objects whose methods, marked by `serves`, answer requests of operators."""
+        return ()
+
+
+class Refused(Refusal):
+    """Somebody may not do this (NO_PERMISSION). `cause` is for this server's log, and never leaves it.
+
+    Clients raise `AccessError` for a remark with "User:", "credentials" or "signature" in it.
+    """
+
+    def __init__(self, remark: str, cause: str) -> None:
+        """`remark`: what the caller is told."""
+        super().__init__(ResponseCode.NO_PERMISSION, remark)
+        self.cause = cause

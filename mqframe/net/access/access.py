@@ -1,0 +1,81 @@
+"""Access control of one process: its plugins, which all its servers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import attrs
+
+from mqframe.core.clock import Clock
+from mqframe.hooks.interfaces.access import Authentication, Authorization, Credentials, KeptFile
+from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.hooks.manager import PluginManager
+from mqframe.net.access.settings import AccessSettings, credentials
+
+T = TypeVar("T")
+
+
+@attrs.define
+class Port:
+    """What the plugins are handed. `keep`: makes the file of a name; `None`: nothing is kept."""
+
+    clock: Clock
+    cluster: str
+    initial: Sequence[Credentials]
+    inner: Credentials | None
+    keep: Callable[[str], KeptFile] | None
+    _made: dict[Any, Any] = attrs.field(factory=dict, init=False)
+
+    def file(self, name: str) -> KeptFile | None:
+        """The file `name` among the server's configuration; `None` when nothing is kept."""
+        return None if self.keep is None else self.keep(name)
+
+    def shared(self, make: Callable[[Any], T], options: object) -> T:
+        """What `make(options)` gave the first time."""
+        if make not in self._made:
+            self._made[make] = make(options)
+        return cast("T", self._made[make])
+
+
+class Access:
+    """Who may do what at the servers of one process.
+
+    `authentication` and `authorization` are `None` where `settings` name none. `keep`: makes the file of a
+    name where users are kept. Raises `PluginError`, `SettingError`, and `StoreError` for a broken file.
+    """
+
+    def __init__(
+        self,
+        settings: AccessSettings,
+        clock: Clock,
+        plugins: PluginManager,
+        *,
+        cluster: str = "",
+        keep: Callable[[str], KeptFile] | None = None,
+    ) -> None:
+        initial, inner = credentials(settings.initial_user), credentials(settings.inner_credentials)
+        first = [each for each in (initial, inner) if each is not None]
+        port = Port(clock, cluster, first, inner, keep)
+        self.clock = clock
+        self.authentication: Authentication | None = None
+        self.authorization: Authorization | None = None
+        if settings.authentication:
+            self.authentication = plugins.create("authentication", settings.authentication, None, port)
+        if settings.authorization:
+            self.authorization = plugins.create("authorization", settings.authorization, None, port)
+
+    def serving(self) -> list[object]:
+        """The objects that answer requests of operators, each once."""
+        plugins = [each for each in (self.authentication, self.authorization) if each is not None]
+        return list({id(owner): owner for plugin in plugins for owner in plugin.serving()}.values())
+
+    def signer(self) -> RpcHook | None:
+        """What signs requests of these servers to others."""
+        return None if self.authentication is None else self.authentication.signer()
+
+
+def kept_below(directory: Path | None, make: Callable[[Path], KeptFile]) -> Callable[[str], KeptFile] | None:
+    """What makes the files of a server whose configuration lies in `directory`; `None` without one."""
+    return None if directory is None else lambda name: make(directory / name)

@@ -1,0 +1,122 @@
+"""The guard of a listener: every request passes it before anything else is done with it."""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.requests import REQUESTS
+from mqframe.core.requests.fields import Request
+from mqframe.core.requests.needs import UNDECLARED, Needs
+from mqframe.core.requests.serving import Call
+from mqframe.hooks.interfaces.access import Authentication, Caller, Refused
+from mqframe.log import get_logger
+from mqframe.net.access.access import Access
+from mqframe.net.access.audit import short, tell_refusal
+
+log = get_logger("access")
+
+QUIET_SECONDS: Final = 10.0
+"""Of refusals within so long one is told, with the number of those before."""
+FAILED: Final = "Authentication failed. Please verify the credentials and try again."
+"""All that whoever is not known gets to hear, in the words of Apache RocketMQ."""
+
+
+class Refusals:
+    """Counts what was refused, and tells of a few: who tries it often would fill the disk."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._next = float("-inf")
+        self._untold = 0
+        self.unknown = 0
+        self.forbidden = 0
+
+    def note(self, call: Call, cause: str) -> None:
+        """Count the refusal of `call`; it has a user when that is known."""
+        if call.user:
+            self.forbidden += 1
+        else:
+            self.unknown += 1
+        self._untold += 1
+        now = self._clock.monotonic()
+        if now >= self._next:
+            log.warning(
+                "request refused", cause=short(cause), code=call.frame.code, peer=call.peer.address,
+                refused=self._untold,
+            )  # fmt: skip
+            self._untold = 0
+            self._next = now + QUIET_SECONDS
+
+    def counters(self) -> dict[str, str]:
+        """For operators."""
+        return {"authenticationFailures": str(self.unknown), "authorizationFailures": str(self.forbidden)}
+
+
+class Guard:
+    """Lets requests of one listener pass, or raises `Refusal`.
+
+    `access`: who may do what; `None`: nobody is asked. `body_bytes_max`: longer bodies are not read to see
+    what they ask for. `clients_only`: what operators do is refused, for it belongs to another port.
+    """
+
+    def __init__(
+        self,
+        access: Access | None,
+        refusals: Refusals | None,
+        body_bytes_max: int,
+        *,
+        clients_only: bool = False,
+    ) -> None:
+        self._authentication = None if access is None else access.authentication
+        self._authorization = None if access is None else access.authorization
+        self._refusals = refusals
+        self._body_bytes_max = body_bytes_max
+        self._clients_only = clients_only
+
+    def admit(self, call: Call) -> None:
+        """Return when `call` may be served; `call.user` says then who sent it."""
+        frame = call.frame
+        kind = REQUESTS.get(frame.code)
+        needs = UNDECLARED if kind is None else kind.NEEDS
+        if self._clients_only and kind is not None and needs.operators:
+            raise Refusal(
+                ResponseCode.NO_PERMISSION,
+                f"{kind.__name__} ({kind.CODE}) is for operators, who have a port of their own here "
+                "(operator_port)",
+            )
+        if self._authentication is not None:
+            try:
+                self._ask(self._authentication, kind, needs, call)
+            except Refused as refusal:
+                self._note(call, refusal.cause)
+                if call.user and kind is not None and needs.changes:
+                    tell_refusal(kind, call, refusal)
+                raise
+            except (Refusal, BodyError):
+                raise
+            except Exception as problem:  # isolation boundary: whoever cannot be judged is not let in
+                self._note(call, f"{type(problem).__name__}: {problem}")
+                log.exception("access control failed", code=frame.code, peer=call.peer.address)
+                raise Refusal(ResponseCode.NO_PERMISSION, FAILED) from None
+
+    def _ask(
+        self, authentication: Authentication, kind: type[Request] | None, needs: Needs, call: Call
+    ) -> None:
+        caller, frame = cast("Caller", call.peer), call.frame
+        call.user = authentication.authenticate(caller, frame)
+        if self._authorization is None:
+            return
+        if len(frame.body) > self._body_bytes_max and kind is not None and kind.has_text_body():
+            raise Refusal(
+                ResponseCode.INVALID_PARAMETER,
+                f"the body of {kind.__name__} has {len(frame.body)} bytes, at most {self._body_bytes_max} "
+                "are read (net.body_bytes_max); send it in parts",
+            )
+        self._authorization.authorize(call.user, caller, needs.find(frame))
+
+    def _note(self, call: Call, cause: str) -> None:
+        if self._refusals is not None:
+            self._refusals.note(call, cause)

@@ -1,0 +1,79 @@
+"""The ports of one server: that of everybody, and one that operators may have to themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mqframe.core.requests.serving import handlers_of
+from mqframe.net.access.access import Access
+from mqframe.net.access.audit import audited
+from mqframe.net.access.guard import Guard, Refusals
+from mqframe.net.latencies import Latencies
+from mqframe.net.server import Server
+
+
+class Listeners:
+    """Starts and stops the ports, and has guards at them where there is something to guard.
+
+    `make`: makes a server that answers all requests. `operator_port`: where operators are served; `None`: at
+    the same port as everybody, 0: at any free one. Connections of operators have limits of their own.
+    """
+
+    def __init__(self, make: Callable[[], Server], operator_port: int | None, body_bytes_max: int) -> None:
+        self._public = make()
+        self._operators = None if operator_port is None else make()
+        self._operator_port = operator_port or 0
+        self._body_bytes_max = body_bytes_max
+        self._refusals: Refusals | None = None
+        if self._operators is not None:
+            self._public.admit(Guard(None, None, body_bytes_max, clients_only=True).admit)
+
+    @property
+    def operator_port(self) -> int:
+        """Where operators are served, known once started; 0 where that is no port of its own."""
+        return self._operator_port
+
+    def enforce(self, access: Access) -> None:
+        """Serve only those whom `access` lets, and the requests of its plugins, too.
+
+        Raises `ValueError` when one of these is served already.
+        """
+        self._refusals = refusals = Refusals(access.clock)
+        handlers = audited(handlers_of(*access.serving(), body_bytes_max=self._body_bytes_max))
+        for server in (self._public, self._operators):
+            if server is not None:
+                alone = server is self._public and self._operators is not None
+                guard = Guard(access, refusals, self._body_bytes_max, clients_only=alone)
+                server.serve(handlers)
+                server.admit(guard.admit)
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen for everybody, and for operators where they have a port; returns the port of everybody.
+
+        Raises `OSError` when an address cannot be used.
+        """
+        if self._operators is not None:
+            self._operator_port = await self._operators.start(host, self._operator_port)
+        return await self._public.start(host, port)
+
+    async def start_another(self, host: str, port: int) -> None:
+        """Serve everybody at one more port."""
+        await self._public.start(host, port)
+
+    async def stop(self) -> None:
+        """Close all connections and stop listening."""
+        await self._public.stop()
+        if self._operators is not None:
+            await self._operators.stop()
+
+    def measure(self) -> Latencies:
+        """How long requests of everybody and of operators take, from now on."""
+        latencies = self._public.measure()
+        if self._operators is not None:
+            self._operators.measure(latencies)
+        return latencies
+
+    def counters(self) -> dict[str, str]:
+        """What the connections of everybody take, and how many requests were refused."""
+        refused = {} if self._refusals is None else self._refusals.counters()
+        return self._public.counters() | refused

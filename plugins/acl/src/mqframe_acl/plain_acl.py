@@ -1,0 +1,115 @@
+"""Access control as RocketMQ 4.9 has it: accounts in a file that is read again when it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from mqframe.core.config.settings import at_least, setting, settings
+from mqframe.core.requests.needs import CHANGING, Action, Need, Resource
+from mqframe.core.wire.frame import Frame
+from mqframe.hooks.interfaces import AccessPort, Authentication, Authorization, Caller, Refused, RpcHook
+from mqframe_acl.acl2 import UNKNOWN, forbidden, signer_of
+from mqframe_acl.networks import caller_address
+from mqframe_acl.plain_file import Account, PlainFile
+from mqframe_acl.signature import ACCESS_KEY, Signer
+
+BY_ADDRESS: Final = "(white address)"
+"""The user of requests from where nobody is asked; no access key has such a name and no need of one."""
+_EITHER: Final = frozenset({Action.PUB, Action.SUB})
+
+
+@settings("plugins.plain_acl")
+class PlainOptions:
+    """Where the accounts are."""
+
+    file: Path = setting(doc="the file plain_acl.yml")
+    reload_seconds: float = setting(5.0, doc="how often it is looked at, s", check=at_least(0.1))
+
+
+class State:
+    """What both kinds share."""
+
+    def __init__(self, port: AccessPort, options: PlainOptions) -> None:
+        self.file = PlainFile(options.file, port.clock, options.reload_seconds)
+        self.first = {each.user: Signer(each.secret) for each in port.initial}
+
+
+def _shared(port: AccessPort, options: PlainOptions) -> State:
+    return port.shared(_state, (port, options))
+
+
+def _state(given: tuple[AccessPort, PlainOptions]) -> State:
+    return State(*given)
+
+
+class PlainAuthentication(Authentication):
+    """Requests come from a white address, or are signed with the key of an account.
+
+    The initial user and the inner credentials of the server's configuration are accounts that may do
+    everything, whatever the file says.
+    """
+
+    name = "plain_acl"
+    Options = PlainOptions
+
+    def __init__(self, port: AccessPort, options: PlainOptions) -> None:
+        self._state = _shared(port, options)
+        self._inner = port.inner
+        self._nobody = Signer("nobody has this secret")
+
+    def authenticate(self, caller: Caller, request: Frame) -> str:
+        """The access key that signed `request`."""
+        plain = self._state.file.current
+        address = caller_address(caller.address)
+        if any(address in each for each in plain.white):
+            return BY_ADDRESS
+        key = (request.ext or {}).get(ACCESS_KEY)
+        if key is None:
+            raise Refused(UNKNOWN, "the request is not signed")
+        account = plain.accounts.get(key)
+        if account is not None and address in account.white:
+            return BY_ADDRESS
+        signer = self._state.first.get(key) or (account.signer if account else None)
+        # An unknown key takes as long as a wrong signature.
+        if not (signer or self._nobody).fits(request) or signer is None:
+            raise Refused(UNKNOWN, f"the signature for {key!r} is wrong" if signer else f"no account {key!r}")
+        return key
+
+    def signer(self) -> RpcHook | None:
+        """Signs with the inner credentials."""
+        return signer_of(self._inner)
+
+
+class PlainAuthorization(Authorization):
+    """Admins may do everything; others publish and subscribe as their account says, and look at that."""
+
+    name = "plain_acl"
+    Options = PlainOptions
+
+    def __init__(self, port: AccessPort, options: PlainOptions) -> None:
+        self._state = _shared(port, options)
+
+    def authorize(self, user: str, caller: Caller, needs: Sequence[Need]) -> None:
+        """Whether every one of `needs` is granted."""
+        if user == BY_ADDRESS or user in self._state.first:
+            return
+        account = self._state.file.current.accounts.get(user)
+        if account is not None and account.admin:
+            return
+        for need in needs:
+            if account is None or not _allows(account, need):
+                raise forbidden(user, caller, need)
+
+
+def _allows(account: Account, need: Need) -> bool:
+    if need.resource is Resource.CLUSTER or CHANGING.issuperset(need.actions):
+        return False  # an admin's
+    # Whoever may use a resource may look at it, too.
+    wanted = _EITHER.intersection(need.actions) or _EITHER
+    if need.resource is Resource.TOPIC:
+        owned = account.topics.get(need.name, account.default_topic)
+    else:
+        owned = account.groups.get(need.name, account.default_group)
+    return not wanted.isdisjoint(owned)

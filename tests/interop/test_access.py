@@ -1,0 +1,102 @@
+"""Java clients that sign, and the commands of mqadmin for users and policies, against our servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interop.conftest import StartJava
+from mqframe import AccessError, Admin, Message, Producer
+from mqframe.net.access.settings import AccessSettings
+from mqframe.testing import Cluster
+
+SETTINGS = AccessSettings(
+    authentication="acl2",
+    authorization="acl2",
+    initial_user="rocketmq:12345678",
+    inner_credentials="inner:12345678",
+)
+ADMIN = ("rocketmq", "12345678")
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[Cluster]:
+    """Our servers, which ask who sends a request."""
+    cluster = Cluster(directory=tmp_path / "servers")
+    cluster.cluster.enforce(SETTINGS)
+    with cluster:
+        yield cluster
+
+
+def keys(user: str, secret: str) -> list[object]:
+    return [("acl", {"access_key": user, "secret_key": secret})]
+
+
+def test_java_clients_do_what_their_user_may(asking: Cluster, java: StartJava) -> None:
+    with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
+        for topic in ("orders", "others"):
+            admin.create_topic(topic, queues=2)
+        admin.create_user("javashop", "secret78")
+        admin.set_policy("javashop", ["Topic:orders"], actions=["Pub", "Sub"])
+        admin.set_policy("javashop", ["Topic:others"], actions=["Get"])
+        admin.set_policy("javashop", ["Group:java*"], actions=["Sub"])
+        shop = (asking.nameserver, "javashop", "secret78")
+        assert java("Access", "send", *shop, "orders", "hello").finish() == [["sent"]]
+        assert java("Access", "send", *shop, "others", "hello").finish() == [["refused", "16"]]
+        assert java("Access", "consume", *shop, "java_group", "orders").take("got", 1) == [["got", "hello"]]
+        wrong = (asking.nameserver, "javashop", "secret79")
+        assert java("Access", "send", *wrong, "orders", "hello").finish() == [["refused", "route"]]
+        admin.update_user("javashop", enabled=False)
+        assert java("Access", "send", *shop, "orders", "hello").finish() == [["refused", "route"]]
+
+
+def test_mqadmin_makes_users_and_policies(asking: Cluster, newest_java: StartJava) -> None:
+    broker = asking.broker.address
+
+    def mqadmin(*words: str) -> str:
+        facts = newest_java("Access", "mqadmin", asking.nameserver, *ADMIN, *words).finish()
+        return "\n".join(fact[1] for fact in facts if len(fact) > 1)
+
+    at = ("-b", broker)
+    assert "success" in mqadmin("createUser", *at, "-u", "shop", "-p", "secret78", "-t", "Normal")
+    assert "success" in mqadmin("updateUser", *at, "-u", "shop", "-p", "secret79")
+    listed = mqadmin("listUser", *at)
+    assert "shop" in listed
+    assert "Normal" in listed
+    assert "shop" in mqadmin("getUser", *at, "-u", "shop")
+    created = mqadmin(
+        "createAcl", *at, "-s", "User:shop", "-r", "Topic:orders", "-a", "Pub,Sub", "-d", "Allow",
+        "-i", "127.0.0.1,10.0.0.0/8",
+    )  # fmt: skip
+    assert "success" in created
+    assert "success" in mqadmin(
+        "updateAcl", *at, "-s", "User:shop", "-r", "Topic:orders,Group:*", "-a", "Pub", "-d", "Allow"
+    )
+    shown = mqadmin("listAcl", *at)
+    assert "Topic:orders" in shown
+    assert "Group:*" in mqadmin("getAcl", *at, "-s", "User:shop")
+    asking_shop = {"nameserver": asking.nameserver, "rpc_hooks": keys("shop", "secret79")}
+    with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
+        admin.create_topic("orders", queues=1)
+    with Producer("shop", **asking_shop) as producer:
+        producer.send(Message("orders", b"one"))
+        assert "success" in mqadmin("deleteAcl", *at, "-s", "User:shop", "-r", "Topic:orders")
+        with pytest.raises(AccessError, match="User:shop has no permission to access Topic:orders"):
+            producer.send(Message("orders", b"two"))
+    assert "success" in mqadmin("deleteUser", *at, "-u", "shop")
+    assert "shop" not in mqadmin("listUser", *at)
+    assert "shop" not in mqadmin("listAcl", *at)
+
+
+def test_mqadmin_of_a_user_who_may_not(asking: Cluster, newest_java: StartJava) -> None:
+    with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
+        admin.create_user("shop", "secret78")
+    at = ("-b", asking.broker.address)
+    for user in (("shop", "secret78"), ("nobody", "secret78")):
+        newest_java(
+            "Access", "mqadmin", asking.nameserver, *user, "createUser", *at, "-u", "evil", "-p", "evil1234"
+        ).finish()
+    with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
+        assert [user.username for user in admin.users()] == ["inner", "rocketmq", "shop"]

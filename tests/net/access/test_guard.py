@@ -1,0 +1,103 @@
+"""What passes a guard."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from net.access.plugins import call, manager
+
+from mqframe.core.errors import BodyError, Refusal
+from mqframe.net.access.access import Access
+from mqframe.net.access.guard import FAILED, QUIET_SECONDS, Guard, Refusals
+from mqframe.net.access.settings import AccessSettings
+from mqframe.testing.manual_clock import ManualClock
+
+
+class Place:
+    def __init__(self, *, authorization: str = "matching", clients_only: bool = False) -> None:
+        self.clock = ManualClock()
+        settings = AccessSettings(authentication="naming", authorization=authorization)
+        access = Access(settings, self.clock, manager())
+        self.refusals = Refusals(self.clock)
+        self.guard = Guard(access, self.refusals, 1000, clients_only=clients_only)
+
+    def refused(self, *args: object, **kwargs: str) -> Refusal:
+        with pytest.raises(Refusal) as caught:
+            self.guard.admit(call(*args, **kwargs))  # type: ignore[arg-type]
+        return caught.value
+
+
+def test_who_may_passes_and_is_known() -> None:
+    sent = call(310, user="orders", b="orders")
+    Place().guard.admit(sent)
+    assert sent.user == "orders"
+
+
+def test_who_may_not_is_refused_and_counted() -> None:
+    place = Place()
+    assert place.refused(310, b="orders").remark == "who are you?"
+    assert place.refused(310, user="others", b="orders").remark == "that is not yours"
+    assert place.refusals.counters() == {"authenticationFailures": "1", "authorizationFailures": "1"}
+
+
+def test_unknown_codes_need_the_cluster() -> None:
+    place = Place()
+    assert place.refused(99_999, user="orders").code == 16
+    place.guard.admit(call(99_999, user="root"))
+
+
+def test_a_plugin_that_fails_lets_nobody_in(caplog: pytest.LogCaptureFixture) -> None:
+    refusal = Place().refused(310, user="broken", b="orders")
+    assert (refusal.code, refusal.remark) == (16, FAILED)
+    assert "the table of users is on fire" in caplog.text
+
+
+def test_without_authorization_who_is_known_may_do_everything() -> None:
+    place = Place(authorization="")
+    place.guard.admit(call(215, user="orders", topic="others"))
+    assert place.refused(215, topic="others").code == 16
+
+
+def test_bodies_that_are_too_long_or_rubbish_are_not_judged() -> None:
+    place = Place()
+    assert place.refused(34, b"{" * 1001, user="orders").code == 29
+    with pytest.raises(BodyError):
+        place.guard.admit(call(34, b"{", user="orders"))
+    place.guard.admit(call(310, b"x" * 2000, user="orders", b="orders"))
+
+
+def test_operators_have_a_port_of_their_own() -> None:
+    place = Place(clients_only=True)
+    for code in (17, 25, 26, 215, 3001, 100):
+        assert "is for operators, who have a port of their own" in place.refused(code, user="root").remark
+    place.guard.admit(call(310, user="orders", b="orders"))
+    Guard(None, None, 1000, clients_only=True).admit(call(310, b="orders"))
+    Guard(None, None, 1000, clients_only=True).admit(call(99_999))
+    with pytest.raises(Refusal):
+        Guard(None, None, 1000, clients_only=True).admit(call(17, topic="orders"))
+
+
+def test_few_of_many_refusals_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    place = Place()
+    for _ in range(1000):
+        place.refused(310, b="x" * 100_000)
+    place.clock.advance(QUIET_SECONDS)
+    place.refused(310, user="y" * 100_000, b="orders")
+    told = [each.getMessage() for each in caplog.records if each.name == "mqframe.access"]
+    assert len(told) == 2
+    assert "refused=1 " in told[0] + " "
+    assert "refused=1000" in told[1]
+    assert max(map(len, told)) < 2000
+
+
+def test_a_change_that_may_not_be_is_written_down(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "mqframe.audit")
+    place = Place()
+    place.refused(215, user="others", topic="orders")
+    place.refused(215, topic="orders")
+    place.refused(310, user="others", b="orders")
+    told = [each.getMessage() for each in caplog.records if each.name == "mqframe.audit"]
+    assert len(told) == 1
+    assert told[0].startswith("DeleteTopicInBroker user='others'")
+    assert "refused: that is not yours" in told[0]
