@@ -18,7 +18,9 @@ import trustme
 from mqframe import AccessError, AsyncAdmin, AsyncProducer, AsyncPuller, Message
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, MqframeError
+from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.requests import REQUESTS, Request
+from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
@@ -156,6 +158,35 @@ async def test_users_do_what_their_policies_allow(tmp_path: Path) -> None:
                 await admin.update_user("reader", enabled=False)
                 with pytest.raises(AccessError, match="Authentication failed"):
                     await puller.pull(sent.queue, sent.queue_offset)
+
+
+@in_a_loop
+async def test_nobody_has_a_foreign_message_sent_back_to_read_it(tmp_path: Path) -> None:
+    async with enforcing(tmp_path) as cluster:
+        ns = cluster.nameserver
+        async with AsyncAdmin(nameserver=ns, rpc_hooks=keys("admin")) as admin:
+            for topic in ("orders", "secrets"):
+                await admin.create_topic(topic, queues=1)
+            await admin.create_group("shop")
+            await admin.create_user("shop", "secret")
+            await admin.set_policy("shop", ["Topic:orders", "Group:shop"], actions=["Sub"])
+        async with AsyncProducer(group="p", nameserver=ns, rpc_hooks=keys("admin")) as producer:
+            offsets = [
+                parse_offset_id((await producer.send(Message(topic, b"body"))).offset_message_id)[1]
+                for topic in ("orders", "secrets")
+            ]
+        client = Client(SystemClock(), rpc_hooks=plugins_hooks(keys("shop")))
+        answers = [
+            await client.invoke(
+                cluster.broker.address, ConsumerSendMsgBack(offset, "shop", 0, origin_topic=named)
+            )
+            for named in ("orders", "secrets", None)
+            for offset in offsets
+        ]
+        await client.close()
+        refused = ResponseCode.NO_PERMISSION
+        assert [answer.code for answer in answers] == [0, *[refused] * 5]
+        assert "is none of topic orders" in (answers[1].remark or "")
 
 
 @in_a_loop

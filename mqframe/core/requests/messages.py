@@ -191,9 +191,12 @@ class QueryMessage(Request):
     unique_key: str | None = msgspec.field(default=None, name="_UNIQUE_KEY_QUERY")
 
 
-@request(36, needs=group(Action.SUB, field="group"))
+@request(36, needs=group(Action.SUB, field="group") & topic(Action.SUB, field="originTopic"))
 class ConsumerSendMsgBack(Request):
-    """Hand a failed message back, to be delivered again later. `offset` is a commit-log offset."""
+    """Hand a failed message back, to be delivered again later. `offset` is a commit-log offset.
+
+    `origin_topic`: the message's own one, also where a retry topic brought it.
+    """
 
     offset: Long
     group: str
