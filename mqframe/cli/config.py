@@ -36,11 +36,16 @@ def show_settings(
     profile: Annotated[
         str, typer.Option("--profile", help="Which [section.profile] counts, too; of brokers it is the name.")
     ] = "",
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Of a server: what was changed while it ran counts."),
+    ] = None,
     changed: Annotated[bool, typer.Option("--changed", help="Only what is not the default.")] = False,
     json: Json = False,
 ) -> None:
     """Print every setting with its value and where that came from, and the options of plugins in use."""
-    from mqframe.cli.configuration import PROGRAMS, SERVER_DEFAULT, load
+    from mqframe.cli.changed_settings import with_changes
+    from mqframe.cli.configuration import PROGRAMS, SERVER_DEFAULT, data_option, load
     from mqframe.core.config.configuration import DEFAULT, same_profile
     from mqframe.core.errors import SettingError
 
@@ -48,13 +53,15 @@ def show_settings(
         raise SettingError(f"--for {program}: must be one of {', '.join(PROGRAMS)}")
     if profile and program == "nameserver":
         raise SettingError(f"--profile {profile}: name servers have no profiles; brokers and clients do")
-    resolved = load(program, {}, config, set_ or (), profile=profile)
+    if data is not None and program == "client":
+        raise SettingError(f"--data {data}: clients keep no settings; servers do")
+    resolved = load(program, {"--data": data_option(program, data)}, config, set_ or (), profile=profile)
     if profile and not any(same_profile(profile, each.partition(".")[2]) for each in resolved.profiles):
         known = ", ".join(resolved.profiles) or "no profiles"
         raise SettingError(f"--profile {profile}: there is none of that name; there are {known}")
     for warning in resolved.warnings:
         typer.echo(f"mqframe: {warning}", err=True)
-    entries = [*resolved.entries, *_plugin_entries(resolved)]
+    entries = [*with_changes(resolved), *_plugin_entries(resolved)]
     rows = [
         {
             "setting": entry.path,

@@ -96,6 +96,16 @@ def load(
     )
 
 
+def data_option(program: str, data: Path | None) -> dict[str, Path | None]:
+    """What the option `--data` of `program` sets."""
+    directories = {"nameserver.directory": "nameserver", "store.directory": "store"}
+    return {
+        path: None if data is None else data / name
+        for path, name in directories.items()
+        if path.partition(".")[0] in PROGRAMS[program]
+    }
+
+
 def settings_class(section: str) -> type[Any]:
     """The class that holds the settings of `section`, imported now."""
     module, _, name = _CLASSES[section].partition(":")

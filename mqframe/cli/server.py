@@ -14,6 +14,7 @@ import attrs
 import typer
 
 from mqframe.cli.commands import exit_code, plugin_manager
+from mqframe.cli.configuration import data_option
 from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
 from mqframe.core.errors import MqframeError
 
@@ -80,10 +81,7 @@ def server(
         "--broker-port": {"broker.port": broker_port},
         "--advertise": {"broker.advertise": advertise},
         "--metrics-port": {"metrics.port": metrics_port},
-        "--data": {
-            "store.directory": _below(data, "store"),
-            "nameserver.directory": _below(data, "nameserver"),
-        },
+        "--data": data_option("server", data),
     }
     _serve("server", chosen, config, set_, log_level, log_json, brokers=brokers)
 
@@ -103,7 +101,7 @@ def nameserver(
         "--host": {"nameserver.host": host, "metrics.host": host},
         "--port": {"nameserver.port": port},
         "--metrics-port": {"metrics.port": metrics_port},
-        "--data": {"nameserver.directory": _below(data, "nameserver")},
+        "--data": data_option("nameserver", data),
     }
     _serve("nameserver", chosen, config, set_, log_level, log_json)
 
@@ -132,17 +130,13 @@ def broker(
         "--name": {"broker.name": name},
         "--advertise": {"broker.advertise": advertise},
         "--metrics-port": {"metrics.port": metrics_port},
-        "--data": {"store.directory": _below(data, "store")},
+        "--data": data_option("broker", data),
     }
     if supervised:
         with _telling_supervisor() as ready:
             _serve("broker", chosen, config, set_, log_level, log_json, ready=ready)
     else:
         _serve("broker", chosen, config, set_, log_level, log_json)
-
-
-def _below(data: Path | None, name: str) -> Path | None:
-    return None if data is None else data / name
 
 
 def _serve(

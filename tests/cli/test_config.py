@@ -94,3 +94,11 @@ def test_a_broker_conf_means_the_broker(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["config", "show", "--config", str(file), "--changed", "--json"])
     assert [(row["setting"], row["value"]) for row in json.loads(result.stdout)] == [("broker.port", 20911)]
     assert "brokerRole" in result.stderr
+
+
+def test_config_show_keeps_secrets_of_servers() -> None:
+    words = ("--set", "access.initial_user=admin:hidden", "--set", "net.tls_server_key_password=hidden")
+    rows = {row["setting"]: row["value"] for row in json.loads(run("config", "show", *words, "--json"))}
+    assert rows["access.initial_user"] == rows["net.tls_server_key_password"] == "(secret)"
+    assert rows["access.inner_credentials"] == ""
+    assert "hidden" not in str(rows)

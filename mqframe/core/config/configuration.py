@@ -16,6 +16,7 @@ import attrs
 from mqframe.core.config.field_types import convert, field_types
 from mqframe.core.config.layers import PLUGINS, PREFIX, Given, Layer, Rank
 from mqframe.core.config.rocketmq_keys import ROCKETMQ_KEYS, TLS_KEYS
+from mqframe.core.config.settings import told
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 
@@ -40,7 +41,10 @@ class PluginOptions(dict[str, Any]):
 
 @attrs.frozen
 class Entry:
-    """One setting as it ended up. `path`: "section.key"; `plugin`: the kind of plugins that it names."""
+    """One setting as it ended up. `path`: "section.key"; `plugin`: the kind of plugins that it names.
+
+    The `value` of a secret says no more than that there is one.
+    """
 
     path: str
     value: Any
@@ -253,7 +257,7 @@ class _Resolver:
         entries = [
             Entry(
                 path,
-                getattr(made[self.classes[path.partition(".")[0]]], field.name),
+                told(field, getattr(made[self.classes[path.partition(".")[0]]], field.name)),
                 self.values[path][1] if path in self.values else DEFAULT,
                 field.metadata.get("doc", ""),
                 field.metadata.get("plugin", ""),

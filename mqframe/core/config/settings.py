@@ -14,7 +14,7 @@ command line, `broker.conf`): `mqframe.core.config.field_types.convert` turns te
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, Final, TypeVar, dataclass_transform
 
 import attrs
 
@@ -23,6 +23,8 @@ from mqframe.core.errors import SettingError
 C = TypeVar("C", bound=type[Any])
 Check = Callable[[Any], str | None]
 """Gives `None` for a good value, else what is wrong with it."""
+SECRET: Final = "(secret)"
+"""What is shown in place of a secret."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -74,9 +76,14 @@ def setting(
     return attrs.field(default=default, validator=validate, metadata=metadata, repr=not secret)
 
 
+def told(field: attrs.Attribute[Any], value: Any) -> Any:
+    """`value` as programs may write it down: of a secret only that it is there."""
+    return SECRET if field.metadata.get("secret") and value else value
+
+
 def shown(value: object, secret: bool) -> str:
     """`value` for people to read; of a secret only that it is there."""
-    return "(secret)" if secret else repr(value)
+    return SECRET if secret else repr(value)
 
 
 def at_least(low: float) -> Check:
