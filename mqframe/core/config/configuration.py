@@ -172,6 +172,11 @@ class _Resolver:
         name, double, option = rest.lower().partition("__")
         if section == PLUGINS.upper() and double and name and option:
             self.put_option(name, option, given)
+        elif section == PLUGINS.upper():
+            raise SettingError(
+                f"{PREFIX}{given.path} from the environment names no option of a plugin; write "
+                f"{PREFIX}PLUGINS_<NAME>__<OPTION>, with two underscores between"
+            )
         elif double and self.take_variable_of_profile(given):
             return
         elif not any(given.path.startswith(f"{other.upper()}_") for other in self.others):

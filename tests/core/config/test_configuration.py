@@ -209,6 +209,12 @@ def test_a_setting_without_default_must_be_given() -> None:
     assert resolve([Needy], [arguments({"needy.what": "x"})]).section(Needy).what == "x"
 
 
+@pytest.mark.parametrize("name", ["PLUGINS_ACL_ACCESS_KEY", "PLUGINS_ACL__", "PLUGINS___ACCESS_KEY"])
+def test_variables_of_plugins_have_two_parts(name: str) -> None:
+    with pytest.raises(SettingError, match=rf"MQFRAME_{name} .* MQFRAME_PLUGINS_<NAME>__<OPTION>, with two"):
+        resolve(ALL, [environment({f"MQFRAME_{name}": "a"})])
+
+
 def test_entries_tell_everything_for_people() -> None:
     entries = {entry.path: entry for entry in resolve(ALL, [LADDER[1]]).entries}
     assert (entries["broker.port"].value, entries["broker.port"].doc) == (2, "port")
