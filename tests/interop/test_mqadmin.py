@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,14 +13,23 @@ import pytest
 from real_time import until
 
 from interop.conftest import java_client
-from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
+from mqframe import (
+    Admin,
+    ClientSettings,
+    ConsumeResult,
+    Message,
+    MessageQueue,
+    Producer,
+    PushConsumer,
+    SendResult,
+)
 from mqframe.testing import Cluster
 
 TOPIC = "sights"
 QUEUE = MessageQueue(TOPIC, "broker-a", 0)
 GROUP = "lookers"
 OTHERS = {
-    # Users and permissions, in test_security.py's hands.
+    # Users and permissions, in test_access.py.
     "createUser", "updateUser", "deleteUser", "getUser", "listUser", "copyUser",
     "createAcl", "updateAcl", "deleteAcl", "getAcl", "listAcl", "copyAcl",
     # They read files of RocksDB and of compaction, which mqframe does not write.
@@ -35,7 +45,7 @@ class Place(NamedTuple):
 
     cluster: Cluster
     consumer: PushConsumer
-    sent: list
+    sent: list[SendResult]
     admin: Admin
 
     def sent_at(self, number: int) -> int:
@@ -45,6 +55,15 @@ class Place(NamedTuple):
     @property
     def broker(self) -> str:
         return self.cluster.broker.address
+
+
+def send_apart(producer: Producer, message: Message) -> SendResult:
+    """Send so that what is sent next is stored at a later time, ms: offsets are looked up by it."""
+    sent = producer.send(message, queue=QUEUE)
+    stored_until = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 == stored_until:
+        pass
+    return sent
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +76,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     ):
         cluster.create_topic(TOPIC, 2)
         messages = [Message(TOPIC, b"body %d" % n, "paid", [f"o-{n}"]) for n in range(3)]
-        sent = [producer.send(message, queue=QUEUE) for message in messages]
+        sent = [send_apart(producer, message) for message in messages]
         often = ClientSettings(persist_offsets_seconds=0.1)
         consumer = PushConsumer(GROUP, nameserver=cluster.nameserver, consume_from="first", client=often)
         consumer.subscribe(TOPIC, "*", lambda messages, context: ConsumeResult.SUCCESS)
