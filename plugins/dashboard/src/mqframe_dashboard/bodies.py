@@ -1,4 +1,4 @@
-"""Bodies of messages as pages show them: text where they are text, else base64, and always which of the two."""
+"""Bodies of messages as pages show them: text where they are text, else base64, and always which."""
 
 from __future__ import annotations
 

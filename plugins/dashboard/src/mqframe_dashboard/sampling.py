@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final
 
 import attrs
@@ -88,7 +89,7 @@ class Samples:
         kept = list(self._kept.get(topic, ()))
         return [
             round(max(0, new.end - old.end) / (new.at - old.at), 1)
-            for old, new in zip(kept, kept[1:], strict=False)
+            for old, new in pairwise(kept)
             if new.at > old.at
         ]
 

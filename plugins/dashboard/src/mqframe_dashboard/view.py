@@ -25,6 +25,13 @@ def link(page: str, text: str, **query: str) -> Link:
     return Link(text, f"{page}?{urlencode(query)}" if query else page)
 
 
+def system_link(page: str, shown: bool) -> Link:
+    """A link to `page` with what is of the system, or, where that is `shown`, without."""
+    if shown:
+        return link(page, "without those of the system")
+    return link(page, "with those of the system", all="1")
+
+
 @attrs.frozen
 class Curve:
     """Rates over time, the oldest first."""

@@ -13,7 +13,7 @@ from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 from mqframe_dashboard.asking import Asking, NotFound
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Facts, Links, Note, Page, Part, Table, link, time_text
+from mqframe_dashboard.view import Facts, Links, Note, Page, Part, Table, link, system_link, time_text
 
 UNKNOWN = "?"
 """The owner of a queue that nobody names, while a member does not answer."""
@@ -49,12 +49,11 @@ async def groups_page(asking: Asking, samples: Samples, query: Query) -> Page:
         }
         for group, lag in sorted(behind.items(), key=lambda item: (-item[1], item[0]))
     ]
-    other = (
-        link("groups", "without those of the system")
-        if every
-        else link("groups", "with those of the system", all="1")
+    return Page(
+        "Groups",
+        [Links([system_link("groups", every)]), *parts, Table("Groups", rows, "there is no group yet")],
+        live=True,
     )
-    return Page("Groups", [Links([other]), *parts, Table("Groups", rows, "there is no group yet")], live=True)
 
 
 async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:

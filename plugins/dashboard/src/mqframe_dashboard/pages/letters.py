@@ -28,7 +28,7 @@ async def letters_page(asking: Asking, samples: Samples, query: Query) -> Page:
     if closed := await _closed(asking, group):
         parts.append(
             Note(
-                f"The dead letters may not be read on {', '.join(closed)}, and this dashboard changes nothing. "
+                f"The dead letters may not be read on {', '.join(closed)}; this dashboard changes nothing. "
                 f"Open them with: mqframe dlq open {group}",
                 wrong=True,
             )

@@ -6,7 +6,7 @@ from mqframe.core.messages.names import is_system_topic, reply_topic
 from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import TOPICS_MAX, Samples
-from mqframe_dashboard.view import Curve, Facts, Links, Note, Page, Part, Table, link, time_text
+from mqframe_dashboard.view import Curve, Facts, Links, Note, Page, Part, Table, link, system_link, time_text
 
 
 async def topics_page(asking: Asking, samples: Samples, query: Query) -> Page:
@@ -31,12 +31,10 @@ async def topics_page(asking: Asking, samples: Samples, query: Query) -> Page:
                 "rate_over_time": Curve(rates),
             }
         )
-    other = (
-        link("topics", "without those of the system")
-        if every
-        else link("topics", "with those of the system", all="1")
-    )
-    parts: list[Part] = [Links([other]), Table("Topics", rows, "there is no topic yet")]
+    parts: list[Part] = [
+        Links([system_link("topics", every)]),
+        Table("Topics", rows, "there is no topic yet"),
+    ]
     if len(samples.topics()) >= TOPICS_MAX:
         parts.append(Note(f"Only the first {TOPICS_MAX} topics are sampled.", wrong=True))
     return Page("Topics", parts, live=True)
