@@ -9,7 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from mqframe import AsyncAdmin, AsyncPuller
 from mqframe.core.config.suggestions import did_you_mean
-from mqframe.core.errors import FixError, MqframeError, RetryError
+from mqframe.core.errors import AccessError, AnswerError, FixError, MqframeError, RetryError
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.messages.message import ReceivedMessage
 
@@ -103,10 +103,8 @@ class Asking:
             return None
         try:
             found = await self.ask(self.admin.message_by_id, message_id, topic)
-        except NoAnswer:
+        except AccessError:
             raise
-        except MqframeError as problem:
-            if isinstance(problem, RetryError):
-                raise
-            return None  # nothing lies there
+        except AnswerError:
+            return None  # nothing begins there
         return found if found.topic == topic else None
