@@ -39,10 +39,12 @@ def given_up(mqframe_cluster: Cluster, send) -> list[str]:
 
 
 def test_dead_letters_that_may_not_be_read_stay_closed(browser, mqframe_cluster, given_up):
-    page = browser.page("/letters", group="shipping")
-    assert "may not be read on broker-a" in page
-    assert "mqframe dlq open shipping" in page
     with Admin(nameserver=mqframe_cluster.nameserver) as admin:
+        assert admin.close_dead_letters("shipping") == ["broker-a"]
+        page = browser.page("/letters", group="shipping")
+        assert "may not be read on broker-a" in page
+        assert "mqframe dlq open shipping" in page
+        assert "&lt;i&gt;paid&lt;/i&gt;" in browser.page("/letter", group="shipping", id=given_up[0])
         assert admin.topic_config("%DLQ%shipping")["broker-a"].perm == 2
 
 
