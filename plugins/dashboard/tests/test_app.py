@@ -7,6 +7,7 @@ import re
 import pytest
 from mqframe_dashboard.app import PAGES
 
+from mqframe.core.errors import AnswerError
 from mqframe.testing import Cluster
 from mqframe.testing.ports import lasting_port
 
@@ -84,3 +85,33 @@ def test_a_cluster_that_went_away_was_seen_last(open_browser):
     assert answer.status_code == 503
     assert re.search(r"answered last at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ", answer.text)
     assert 'hx-trigger="every 5s"' in answer.text
+
+
+def test_a_cluster_without_brokers_is_told(open_browser):
+    with Cluster(1) as cluster:
+        browser = open_browser(cluster.nameserver)
+        cluster.stop_broker(0)
+        assert "no broker is registered" in browser.page("/")
+        answer = browser.get("/groups")
+    assert answer.status_code == 503
+    assert "The cluster cannot be asked" in answer.text
+    assert "no master of any broker is registered" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/broker", "/topic", "/group", "/letters", "/letter", "/message"])
+@pytest.mark.parametrize("name", ["<script>\x00", "x" * 1000, "a b", "%00", "../..", "\u202e", "%RETRY%"])
+def test_odd_names_are_404_on_every_page(browser, path, name):
+    answer = browser.get(path, name=name, group=name, topic=name, id="1")
+    assert answer.status_code == 404, answer.text
+    assert "<script>" not in answer.text
+    assert "\u202e" not in answer.text
+
+
+def test_a_refusal_of_the_cluster_is_told(browser, monkeypatch):
+    async def refuses(self):
+        raise AnswerError(16, "no permission <b>", "127.0.0.1:1")
+
+    monkeypatch.setattr("mqframe.AsyncAdmin.cluster_info", refuses)
+    answer = browser.get("/")
+    assert answer.status_code == 502
+    assert "no permission &lt;b&gt;" in answer.text

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import httpx
+import pytest
 from mqframe_dashboard.command_line import dashboard
 from typer import Typer
 from typer.testing import CliRunner
@@ -34,6 +35,17 @@ def test_it_serves_until_it_is_told_to_end(mqframe_cluster):
             process.send_signal(signal.SIGINT)
             ended = process.wait(30)
     assert ended in (0, 130, -signal.SIGINT)
+
+
+@pytest.mark.parametrize("nameserver", ["", "foo", "127.0.0.1:99999"])
+def test_name_servers_that_make_no_sense_are_refused_before_it_listens(nameserver, monkeypatch):
+    monkeypatch.delenv("NAMESRV_ADDR", raising=False)
+    app = Typer()
+    app.command()(dashboard)
+    result = CliRunner().invoke(app, ["--port", "0", "--nameserver", nameserver])
+    assert isinstance(result.exception, SettingError)
+    assert "127.0.0.1:9876" in str(result.exception)
+    assert "dashboard=" not in result.output
 
 
 def test_a_port_that_is_taken_is_named():

@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mqframe import AsyncAdmin, AsyncPuller
-from mqframe.core.errors import GiveUpError, MqframeError, RetryError
+from mqframe.core.errors import AnswerError, GiveUpError, MqframeError, RetryError
 from mqframe_dashboard.asking import Asking, NoAnswer, NotFound
 from mqframe_dashboard.html import page_html, problem_html
 from mqframe_dashboard.pages.brokers import broker_page, cluster_page, configuration_page
@@ -62,14 +62,14 @@ def create_app(
 
     `trusted_hosts`: names by which browsers may reach it, "*" for any; `interval`: seconds between two looks
     at the rates of topics; `access`: further arguments of `AsyncAdmin`: `net`, `plugins`, `rpc_hooks`.
+    Raises `SettingError` for settings that make no sense. It is served once: its lifespan ends its clients.
     """
+    admin = AsyncAdmin(nameserver=nameserver, **access)
+    puller = AsyncPuller(nameserver=nameserver, **access)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with (
-            AsyncAdmin(nameserver=nameserver, **access) as admin,
-            AsyncPuller(nameserver=nameserver, **access) as puller,
-        ):
+        async with admin, puller:
             app.state.asking = Asking(admin, puller)
             app.state.samples = Samples(app.state.asking, interval)
             sampling = asyncio.create_task(app.state.samples.run())
@@ -120,9 +120,11 @@ def _kind_of(problem: MqframeError) -> tuple[int, str]:
         return 404, "Not found"
     if isinstance(problem, RetryError):
         return 503, "The cluster does not answer"
+    if isinstance(problem, AnswerError):
+        return 502, "The cluster refused"
     if isinstance(problem, GiveUpError):
         return 502, "The cluster's answer was not understood"
-    return 502, "The cluster refused"
+    return 503, "The cluster cannot be asked"  # no broker is registered, or TLS does not fit
 
 
 async def _refused(request: Request, problem: Exception) -> Response:

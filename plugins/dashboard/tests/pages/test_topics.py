@@ -16,7 +16,7 @@ def test_topics_are_listed_with_what_they_hold(browser, mqframe_cluster, send):
 
 def test_rates_are_sampled_over_time(open_browser, mqframe_cluster, send):
     mqframe_cluster.create_topic("orders", 1)
-    browser = open_browser(mqframe_cluster.nameserver, interval=0.01)
+    browser = open_browser(mqframe_cluster.nameserver, interval=1e-6)
     browser.page("/topics")
     send("orders", b"x")
     page = browser.page("/topics")
