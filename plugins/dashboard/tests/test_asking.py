@@ -10,7 +10,7 @@ import pytest
 from mqframe_dashboard.asking import Asking, NoAnswer, NotFound
 
 from mqframe import AsyncAdmin, AsyncPuller
-from mqframe.core.errors import ConnectError, FixError
+from mqframe.core.errors import AnswerError, ConnectError, FixError
 from mqframe.core.messages.ids import offset_id
 from mqframe.testing import AsyncCluster
 
@@ -33,6 +33,19 @@ def test_no_call_takes_longer_than_it_may():
         with pytest.raises(NoAnswer, match=r"no answer to forever within 0.01 s"):
             await asked.ask(forever)
         assert asked.last_heard is None
+
+    asyncio.run(scenario())
+
+
+def test_a_refusal_is_an_answer():
+    async def refuses() -> None:
+        raise AnswerError(16, "no", "127.0.0.1:1")
+
+    async def scenario() -> None:
+        asked = asking()
+        with pytest.raises(AnswerError):
+            await asked.ask(refuses)
+        assert asked.last_heard == 7.0
 
     asyncio.run(scenario())
 

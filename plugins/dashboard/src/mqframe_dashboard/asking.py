@@ -62,6 +62,9 @@ class Asking:
             except TimeoutError:
                 name = getattr(call, "__name__", "call").replace("_", " ")
                 raise NoAnswer(f"no answer to {name} within {self._seconds:g} s") from None
+            except AnswerError:
+                self.last_heard = self._now()
+                raise
         self.last_heard = self._now()
         return found
 
