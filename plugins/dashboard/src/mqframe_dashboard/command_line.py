@@ -1,0 +1,61 @@
+"""The command `mqframe dashboard`."""
+
+from __future__ import annotations
+
+import socket
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from mqframe.cli.extension import NameServer, access
+from mqframe.core.errors import SettingError
+from mqframe_dashboard.app import LOOPBACK_HOSTS, create_app
+
+REQUESTS_AT_ONCE_MAX = 64
+"""Requests of browsers that are served at the same time; others are answered 503 at once."""
+
+
+def dashboard(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")] = 8080,
+    interval: Annotated[
+        float, typer.Option(min=1.0, max=3600.0, help="Seconds between two looks at the rates of topics.")
+    ] = 10.0,
+    trusted_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name that browsers may reach it by, such as a proxy's; may be repeated."),
+    ] = None,
+    nameserver: NameServer = "",
+) -> None:
+    """Serve a read-only web dashboard of the cluster, without sign-in, until Ctrl-C."""
+    app = create_app(
+        nameserver,
+        trusted_hosts=[*LOOPBACK_HOSTS, host, *(trusted_host or ())],
+        interval=interval,
+        **access(),
+    )
+    listener = _listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    typer.echo(f"dashboard=http://{shown}:{listener.getsockname()[1]}/")
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=REQUESTS_AT_ONCE_MAX,
+        timeout_graceful_shutdown=5,
+    )
+    with listener:
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises `SettingError`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as problem:
+        raise SettingError(
+            f"--host {host} --port {port}: cannot listen there ({problem}); choose another port"
+        ) from None

@@ -1,0 +1,20 @@
+"""`mqframe dashboard`: what the command line finds by entry point, and may import before Typer is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from mqframe.core.errors import PluginError
+from mqframe.hooks.specs import hookimpl
+
+
+@hookimpl
+def register_commands() -> Mapping[str, Any]:
+    """The command `dashboard`. Raises `PluginError` where the command line is not installed."""
+    if find_spec("typer") is None:
+        raise PluginError('the command line needs typer; install it with: pip install "mqframe[standard]"')
+    from mqframe_dashboard.command_line import dashboard
+
+    return {"dashboard": dashboard}

@@ -1,0 +1,1 @@
+"""Pages: each asks the cluster, and returns what is shown."""

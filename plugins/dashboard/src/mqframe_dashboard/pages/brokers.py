@@ -1,0 +1,118 @@
+"""The cluster and its brokers: addresses, versions, rates, disks; and one broker's counters and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mqframe.core.cluster.route_bodies import ClusterInfo
+from mqframe.core.config.suggestions import did_you_mean
+from mqframe.core.errors import MqframeError
+from mqframe_dashboard.asking import Asking, NotFound
+from mqframe_dashboard.masking import masked
+from mqframe_dashboard.query import Query
+from mqframe_dashboard.sampling import Samples
+from mqframe_dashboard.view import Facts, Links, Note, Page, Table, link, time_text
+
+
+async def cluster_page(asking: Asking, samples: Samples, query: Query) -> Page:
+    """All brokers; those that do not answer are told as such."""
+    info = await asking.ask(asking.admin.cluster_info)
+    members = _members(info)
+    runtimes = await asking.ask_each(asking.admin.broker_runtime, [address for _, _, _, address in members])
+    rows = [
+        {
+            "cluster": cluster,
+            "broker": link("broker", name, name=name, id=str(number)),
+            "role": "master" if number == 0 else f"slave {number}",
+            "address": address,
+            **_state(runtimes[address]),
+        }
+        for cluster, name, number, address in members
+    ]
+    return Page("Cluster", [Table("Brokers", rows, "no broker is registered")], live=True)
+
+
+async def broker_page(asking: Asking, samples: Samples, query: Query) -> Page:
+    """Counters of one broker: its runtime facts."""
+    name, number, address = await _chosen(asking, query)
+    runtime = await asking.ask(asking.admin.broker_runtime, address)
+    settings = link("configuration", "Configuration", name=name, id=str(number))
+    return Page(
+        f"Broker {name}", [Links([settings]), Facts(f"Runtime of {address}", masked(runtime))], live=True
+    )
+
+
+async def configuration_page(asking: Asking, samples: Samples, query: Query) -> Page:
+    """Settings of one broker, or a list of brokers to choose from."""
+    if not query.text("name"):
+        rows = [
+            {
+                "broker": link("configuration", name, name=name, id=str(number)),
+                "id": number,
+                "address": address,
+            }
+            for _, name, number, address in _members(await asking.ask(asking.admin.cluster_info))
+        ]
+        return Page("Configuration", [Table("Brokers", rows, "no broker is registered")])
+    name, _, address = await _chosen(asking, query)
+    settings = await asking.ask(asking.admin.broker_config, address)
+    note = Note("Secrets are masked.")
+    return Page(f"Configuration of {name}", [note, Facts(address, masked(settings))])
+
+
+def _members(info: ClusterInfo) -> list[tuple[str, str, int, str]]:
+    """Cluster, broker name, id and address of each."""
+    return [
+        (data.cluster, name, number, address)
+        for name, data in sorted(info.broker_addr_table.items())
+        for number, address in sorted(data.broker_addrs.items())
+    ]
+
+
+async def _chosen(asking: Asking, query: Query) -> tuple[str, int, str]:
+    name, wanted = query.needed("name"), query.text("id") or "0"
+    members = _members(await asking.ask(asking.admin.cluster_info))
+    for _, each, number, address in members:
+        if (each, str(number)) == (name, wanted):
+            return each, number, address
+    near = did_you_mean(name, {each for _, each, _, _ in members})
+    raise NotFound(f"there is no broker {name} with id {wanted}; {near}".rstrip("; "))
+
+
+def _state(runtime: Mapping[str, str] | MqframeError) -> dict[str, Any]:
+    if isinstance(runtime, MqframeError):
+        return {
+            "version": "",
+            "in_per_s": "",
+            "out_per_s": "",
+            "disk": "",
+            "started": "",
+            "problem": str(runtime),
+        }
+    return {
+        "version": runtime.get("brokerVersionDesc", ""),
+        # Over the last ten seconds, as brokers count themselves.
+        "in_per_s": _first(runtime.get("putTps")),
+        "out_per_s": _first(runtime.get("getTransferredTps") or runtime.get("getTransferedTps")),
+        "disk": _percent(runtime.get("commitLogDiskRatio")),
+        "started": time_text(_number(runtime.get("bootTimestamp"))),
+        "problem": runtime.get("storeTrouble", ""),
+    }
+
+
+def _first(rates: str | None) -> float:
+    words = (rates or "").split()  # Apache's have none until ten seconds have passed
+    return round(_number(words[0]), 1) if words else 0.0
+
+
+def _percent(ratio: str | None) -> str:
+    return f"{_number(ratio):.1%}" if ratio else ""
+
+
+def _number(text: str | None) -> float:
+    """0 for what is no number: brokers of others are free in what they tell."""
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,164 @@
+"""Consumer groups: how far each is behind; and one with its queues, owners, members and subscriptions."""
+
+from __future__ import annotations
+
+from mqframe.core.cluster.client_bodies import ConsumerConnection
+from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX, SYSTEM_GROUPS
+from mqframe.core.config.suggestions import did_you_mean
+from mqframe.core.consuming.bodies import OffsetWrapper
+from mqframe.core.consuming.running_info import ConsumerRunningInfo
+from mqframe.core.errors import MqframeError
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
+from mqframe_dashboard.asking import Asking, NotFound
+from mqframe_dashboard.query import Query
+from mqframe_dashboard.sampling import Samples
+from mqframe_dashboard.view import Facts, Links, Note, Page, Part, Table, link, system_link, time_text
+
+UNKNOWN = "?"
+"""The owner of a queue that nobody names, while a member does not answer."""
+
+
+async def groups_page(asking: Asking, samples: Samples, query: Query) -> Page:
+    """All groups, the furthest behind first; those of the system with `all=1`."""
+    every = query.text("all") == "1"
+    progress: dict[str, dict[MessageQueue, OffsetWrapper]] = {
+        group: {} for group in await asking.ask(asking.admin.list_groups)
+    }
+    parts: list[Part] = []
+    masters = await asking.ask(asking.admin.masters)
+    for address, found in (await asking.ask_each(asking.admin.broker_progress, masters.values())).items():
+        if isinstance(found, MqframeError):
+            parts.append(Note(f"{address} did not tell how far its groups are: {found}", wrong=True))
+            continue
+        for table in found.consume_stats_list:
+            for group, stats in table.items():
+                for each in stats:
+                    progress.setdefault(group, {}).update(each.offset_table)
+    behind = {
+        group: sum(map(lag_of, offsets.values()))
+        for group, offsets in progress.items()
+        if every or not is_system_group(group)
+    }
+    rows = [
+        {
+            "group": link("group", group, name=group),
+            "lag": lag,
+            "topics": len({queue.topic for queue in progress[group]}),
+            "queues": len(progress[group]),
+        }
+        for group, lag in sorted(behind.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return Page(
+        "Groups",
+        [Links([system_link("groups", every)]), *parts, Table("Groups", rows, "there is no group yet")],
+        live=True,
+    )
+
+
+async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:
+    """One group: its lag queue by queue with who owns it, members and subscriptions."""
+    name = query.needed("name")
+    members = await asking.ask(asking.admin.consumer_connections, name)
+    stats = await asking.ask(asking.admin.consume_stats, name)
+    if not (stats or members.connection_set):
+        await check_group(asking, name)
+    owners, silent = await _owners(asking, name, members)
+    lags = [
+        {
+            "topic": link("topic", queue.topic, name=queue.topic),
+            "broker": queue.broker_name,
+            "queue": queue.queue_id,
+            "lag": lag_of(each),
+            "consumed": each.consumer_offset,
+            "end": each.broker_offset,
+            "owner": ", ".join(owners.get(queue, ())) or (UNKNOWN if silent else ""),
+            "last_consumed": time_text(each.last_timestamp),
+        }
+        for queue, each in stats.items()
+    ]
+    facts = {
+        "lag": sum(map(lag_of, stats.values())),
+        "members": len(members.connection_set),
+        "reads by": members.consume_type or "",
+        "model": members.message_model or "",
+        "begins at": members.consume_from_where or "",
+    }
+    parts: list[Part] = [Links([link("letters", "Dead letters", group=name)]), Facts("Totals", facts)]
+    parts += [
+        Note(f"{client} does not tell what it holds: {why}", wrong=True) for client, why in silent.items()
+    ]
+    parts += [
+        Table("Lag", lags, "it has consumed nothing yet"),
+        Table("Members", member_rows(members), "nobody is online"),
+        Table("Subscriptions", subscription_rows(members), "nobody is online"),
+    ]
+    return Page(f"Group {name}", parts, live=True)
+
+
+async def check_group(asking: Asking, name: str) -> None:
+    """Raise `NotFound` unless there is such a group, or there are retries or dead letters of it."""
+    groups = await asking.ask(asking.admin.list_groups)
+    if name in groups:
+        return
+    topics = await asking.ask(asking.admin.list_topics)
+    if not {RETRY_PREFIX + name, DLQ_PREFIX + name}.intersection(topics):
+        near = did_you_mean(name, [each for each in groups if not is_system_group(each)])
+        raise NotFound(f"there is no group {name}; {near}".rstrip("; "))
+
+
+async def _owners(
+    asking: Asking, group: str, members: ConsumerConnection
+) -> tuple[dict[MessageQueue, list[str]], dict[str, MqframeError]]:
+    """Which members hold each queue, and those that do not tell, with why. Several may pop one queue."""
+
+    async def ask(client: str) -> ConsumerRunningInfo:
+        return await asking.admin.running_info(group, client)
+
+    owners: dict[MessageQueue, list[str]] = {}
+    silent = {}
+    answers = await asking.ask_each(ask, [each.client_id for each in members.connection_set])
+    for client, info in sorted(answers.items()):
+        if isinstance(info, MqframeError):
+            silent[client] = info
+            continue
+        held = [queue for queue, each in info.mq_table.items() if not each.dropped]
+        popped = [queue for queue, each in info.mq_pop_table.items() if not each.dropped]
+        for queue in held + popped:
+            owners.setdefault(queue, []).append(client)
+    return owners, silent
+
+
+def member_rows(members: ConsumerConnection) -> list[dict[str, object]]:
+    """A row for each connected member."""
+    return [
+        {
+            "client": each.client_id,
+            "address": each.client_addr,
+            "language": each.language or "",
+            "version": each.version,
+        }
+        for each in sorted(members.connection_set, key=lambda each: each.client_id)
+    ]
+
+
+def subscription_rows(members: ConsumerConnection) -> list[dict[str, object]]:
+    """A row for each topic that the group subscribes."""
+    return [
+        {
+            "topic": link("topic", topic, name=topic),
+            "kind": each.expression_type or "",
+            "expression": each.sub_string or "",
+        }
+        for topic, each in sorted(members.subscription_table.items())
+    ]
+
+
+def lag_of(progress: OffsetWrapper) -> int:
+    """Messages of a queue that are yet to be consumed."""
+    return max(0, progress.broker_offset - progress.consumer_offset)
+
+
+def is_system_group(group: str) -> bool:
+    """Whether brokers make and use `group` themselves."""
+    return group in SYSTEM_GROUPS or group.startswith(BROKER_GROUP_PREFIX)

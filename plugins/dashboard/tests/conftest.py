@@ -1,0 +1,75 @@
+"""A dashboard over a cluster in the process, asked without sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest
+from mqframe_dashboard import create_app
+
+from mqframe import Message, Producer
+from mqframe.testing import Cluster
+
+
+class Browser:
+    """Loads pages of a dashboard that runs in a loop of its own."""
+
+    def __init__(self, nameserver: str, **options: Any) -> None:
+        self._runner = asyncio.Runner()
+        self._stack = AsyncExitStack()
+        self._client = self._runner.run(self._open(nameserver, options))
+
+    async def _open(self, nameserver: str, options: dict[str, Any]) -> httpx.AsyncClient:
+        app = create_app(nameserver, **options)
+        await self._stack.enter_async_context(app.router.lifespan_context(app))
+        client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
+        return await self._stack.enter_async_context(client)
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """The answer to any request."""
+        return self._runner.run(self._client.request(method, path, **options))
+
+    def get(self, path: str, **query: Any) -> httpx.Response:
+        """The answer to a GET with a query string."""
+        return self.request("GET", path, params=query or None)
+
+    def page(self, path: str, **query: Any) -> str:
+        """The HTML of a page that is there."""
+        answer = self.get(path, **query)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def close(self) -> None:
+        self._runner.run(self._stack.aclose())
+        self._runner.close()
+
+
+@pytest.fixture
+def open_browser() -> Iterator[Callable[..., Browser]]:
+    """Makes browsers of dashboards, with the arguments of `create_app`; they end with the test."""
+    made: list[Browser] = []
+
+    def open_one(nameserver: str, **options: Any) -> Browser:
+        made.append(Browser(nameserver, **options))
+        return made[-1]
+
+    yield open_one
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def browser(mqframe_cluster: Cluster, open_browser: Callable[..., Browser]) -> Browser:
+    """A browser of a dashboard of `mqframe_cluster`."""
+    return open_browser(mqframe_cluster.nameserver)
+
+
+@pytest.fixture
+def send(mqframe_cluster: Cluster) -> Iterator[Callable[..., Any]]:
+    """Sends one message, given by the arguments of `Message`; returns the result."""
+    with Producer(group="shop", nameserver=mqframe_cluster.nameserver) as producer:
+        yield lambda *fields, **more: producer.send(Message(*fields, **more))

@@ -1,0 +1,65 @@
+"""Groups: lag, owners, members and subscriptions."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from mqframe import Admin, PushConsumer
+from mqframe.testing import Cluster
+
+
+@pytest.fixture
+def shipping(mqframe_cluster: Cluster, send):
+    """The group `shipping` has consumed two messages, and is online."""
+    mqframe_cluster.create_topic("orders", 1)
+    got = threading.Semaphore(0)
+    send("orders", b"1", "paid")
+    send("orders", b"2", "paid")
+    consumer = PushConsumer("shipping", nameserver=mqframe_cluster.nameserver, consume_from="first")
+    consumer.subscribe("orders", "paid || sent", lambda message: got.release())
+    with consumer:
+        for _ in range(2):
+            assert got.acquire(timeout=30)
+        yield consumer
+
+
+def test_groups_are_listed_with_their_lag(browser, mqframe_cluster, shipping, send):
+    shipping.stop()
+    send("orders", b"3", "paid")
+    page = browser.page("/groups")
+    assert '<a href="group?name=shipping">shipping</a></td><td class="number">1</td>' in page
+    assert "CID_RMQ_SYS_TRANS" not in page
+
+
+def test_a_group_shows_owners_members_and_subscriptions(browser, shipping):
+    page = browser.page("/group", name="shipping")
+    client = shipping.client_id
+    assert page.count(f"<td>{client}</td>") == 3  # owner of a queue and of the retries, and member
+    assert '<a href="topic?name=orders">orders</a></td><td>TAG</td><td>paid || sent</td>' in page
+    assert '<th scope="row">members</th><td>1</td>' in page
+    assert 'href="letters?group=shipping"' in page
+
+
+def test_unknown_groups_are_404_and_say_what_was_meant(browser, mqframe_cluster):
+    with Admin(nameserver=mqframe_cluster.nameserver) as admin:
+        admin.create_group("shipping")
+    answer = browser.get("/group", name="shiping")
+    assert answer.status_code == 404
+    assert "there is no group shiping; did you mean shipping?" in answer.text
+    assert "it has consumed nothing yet" in browser.page("/group", name="shipping")
+
+
+def test_a_broker_that_does_not_answer_is_told(mqframe_cluster_factory, open_browser, monkeypatch):
+    cluster: Cluster = mqframe_cluster_factory(2)
+    browser = open_browser(cluster.nameserver)
+
+    async def fails(self, address):
+        from mqframe.core.errors import ConnectError
+
+        raise ConnectError("gone <b>")
+
+    monkeypatch.setattr("mqframe.AsyncAdmin.broker_progress", fails)
+    page = browser.page("/groups")
+    assert page.count("did not tell how far its groups are: gone &lt;b&gt;") == 2

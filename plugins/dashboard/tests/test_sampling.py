@@ -1,0 +1,116 @@
+"""Rates of topics between looks, by a clock that is moved."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from mqframe_dashboard.asking import Asking
+from mqframe_dashboard.sampling import LOOKS_KEPT, Samples
+
+from mqframe.core.consuming.bodies import TopicOffset
+from mqframe.core.errors import ConnectError
+from mqframe.core.messages.message import MessageQueue
+
+
+class FakeAdmin:
+    def __init__(self) -> None:
+        self.ends = {"orders": 10, "parcels": 0}
+        self.away = False
+        self.asked = 0
+
+    async def list_topics(self) -> list[str]:
+        self.asked += 1
+        if self.away:
+            raise ConnectError("away")
+        return sorted(self.ends)
+
+    async def topic_stats(self, topic: str) -> dict[MessageQueue, TopicOffset]:
+        if topic == "broken":
+            raise ConnectError("broken")
+        return {MessageQueue(topic, "a", 0): TopicOffset(max_offset=self.ends[topic], min_offset=2)}
+
+
+class Bench:
+    def __init__(self, interval: float = 10.0) -> None:
+        self.now = 100.0
+        self.admin: Any = FakeAdmin()
+        self.samples = Samples(Asking(self.admin, self.admin), interval, lambda: self.now)
+
+    async def later(self, seconds: float, **ends: int) -> None:
+        self.now += seconds
+        self.admin.ends |= ends
+        await self.samples.look()
+
+
+def test_rates_are_what_came_between_two_looks():
+    async def scenario() -> None:
+        bench = Bench()
+        await bench.later(0)
+        assert bench.samples.rates("orders") == []
+        await bench.later(10, orders=60)
+        await bench.later(5, orders=70)
+        await bench.later(10, orders=3)  # made anew
+        assert bench.samples.rates("orders") == [5.0, 2.0, 0.0]
+        last = bench.samples.last("orders")
+        assert last is not None
+        assert (last.end, last.held, last.queues) == (3, 1, 1)
+        assert bench.samples.last("nothing") is None
+        assert bench.samples.rates("nothing") == []
+
+    asyncio.run(scenario())
+
+
+def test_deleted_topics_are_forgotten_and_broken_ones_left_out():
+    async def scenario() -> None:
+        bench = Bench()
+        await bench.later(0, broken=1)
+        assert bench.samples.topics() == ["orders", "parcels"]
+        del bench.admin.ends["parcels"]
+        await bench.later(10)
+        assert bench.samples.topics() == ["orders"]
+
+    asyncio.run(scenario())
+
+
+def test_memory_is_bounded():
+    async def scenario() -> None:
+        bench = Bench()
+        for _ in range(LOOKS_KEPT + 5):
+            await bench.later(1)
+        assert len(bench.samples.rates("orders")) == LOOKS_KEPT - 1
+
+    asyncio.run(scenario())
+
+
+def test_pages_do_not_look_more_often_than_the_interval():
+    async def scenario() -> None:
+        bench = Bench()
+        await asyncio.gather(*[bench.samples.fresh() for _ in range(5)])
+        bench.now += 9.9
+        await bench.samples.fresh()
+        assert bench.admin.asked == 1
+        bench.now += 0.1
+        await bench.samples.fresh()
+        assert bench.admin.asked == 2
+
+    asyncio.run(scenario())
+
+
+def test_it_goes_on_looking_when_the_cluster_comes_back():
+    async def scenario() -> None:
+        bench = Bench(interval=0.0)
+        bench.admin.away = True
+        task = asyncio.create_task(bench.samples.run())
+        while bench.admin.asked < 2:
+            await asyncio.sleep(0)
+        assert bench.samples.topics() == []
+        bench.admin.away = False
+        while not bench.samples.topics():
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())

@@ -1,0 +1,59 @@
+"""Every page of the dashboard, of Apache's servers and of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import httpx
+import pytest
+from mqframe_dashboard import create_app
+
+from interop.servers import Servers
+from mqframe import Admin, Message, Producer, PushConsumer
+
+
+@pytest.fixture
+def client_id(servers: Servers, topic: str):
+    """A member of the group `dashboard_readers`, which has consumed one message of `topic`."""
+    got = threading.Event()
+    with Admin(nameserver=servers.nameserver) as admin:
+        admin.create_group("dashboard_readers")
+    consumer = PushConsumer("dashboard_readers", nameserver=servers.nameserver, consume_from="first")
+    consumer.subscribe(topic, "paid", lambda message: got.set())
+    with Producer(group="dashboard_shop", nameserver=servers.nameserver) as producer, consumer:
+        producer.send(Message(topic, b"<b>hello</b>", "paid", ["first"]))
+        assert got.wait(60)
+        yield consumer.client_id
+
+
+def test_pages_show_what_servers_tell(servers: Servers, topic: str, client_id: str) -> None:
+    group, broker = "dashboard_readers", servers.broker_name
+    wanted = {
+        "/": [broker, servers.broker],
+        f"/broker?name={broker}": ["brokerVersionDesc", "putTps"],
+        "/topics": [f">{topic}</a>"],
+        f"/topic?name={topic}": ["<td>" + broker, '<td class="number">3</td>'],
+        "/groups": [f">{group}</a>"],
+        f"/group?name={group}": [f"<td>{client_id}</td>", "<td>TAG</td><td>paid</td>"],
+        f"/messages?topic={topic}&key=first": ["&lt;b&gt;hello&lt;/b&gt;"],
+        f"/messages?topic={topic}&since=2020-01-01": ["&lt;b&gt;hello&lt;/b&gt;"],
+        f"/letters?group={group}": ["has no such dead letters"],
+        "/clients": [f"<td>{client_id}</td>", "<td>dashboard_shop</td>"],
+        f"/configuration?name={broker}": ["brokerClusterName"],
+    }
+    asyncio.run(check_pages(servers.nameserver, wanted))
+
+
+async def check_pages(nameserver: str, wanted: dict[str, list[str]]) -> None:
+    app = create_app(nameserver)
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+    ):
+        for path, texts in wanted.items():
+            answer = await client.get(path)
+            assert answer.status_code == 200, answer.text
+            for text in texts:
+                assert text in answer.text, path
