@@ -299,7 +299,7 @@ def _metrics(resolved: Resolved, expected: tuple[str, ...]) -> MetricsServer | N
     from mqframe.metrics.settings import MetricsSettings
 
     settings = resolved.section(MetricsSettings)
-    if settings.port is None:
+    if not settings.served:
         return None
     from mqframe.metrics.server import MetricsServer
 

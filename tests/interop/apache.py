@@ -158,7 +158,7 @@ class Apache:
 
     def _run(self, heap: str, main: str, conf: Path) -> subprocess.Popen[bytes]:
         # Fixed sizes keep the two light.
-        memory = [heap, "-XX:MaxDirectMemorySize=256m", *java_flags(self._class_path)]
+        memory = [heap, "-XX:MaxDirectMemorySize=512m", *java_flags(self._class_path)]
         command = [
             "java",
             *OPENS,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from real_time import until
 
-from interop.commits import remember
+from interop.commits import remember, until_committed
 from interop.servers import Servers
 from mqframe import (
     Admin,
@@ -137,14 +137,7 @@ def test_java_and_python_lite_members_share_a_group(java, servers: Servers, prod
         assert sorted(body for body in rest if body.endswith("late")) == [f"{n}-late" for n in range(4)]
         # Java's member may leave before its last commit: what it had may come again, and nothing else.
         assert {body for body in rest if not body.endswith("late")} <= set(other)
-    with Admin(nameserver=servers.nameserver) as admin:
-
-        def consumed() -> dict[int, int]:
-            stats = admin.consume_stats(group, topic)
-            return {queue.queue_id: each.consumer_offset for queue, each in stats.items()}
-
-        # Commits are one-way, and Apache's broker serves what comes after them in other threads.
-        until(lambda: consumed() == dict.fromkeys(range(4), 12))
+    until_committed(servers, group, dict.fromkeys(queues, 12))
 
 
 def test_java_that_pops_and_a_simple_consumer_share_a_group(newest_java, cluster: Cluster) -> None:

@@ -1,15 +1,30 @@
+"""Settings of the metrics port."""
+
+from __future__ import annotations
+
 import pytest
 
+from mqframe.cli.configuration import load
+from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 from mqframe.metrics.settings import MetricsSettings
 
 
-def test_nothing_is_served_unless_a_port_is_named():
-    assert MetricsSettings().port is None
-    assert MetricsSettings(port=0).port == 0
+@pytest.mark.parametrize(
+    ("lines", "served"),
+    [
+        ("", False),
+        ("metricsPromExporterPort=5557\n", True),
+        ("metricsPromExporterPort=5557\nmetricsExporterType=PROM\n", True),
+        ("metricsPromExporterPort=5557\nmetricsPromExporterHost=\nmetricsExporterType=DISABLE\n", False),
+    ],
+)
+def test_a_file_of_rocketmq_that_names_a_port_may_serve_nothing(lines: str, served: bool) -> None:
+    resolved = load("broker", {}, None, (), {}, layers=[broker_conf(lines, "broker.conf")])
+    settings = resolved.section(MetricsSettings)
+    assert (settings.served, settings.host) == (served, "127.0.0.1")
 
 
-@pytest.mark.parametrize("wrong", [{"port": 70_000}, {"series_max": 0}, {"scrape_seconds": 0}])
-def test_bad_values_are_refused_by_name(wrong):
-    with pytest.raises(SettingError, match=f"metrics.{next(iter(wrong))}"):
-        MetricsSettings(**wrong)
+def test_no_address_is_none_of_all() -> None:
+    with pytest.raises(SettingError, match="metrics.host"):
+        MetricsSettings(host="")

@@ -48,7 +48,8 @@ def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
     last = port + (count - 1) * PORT_STEP
     if port and last > 65535:
         raise SettingError(f"--brokers {count} from port {port} on would need port {last}; the last is 65535")
-    metrics_port = base.section(MetricsSettings).port
+    metrics = base.section(MetricsSettings)
+    metrics_port = metrics.port if metrics.served else None
     if metrics_port and metrics_port + count > 65535:
         raise SettingError(f"--brokers {count} with metrics from port {metrics_port} on: the last is 65535")
     stem = name.removesuffix("-a")
@@ -68,7 +69,8 @@ def _place(name: str, number: int, base: Resolved, settings_of: Callable[[str], 
     def further(port: int | None, port_of_first: int | None) -> int | None:
         return port + number * PORT_STEP if port and port == port_of_first else port
 
-    metrics_port = base.section(MetricsSettings).port
+    metrics = base.section(MetricsSettings)
+    metrics_port = metrics.port if metrics.served else None
     return Place(
         name,
         further(own.port, first.port) or 0,

@@ -55,15 +55,34 @@ def _sizes_of(path: Path, size: int) -> tuple[int, int] | None:
         at = view.find(_OFFSET.pack(end_offset), HEADER.size) if end_offset > 0 and count > 1 else -1
         while at >= 0:
             # Entry number `count - 1` lies there, if it is the last; so its number tells where they begin.
-            start = at - 4 - (count - 1) * ENTRY.size
-            slots, odd = divmod(start - HEADER.size, 4)
-            entries, rest = divmod(size - start, ENTRY.size)
-            if slots > 0 and not odd and not rest and count <= entries:
-                key_hash = ENTRY.unpack_from(view, at - 4)[0]
-                if key_hash >= 0 and _names(view, key_hash % slots, count - 1):
-                    return slots, entries
+            if (found := _sizes_at(view, size, count, at - 4)) is not None:
+                return found
             at = view.find(_OFFSET.pack(end_offset), at + 1)
+        return _sizes_of_first(view, size, count) if end_offset == 0 and count > 1 else None
+
+
+def _sizes_of_first(view: mmap.mmap, size: int, count: int) -> tuple[int, int] | None:
+    """Where the last entry is of the log's first record, whose offset of zeros cannot be searched for.
+
+    Behind that entry there is nothing but zeros, so its last byte that is none is one of the last there are.
+    """
+    last = len(view[HEADER.size :].rstrip(b"\0")) + HEADER.size - 1
+    for at in range(max(HEADER.size, last - ENTRY.size + 1), last + 1):
+        if (found := _sizes_at(view, size, count, at)) is not None:
+            return found
     return None
+
+
+def _sizes_at(view: mmap.mmap, size: int, count: int, at: int) -> tuple[int, int] | None:
+    """Slots and entries, if entry number `count - 1` begins at `at`."""
+    start = at - (count - 1) * ENTRY.size
+    slots, odd = divmod(start - HEADER.size, 4)
+    entries, rest = divmod(size - start, ENTRY.size)
+    if slots <= 0 or odd or rest or count > entries or at + ENTRY.size > size:
+        return None
+    key_hash = ENTRY.unpack_from(view, at)[0]
+    fits = key_hash >= 0 and _names(view, key_hash % slots, count - 1)
+    return (slots, entries) if fits else None
 
 
 def _names(view: mmap.mmap, slot: int, number: int) -> bool:

@@ -91,7 +91,8 @@ def test_the_command_runs_it_in_several_processes(server, topic, tmp_path) -> No
         running.terminate()
         running.wait(60)
     lines = [line.split() for line in written.read_text().splitlines()]
-    assert sorted(int(number) for number, _, _ in lines) == list(range(20))
+    # Where the members are still sharing the queues out, what one is at may come to the other as well.
+    assert {int(number) for number, _, _ in lines} == set(range(20))
     assert {amount for _, amount, _ in lines} == {"5.0"}
     assert len({process for _, _, process in lines}) == 2
 

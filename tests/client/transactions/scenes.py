@@ -158,7 +158,7 @@ class BatchScene(Scene):
 
     def handlers(self, broker: int = 0) -> dict[int, Any]:
         """The request handlers of a broker, to be changed."""
-        found: dict[int, Any] = self.cluster.brokers[broker]._server._endpoint.handlers
+        found: dict[int, Any] = self.cluster.brokers[broker]._listeners._public._endpoint.handlers
         return found
 
     def forget_half_batches(self, broker: int = 0) -> None:

@@ -75,6 +75,19 @@ def test_sizes_are_found_in_the_files(folder: Path) -> None:
     assert index_sizes([path], 3, 4) == (3, 4)
 
 
+@pytest.mark.parametrize("keys", [("a",), ("a", "b", "c")])
+def test_sizes_are_found_where_only_the_first_record_of_a_log_has_keys(
+    tmp_path: Path, keys: tuple[str, ...]
+) -> None:
+    path = tmp_path / f"{20260101000000000:017d}"
+    file = IndexFile.create(path, 70, 50, 0, 0, lambda descriptor, size: None)
+    file.open_to_write(lambda descriptor, size: None)
+    file.add(KeyHashes().pairs("t", [(0, keys)], 0), 1000)
+    file.write()
+    file.close()
+    assert index_sizes([path], 5_000_000, 20_000_000) == (70, 50)
+
+
 def test_a_cut_file_is_told(folder: Path) -> None:
     (path,) = index_paths(folder)
     path.write_bytes(path.read_bytes()[:200])

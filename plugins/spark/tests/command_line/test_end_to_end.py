@@ -102,7 +102,7 @@ def test_a_pipeline_goes_on_until_it_is_told_to_stop(mqframe_shared_cluster, top
     run.process.send_signal(signal.SIGTERM)
     code, out, errors = run.end()
     assert code == 0, errors
-    assert re.search(r"^rows +13$", out, re.MULTILINE), out
+    assert re.search(r"^rows\t13$", out, re.MULTILINE), out
     assert re.search(r"^stopped +yes$", out, re.MULTILINE), out
     assert "Traceback" not in without_daemon(errors)
     assert "\tat " not in errors

@@ -53,7 +53,7 @@ def test_the_end_shows_totals_and_facts(capsys) -> None:
         "checkpoint": "/cp",
     }  # fmt: skip
     finish(totals, FACTS, asked(), as_json=False)
-    assert capsys.readouterr().out.splitlines()[-2:] == ["stopped          no", "checkpoint       /cp"]
+    assert capsys.readouterr().out.splitlines()[-2:] == ["stopped\tno", "checkpoint\t/cp"]
 
 
 def test_an_interrupt_that_cut_a_job_short_is_an_exit_code_after_the_totals(capsys) -> None:
