@@ -16,6 +16,8 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("delay")
+
 APACHE_STORE = {
     "commit_log_file_bytes": 16_777_216,
     "queue_file_bytes": 600_000,

@@ -15,6 +15,8 @@ from interop.conftest import java_client
 from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("operation")
+
 TOPIC = "sights"
 QUEUE = MessageQueue(TOPIC, "broker-a", 0)
 GROUP = "lookers"
