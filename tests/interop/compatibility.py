@@ -1,7 +1,7 @@
 """What tests of this folder prove about clients and servers of others, written down from their results.
 
-A test says what it proves by `@pytest.mark.proves("order")`. With whom, its fixtures and parameters tell; where
-they cannot, `by="…"` does.
+A test says what it proves by `@pytest.mark.proves("order")`. With whom, its fixtures and parameters tell;
+where they cannot, `by="…"` does.
 
     pytest tests/interop/test_ordered.py --write-compatibility docs/reference/compatibility.json
 
