@@ -137,7 +137,7 @@ an answer of success in a test; where clients serve, that was a broker.
 
 _REFUSED: Final = """## Requests that are refused with a reason
 
-The answer is code 3 (REQUEST_CODE_NOT_SUPPORTED) with the reason. To a code in neither table it is code 3 with the
-code alone: `request code 4711 is not supported`.
+The answer is code 3 (REQUEST_CODE_NOT_SUPPORTED) with the reason. Other codes get code 3 with the number
+alone: `request code 4711 is not supported`.
 
 """

@@ -33,7 +33,7 @@ GO = next(
 )
 NODE = f"Node {json.loads((HERE / 'node/package.json').read_text())['dependencies']['ali-ons']}"
 
-Found = dict[str, dict[str, set[str]]]
+Found = dict[str, dict[str, list[str]]]
 """By feature or request code and by partner, the names of tests."""
 
 
@@ -71,8 +71,8 @@ class Compatibility:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._ran: set[str] = set()
-        self._failed: set[tuple[str, str]] = set()
-        self._features: list[tuple[str, str, str]] = []
+        self._failed: set[tuple[str, str]] = set()  # partners and tests
+        self._features: set[tuple[str, str, str]] = set()
         self._requests: set[tuple[str, str, str]] = set()
         self._seen: set[tuple[str, str]] = set()
         self._patch = pytest.MonkeyPatch()
@@ -98,11 +98,11 @@ class Compatibility:
         if mark := item.get_closest_marker("proves"):
             who = partner(item)
             if who:
-                self._features += [(feature, who, name) for feature in mark.args]
+                self._features |= {(feature, who, name) for feature in mark.args}
         if item.stash.get(PASSED, False):
             self._requests |= {(*seen, name) for seen in self._seen}
         else:
-            self._failed.add((name, who))
+            self._failed.add((who, name))
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -116,36 +116,30 @@ class Compatibility:
         """Write the file."""
         self._patch.undo()
         kept = json.loads(self._path.read_text()) if self._path.exists() else {}
-        features = self._others(kept.get("features", {}))
-        for feature, who, name in self._features:
-            if (name, who) not in self._failed:
-                features.setdefault(feature, {}).setdefault(who, set()).add(name)
-        requests = self._others(kept.get("requests", {}))
-        for code, who, name in self._requests:
-            requests.setdefault(code, {}).setdefault(who, set()).add(name)
+        proven = {each for each in self._features if each[1:] not in self._failed}
+        features = merged(kept.get("features", {}), self._ran, proven)
+        requests = merged(kept.get("requests", {}), self._ran, self._requests)
         found = {
             "date": time.strftime("%Y-%m-%d", time.gmtime()),
-            "features": _lists(features),
-            "requests": _lists({code: _one(by) for code, by in requests.items()}),
+            "features": features,
+            # One test each is enough: hundreds of them send a heartbeat.
+            "requests": {code: {who: by[who][:1] for who in by} for code, by in requests.items()},
         }
         self._path.write_text(json.dumps(found, indent=1) + "\n")
-
-    def _others(self, kept: dict[str, dict[str, list[str]]]) -> Found:
-        """What is kept of tests that did not run now."""
-        return {key: {who: set(names) - self._ran for who, names in by.items()} for key, by in kept.items()}
 
 
 PASSED = pytest.StashKey[bool]()
 
 
-def _one(by: dict[str, set[str]]) -> dict[str, set[str]]:
-    """One test each, which is enough of those by the hundred that send a heartbeat."""
-    return {who: {min(names)} for who, names in by.items() if names}
+def merged(kept: Found, ran: set[str], proven: set[tuple[str, str, str]]) -> Found:
+    """What is `kept` of tests other than those that `ran`, and what these have `proven`.
 
-
-def _lists(found: Found) -> dict[str, dict[str, list[str]]]:
-    """Sorted, without what is empty."""
-    lists = {
-        key: {who: sorted(names) for who, names in sorted(by.items()) if names} for key, by in found.items()
+    `proven`: triples of a feature or request code, a partner and a test.
+    """
+    others = {
+        (key, who, name) for key, by in kept.items() for who in by for name in by[who] if name not in ran
     }
-    return {key: lists[key] for key in sorted(lists) if lists[key]}
+    found: Found = {}
+    for key, who, name in sorted(others | proven):
+        found.setdefault(key, {}).setdefault(who, []).append(name)
+    return found
