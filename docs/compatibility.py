@@ -23,7 +23,7 @@ FEATURES: Final = {
     "consuming": "[share a group](../explanation/rebalance.md), in two languages; broadcasting",
     "filters": "[tags and SQL92](../howto/filters.md)",
     "order": "[order of a queue](../howto/ordered.md), over failures and in two languages",
-    "delay": "[delayed messages](../howto/delay.md)",
+    "delay": "[delayed messages](../howto/delay.md); of Apache 4.9 by level alone",
     "recall": "[take a delayed message back](../howto/delay.md)",
     "transactions": "[transactions](../howto/transactions.md), with the broker asking",
     "retry": "[retry](../howto/retry.md) and [dead letters](../howto/dead_letters.md)",

@@ -1,7 +1,7 @@
 """What tests of this folder prove about clients and servers of others, written down from their results.
 
 A test says what it proves by `@pytest.mark.proves("order")`. With whom, its fixtures and parameters tell;
-where they cannot, `by="…"` does.
+where they cannot, `by="…"` does. `since="5.0.0"` says that a test shows of older servers what they lack.
 
     pytest tests/interop/test_ordered.py --write-compatibility docs/reference/compatibility.json
 
@@ -46,8 +46,9 @@ def partner(item: pytest.Item) -> str:
     function = cast("pytest.Function", item)
     params: dict[str, Any] = function.callspec.params if hasattr(function, "callspec") else {}
     fixtures = set(function.fixturenames) | {params.get("language"), params.get("asking")}
-    if "version" in params:
-        return f"Apache {params['version']}"
+    if version := params.get("version"):
+        has = version_number(version) >= version_number(mark.kwargs.get("since", "4.9.0"))
+        return f"Apache {version}" if has else ""
     foreign = next((name for fixture, name in (("go", GO), ("node", NODE)) if fixture in fixtures), "")
     if "apache" in (params.get("servers"), params.get("asking")) or fixtures & {"apache", "guarded"}:
         return "" if foreign else f"Apache {NEWEST}"

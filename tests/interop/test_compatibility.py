@@ -40,6 +40,8 @@ def item(*fixtures: str, mark: pytest.Mark = ORDER, **params: str) -> Any:
         (item("java", servers="apache", class_path=OLDER), f"Apache {NEWEST}"),
         (item("guarded", "newest_class_path"), f"Apache {NEWEST}"),
         (item(servers="ours"), ""),
+        (item(mark=pytest.mark.proves("pop", since="5.0.0").mark, version="5.3.3"), "Apache 5.3.3"),
+        (item(mark=pytest.mark.proves("pop", since="5.0.0").mark, version="4.9.7"), ""),
         (item("java", mark=pytest.mark.proves("order", by="Apache 4.9.7").mark), "Apache 4.9.7"),
     ],
 )

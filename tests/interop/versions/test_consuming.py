@@ -268,7 +268,7 @@ def test_what_fails_for_good_is_read_as_a_dead_letter(
     assert admin.message_by_id(resent.result.offset_message_id).body == b"bad"
 
 
-@pytest.mark.proves("pop")
+@pytest.mark.proves("pop", since="5.0.0")
 def test_pops_where_brokers_have_them(version: str, servers: Servers, topic: str, producer: Producer) -> None:
     sent = send(servers, producer, topic)
     with SimpleConsumer(f"simple_{topic}", nameserver=servers.nameserver) as consumer:

@@ -115,7 +115,7 @@ def test_a_delay_is_kept_or_refused_before_anything_is_sent(
     assert all(each.store_timestamp / 1000 > began + 0.9 for each in read)
 
 
-@pytest.mark.proves("recall")
+@pytest.mark.proves("recall", since="5.3.2")
 def test_a_message_is_recalled_where_brokers_can(
     version: str, servers: Servers, topic: str, producer: Producer
 ) -> None:
