@@ -9,6 +9,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from compatibility import compatibility_page
 from generate import commands_page, requests_page, settings_page
 
 project = "mqframe"
@@ -30,6 +31,7 @@ GENERATED = {
     "reference/settings": settings_page,
     "reference/requests": requests_page,
     "reference/cli": commands_page,
+    "reference/compatibility": compatibility_page,
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 from real_time import until
 
 from interop.apache import Apache
+from interop.compatibility import Compatibility
 from interop.foreign import ForeignClient
 from interop.foreign_programs import (
     HERE,
@@ -27,6 +28,18 @@ from mqframe.testing import Cluster
 
 LIGHT = "timerFlushIntervalMs=600000\n"
 """Writing its timer wheel to the disk, each second, takes more than all else that an idle broker does."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option that keeps what is proven; it is there where the command line names this folder."""
+    parser.addoption("--write-compatibility", type=Path, metavar="FILE", help="keep what passed in FILE")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch the tests where what they prove is to be kept."""
+    path: Path | None = config.getoption("--write-compatibility", None)
+    if path is not None:
+        config.pluginmanager.register(Compatibility(path))
 
 
 def need(*tools: str) -> None:

@@ -12,6 +12,8 @@ from mqframe import AccessError, Admin, Message, Producer
 from mqframe.net.access.settings import AccessSettings
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("access")
+
 SETTINGS = AccessSettings(
     authentication="acl2",
     authorization="acl2",

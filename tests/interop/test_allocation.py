@@ -10,6 +10,8 @@ from real_time import until
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, ConsumeResult, ConsumerSettings, Message, Producer, PushConsumer
 
+pytestmark = pytest.mark.proves("consuming")
+
 pytest.importorskip("mqframe_lagaware", reason="the plugin is not installed")
 
 GROUP = "lag_sharers"

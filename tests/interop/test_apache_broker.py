@@ -78,6 +78,7 @@ def order(topic: str, number: int, way: str) -> Message:
     )
 
 
+@pytest.mark.proves("sending")
 def test_every_way_of_sending(
     servers: Servers, topic: str, newest_java: Callable[..., ForeignClient]
 ) -> None:
@@ -169,6 +170,7 @@ def to_submit(topic: str) -> list[tuple[Message, str | None]]:
     return messages
 
 
+@pytest.mark.proves("sending")
 def test_submit_from_a_thread(servers: Servers, topic: str) -> None:
     with Producer("submit", nameserver=servers.nameserver) as producer:
         futures = [(m, producer.submit(m, sharding_key=lane)) for m, lane in to_submit(topic)]
@@ -177,6 +179,7 @@ def test_submit_from_a_thread(servers: Servers, topic: str) -> None:
     check_submitted(servers, topic, submitted)
 
 
+@pytest.mark.proves("sending")
 def test_submit_from_a_loop(servers: Servers, topic: str) -> None:
     async def submit() -> list[tuple[Message, SendResult]]:
         async with AsyncProducer("submit", nameserver=servers.nameserver) as producer:
@@ -187,6 +190,7 @@ def test_submit_from_a_loop(servers: Servers, topic: str) -> None:
     check_submitted(servers, topic, asyncio.run(submit()))
 
 
+@pytest.mark.proves("sending")
 def test_topics_are_made_on_first_use(servers: Servers) -> None:
     with Producer("first_use", nameserver=servers.nameserver) as producer:
         results = [producer.send(Message("made_by_python", f"{n}".encode())) for n in range(8)]
@@ -218,6 +222,7 @@ def test_refusals(servers: Servers, topic: str) -> None:
         puller.queues("nobody_made_this")
 
 
+@pytest.mark.proves("pulling")
 def test_puller(servers: Servers, topic: str) -> None:
     queue = MessageQueue(topic, servers.broker_name, 1)
     with (
@@ -257,6 +262,7 @@ def test_puller(servers: Servers, topic: str) -> None:
         assert waited.messages[0].message_id == late.result(120).message_id
 
 
+@pytest.mark.proves("operation")
 def test_admin_looks_up_and_counts(servers: Servers, topic: str) -> None:
     with (
         Producer("admin", nameserver=servers.nameserver) as producer,
@@ -288,6 +294,7 @@ def test_admin_looks_up_and_counts(servers: Servers, topic: str) -> None:
         assert admin.producer_connections("admin").connection_set[0].language == "PYTHON"
 
 
+@pytest.mark.proves("operation")
 def test_async_admin_changes_things(servers: Servers) -> None:
     async def change() -> None:
         async with AsyncAdmin(nameserver=servers.nameserver) as admin:

@@ -93,6 +93,7 @@ def seen(message: ReceivedMessage) -> tuple[object, ...]:
     return message.body, message.message_id, message.queue, message.queue_offset
 
 
+@pytest.mark.proves("consuming")
 def test_two_members_share(servers: Servers, topic: str, producer: Producer) -> None:
     before = send(producer, topic, 0, 20)
     first, first_listener = member(servers, "sharing", topic)
@@ -117,6 +118,7 @@ def test_two_members_share(servers: Servers, topic: str, producer: Producer) -> 
     assert queues[0] | queues[1] == {0, 1, 2, 3}
 
 
+@pytest.mark.proves("consuming")
 def test_offsets_continue(servers: Servers, topic: str, producer: Producer) -> None:
     remember(servers, "continuing", topic)
     send(producer, topic, 0, 30)
@@ -143,6 +145,7 @@ def test_offsets_continue(servers: Servers, topic: str, producer: Producer) -> N
     assert sorted(map(int, listener.bodies)) == list(range(55))
 
 
+@pytest.mark.proves("filters")
 def test_tags(servers: Servers, topic: str, producer: Producer) -> None:
     send(producer, topic, 0, 30)
     consumer, listener = member(servers, "tagged", topic, "tag0 || tag2")
@@ -154,6 +157,7 @@ def test_tags(servers: Servers, topic: str, producer: Producer) -> None:
     assert {message.tag for message in listener.messages} == {"tag0", "tag2"}
 
 
+@pytest.mark.proves("consuming")
 def test_broadcasting(servers: Servers, topic: str, producer: Producer, tmp_path: Path) -> None:
     def broadcast(name: str) -> tuple[PushConsumer, Listener]:
         consumer = PushConsumer(
@@ -182,6 +186,7 @@ def test_broadcasting(servers: Servers, topic: str, producer: Producer, tmp_path
     assert Counter(seen(message) for message in listener.messages) == Counter(sent)
 
 
+@pytest.mark.proves("consuming")
 def test_async_consumer(servers: Servers, topic: str, producer: Producer) -> None:
     """One call at a time: messages of one queue come in its order."""
     sent = [
@@ -228,6 +233,7 @@ def is_shared_out(servers: Servers, group: str, topic: str) -> bool:
     return len(held) == len(set(held)) == 4
 
 
+@pytest.mark.proves("consuming")
 def test_java_and_python_members_share(
     servers: Servers, topic: str, producer: Producer, newest_java: StartJava
 ) -> None:
@@ -253,6 +259,7 @@ def test_java_and_python_members_share(
     assert {int(line[2]) for line in by_java} == {0, 1, 2, 3} - mine
 
 
+@pytest.mark.proves("consuming")
 def test_java_takes_over_where_python_stopped(
     servers: Servers, topic: str, producer: Producer, newest_java: StartJava
 ) -> None:
@@ -278,6 +285,7 @@ def test_java_takes_over_where_python_stopped(
     assert sorted(map(int, listener.bodies)) == list(range(45, 52))
 
 
+@pytest.mark.proves("mixed clusters", by="Apache 5.3.3")
 def test_our_broker_at_apaches_name_server(apache: Servers, newest_java: StartJava) -> None:
     broker = {"name": "ours-a", "cluster": "OurCluster", "nameservers": (apache.nameserver,)}
     with Admin(nameserver=apache.nameserver) as admin:

@@ -10,6 +10,8 @@ from real_time import until
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, ConsumerSettings, Message, Producer, PushConsumer
 
+pytestmark = pytest.mark.proves("retry")
+
 
 @dataclass
 class Order:

@@ -19,6 +19,7 @@ def at(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NAMESRV_ADDR", servers.nameserver)
 
 
+@pytest.mark.proves("operation")
 def test_operators_see_what_goes_on(servers: Servers, topic: str) -> None:
     group = f"{topic}_readers"
     lines = b"""{"body": "a", "tag": "paid", "key": "o-1"}
@@ -68,6 +69,7 @@ def test_names_are_checked_and_deletions_tell_what_goes(servers: Servers, topic:
     run("group", "delete", f"{topic}_group", "--yes")
 
 
+@pytest.mark.proves("operation")
 def test_mqadmins_commands(servers: Servers, topic: str) -> None:
     n = ("-n", servers.nameserver)
     cluster = ("-c", servers.cluster)

@@ -16,6 +16,8 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("delay")
+
 APACHE_STORE = {
     "commit_log_file_bytes": 16_777_216,
     "queue_file_bytes": 600_000,
@@ -55,6 +57,7 @@ def test_java_is_told_what_cannot_be(java, cluster: Cluster) -> None:
         assert "timerMaxDelaySec" in line[2] or "tomorrow" in line[2]
 
 
+@pytest.mark.proves("recall")
 def test_java_takes_back(newest_java, cluster: Cluster) -> None:
     cluster.create_topic("back", queues=1)
     consumer = newest_java("Delay", "consume", cluster.nameserver, "back", "back_group")
@@ -86,6 +89,7 @@ def continued(home: Path) -> Cluster:
     return Cluster(directory=home, broker={"name": "store"}, store=APACHE_STORE)
 
 
+@pytest.mark.proves("store files", by="Apache 5.3.3")
 def test_ours_delivers_what_waits_in_a_wheel_of_apaches(newest_class_path: str, tmp_path: Path) -> None:
     with Apache(newest_class_path, tmp_path) as apache:
         nameserver = apache.servers.nameserver
@@ -151,6 +155,7 @@ def taken_over_by_apache(
 
 
 @pytest.mark.parametrize("kill", [pytest.param(False, marks=pytest.mark.long), True])
+@pytest.mark.proves("store files", by="Apache 5.3.3")
 def test_apaches_delivers_what_waits_in_a_wheel_of_ours(
     newest_class_path: str, tmp_path: Path, kill: bool
 ) -> None:

@@ -12,6 +12,8 @@ from interop.servers import Servers
 from mqframe import AnswerError, ConsumeResult, Message, Producer, Puller, PushConsumer, Sql
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("filters")
+
 StartJava = Callable[..., ForeignClient]
 WANTED = "amount >= 10 AND region IN ('north', 'south') OR vip IS NOT NULL"
 

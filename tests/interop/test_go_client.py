@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
 from real_time import until
 
 from interop.commits import remember, until_committed
@@ -17,6 +18,7 @@ TEXT = "größer € 订单"
 BIG = "-" + "0123456789" * 2000
 
 
+@pytest.mark.proves("sending")
 def test_every_way_of_sending(go: StartGo, servers: Servers, topic: str) -> None:
     sent: dict[str, list[str]] = {}
     for mode, count in (("sync", 15), ("async", 15), ("keyed", 15), ("big", 2)):
@@ -56,12 +58,14 @@ def test_every_way_of_sending(go: StartGo, servers: Servers, topic: str) -> None
     assert [m.message_id for m in in_batch] == [m.offset_message_id for m in in_batch]
 
 
+@pytest.mark.proves("sending")
 def test_topics_are_made_on_first_use(go: StartGo, servers: Servers) -> None:
     lines = go("send", servers.nameserver, "made_by_go", "sync", "8").finish()
     assert [line[1] for line in lines] == ["0"] * 8
     assert {line[4] for line in lines} == {"0", "1", "2", "3"}
 
 
+@pytest.mark.proves("consuming")
 def test_go_push_consumer_gets_what_python_sends(go: StartGo, servers: Servers, topic: str) -> None:
     remember(servers, "go_group", topic)
     with Producer("python_producer", nameserver=servers.nameserver) as producer:
@@ -115,6 +119,7 @@ def test_go_push_consumer_gets_what_python_sends(go: StartGo, servers: Servers, 
     assert sorted(int(line[6]) for line in late) == [n for n in range(31, 40) if n % 3 != 1]
 
 
+@pytest.mark.proves("consuming")
 def test_broadcasting(go: StartGo, servers: Servers, topic: str) -> None:
     with Producer("python_producer", nameserver=servers.nameserver) as producer:
         for n in range(10):
@@ -125,6 +130,7 @@ def test_broadcasting(go: StartGo, servers: Servers, topic: str) -> None:
             assert [line for line in member.finish() if line[0] == "got"] == []
 
 
+@pytest.mark.proves("consuming")
 def test_go_and_python_members_share_a_group(go: StartGo, servers: Servers, topic: str) -> None:
     consumer = PushConsumer("go_mixed", nameserver=servers.nameserver, consume_from="first")
     by_python: list[tuple[int, str]] = []
@@ -156,6 +162,7 @@ def test_go_and_python_members_share_a_group(go: StartGo, servers: Servers, topi
     assert {queue_id for queue_id, _ in by_go} == {0, 1, 2, 3} - mine
 
 
+@pytest.mark.proves("sending")
 def test_one_way_sends_and_several_topics(go: StartGo, servers: Servers, topic: str) -> None:
     with Admin(nameserver=servers.nameserver) as admin:
         admin.create_topic(f"{topic}_2", queues=1)
@@ -171,6 +178,7 @@ def test_one_way_sends_and_several_topics(go: StartGo, servers: Servers, topic: 
     assert in_second == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.proves("filters")
 def test_filters_by_sql(go: StartGo, servers: Servers, topic: str) -> None:
     sql = "number >= 3 AND number < 6 OR TAGS = 'tag2' OR number = 30"
     go("send", servers.nameserver, topic, "sync", "9").finish()
@@ -185,6 +193,7 @@ def test_filters_by_sql(go: StartGo, servers: Servers, topic: str) -> None:
     assert [line for line in member.finish() if line[0] == "got"] == []
 
 
+@pytest.mark.proves("sending")
 def test_bodies_up_to_the_limit(go: StartGo, servers: Servers, topic: str) -> None:
     """2 MB, which compresses well, and 5 MB, which this client sends as they are and the broker refuses."""
     [sent] = go("send", servers.nameserver, topic, "big", "1", "tens=200000").finish()

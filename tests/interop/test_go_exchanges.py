@@ -29,6 +29,7 @@ def asking(request: pytest.FixtureRequest) -> Iterator[Servers]:
         yield Servers(running.nameserver, running.broker.address, "broker-a", "DefaultCluster")
 
 
+@pytest.mark.proves("transactions")
 def test_transactions_commit_roll_back_and_are_asked(go: StartGo, asking: Servers) -> None:
     with Admin(nameserver=asking.nameserver) as admin:
         admin.create_topic("go_ends", queues=1)
@@ -56,18 +57,21 @@ def test_transactions_commit_roll_back_and_are_asked(go: StartGo, asking: Server
     assert [line for line in producer.finish() if line[0] == "checked"] == []
 
 
+@pytest.mark.proves("request-reply")
 def test_go_asks_and_python_answers(go: StartGo, servers: Servers, topic: str) -> None:
     with answering(servers.nameserver, topic):
         lines = go("ask", servers.nameserver, topic, "5", "60").finish()
     assert lines == [["reply", f"question-{n}", f"python says question-{n}", "reply"] for n in range(5)]
 
 
+@pytest.mark.proves("request-reply")
 def test_go_hears_that_nobody_answers(go: StartGo, servers: Servers, topic: str) -> None:
     [line] = go("ask", servers.nameserver, topic, "1", "1").finish()
     assert line[0] == "failed"
     assert "timeout" in line[1]
 
 
+@pytest.mark.proves("request-reply")
 def test_python_asks_and_go_answers(go: StartGo, servers: Servers, topic: str) -> None:
     client = go("answer", servers.nameserver, topic, "go_answering")
     client.take("started", 1)
@@ -81,6 +85,7 @@ def test_python_asks_and_go_answers(go: StartGo, servers: Servers, topic: str) -
     assert client.finish() == []
 
 
+@pytest.mark.proves("pulling")
 def test_pulls_by_offset(go: StartGo, servers: Servers, topic: str) -> None:
     remember(servers, "go_pulls", topic)
     with Producer("python_producer", nameserver=servers.nameserver) as producer:
@@ -104,6 +109,7 @@ def test_pulls_by_offset(go: StartGo, servers: Servers, topic: str) -> None:
     until_committed(servers, "go_pulls", ends)
 
 
+@pytest.mark.proves("traces")
 def test_traces(go: StartGo, servers: Servers, topic: str) -> None:
     with Admin(nameserver=servers.nameserver) as admin:
         # This client drops its traces where their topic is not there yet.

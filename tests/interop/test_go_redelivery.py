@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
 from real_time import until
 
 from interop.commits import remember, until_committed
@@ -41,6 +42,7 @@ def send(servers: Servers, topic: str, count: int) -> dict[str, str]:
         }
 
 
+@pytest.mark.proves("retry")
 def test_what_a_go_consumer_fails_comes_again_and_dies(go: StartGo, servers: Servers, topic: str) -> None:
     make_retry_topic(servers.nameserver, "go_fails")
     ids = send(servers, topic, 4)
@@ -67,6 +69,7 @@ def dead(admin: Admin, group: str) -> list[DeadLetter]:
     return admin.dead_letters(group)
 
 
+@pytest.mark.proves("retry")
 def test_the_broker_chooses_when_a_message_comes_again(go: StartGo) -> None:
     """A consumer that says nothing of a level gets the group's: 3, then 4."""
     with Cluster(store={"delay_levels": "1s 1s 2s 3s"}) as cluster:
@@ -88,6 +91,7 @@ def test_the_broker_chooses_when_a_message_comes_again(go: StartGo) -> None:
     assert stored[2] - stored[1] >= 3000
 
 
+@pytest.mark.proves("delay")
 def test_delayed_messages(go: StartGo, servers: Servers, topic: str) -> None:
     sent = go("send", servers.nameserver, topic, "sync", "4", "level=1").finish()
     assert [line[1] for line in sent] == ["0"] * 4
@@ -102,6 +106,7 @@ def test_delayed_messages(go: StartGo, servers: Servers, topic: str) -> None:
         assert message.store_timestamp - message.born_timestamp >= 1000
 
 
+@pytest.mark.proves("order")
 def test_order_holds_over_failures(go: StartGo, servers: Servers, topic: str) -> None:
     """Each message fails once, and no later one of its queue comes in between."""
     sent = go("send", servers.nameserver, topic, "keyed", "10").finish()
@@ -117,6 +122,7 @@ def test_order_holds_over_failures(go: StartGo, servers: Servers, topic: str) ->
     assert [line for line in member.finish() if line[0] == "got"] == []
 
 
+@pytest.mark.proves("order")
 def test_a_python_member_takes_over_in_order(go: StartGo, servers: Servers, topic: str) -> None:
     """The locks of a Go member that leaves go with it, and its offsets stay."""
     remember(servers, "go_handover", topic)

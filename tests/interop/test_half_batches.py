@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from real_time import until
 
 from interop.servers import Servers
@@ -18,6 +19,8 @@ from mqframe import (
     TransactionOutcome,
 )
 from mqframe.core.messages.batch import encode_element
+
+pytestmark = pytest.mark.proves("transactions")
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 

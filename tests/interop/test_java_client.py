@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
+import pytest
 from real_time import until
 
 from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer
@@ -20,6 +21,7 @@ def read_all(java, cluster: Cluster, topic: str) -> list[list[str]]:
     return [line[1:] for line in lines if line[0] == "read"]
 
 
+@pytest.mark.proves("sending")
 def test_every_way_of_sending_is_read_back_by_java(java, cluster: Cluster) -> None:
     cluster.create_topic("ways", queues=4)
     modes = ["sync", "25", "async", "25", "keyed", "25", "batch", "10", "big", "3", "oneway", "5"]
@@ -48,6 +50,7 @@ def test_every_way_of_sending_is_read_back_by_java(java, cluster: Cluster) -> No
     assert all(len(queues) == 1 for queues in keyed_queues.values())
 
 
+@pytest.mark.proves("operation")
 def test_java_looks_messages_up(java, cluster: Cluster) -> None:
     cluster.create_topic("look", queues=1)
     sent = java("send", cluster.nameserver, "look", "sync", "8").finish()
@@ -60,12 +63,14 @@ def test_java_looks_messages_up(java, cluster: Cluster) -> None:
     assert by_offset[1] in (wanted[2], wanted[3])
 
 
+@pytest.mark.proves("sending")
 def test_topics_are_made_on_first_use(java, cluster: Cluster) -> None:
     sent = java("send", cluster.nameserver, "made_by_java", "sync", "8").finish()
     assert [line[1] for line in sent] == ["SEND_OK"] * 8
     assert {line[4] for line in sent} == {"0", "1", "2", "3"}
 
 
+@pytest.mark.proves("sending")
 def test_refusals_reach_java_with_code_and_remark(java, cluster: Cluster) -> None:
     cluster.create_topic("no", queues=1)
     lines = java("refused", cluster.nameserver, "no").finish()
@@ -73,6 +78,7 @@ def test_refusals_reach_java_with_code_and_remark(java, cluster: Cluster) -> Non
     assert "body" in lines[0][2]
 
 
+@pytest.mark.proves("consuming")
 def test_java_push_consumer_gets_what_python_sends(java, cluster: Cluster) -> None:
     cluster.create_topic("to_java", queues=4)
     consumer = java("consume", cluster.nameserver, "to_java", "java_group", "tag0 || tag2", "clustering")
@@ -109,6 +115,7 @@ def test_java_push_consumer_gets_what_python_sends(java, cluster: Cluster) -> No
     consumer.finish()
 
 
+@pytest.mark.proves("consuming")
 def test_java_and_python_members_share_a_group(java, cluster: Cluster) -> None:
     cluster.create_topic("shared", queues=4)
     by_python: list[tuple[int, str]] = []

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from real_time import until
 
 from interop.apache import Apache
@@ -54,6 +55,7 @@ def consume(nameserver: str, queue: MessageQueue, count: int) -> list[bytes]:
     return [message.body for message in found[:count]]
 
 
+@pytest.mark.proves("store files", "mixed clusters", by="Apache 5.3.3")
 def test_a_store_moves_to_apaches_broker_and_back_beside_a_broker_of_ours(
     newest_class_path: str, tmp_path: Path
 ) -> None:
@@ -92,6 +94,7 @@ def route(admin: Admin):
     return admin.topic_route("moved").queue_datas
 
 
+@pytest.mark.proves("mixed clusters", by="Apache 5.3.3")
 def test_a_broker_of_ours_registers_with_apaches_name_server_and_one_of_ours(
     newest_class_path: str, tmp_path: Path
 ) -> None:

@@ -25,6 +25,8 @@ from mqframe import (
 )
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("operation")
+
 TOPIC = "sights"
 QUEUE = MessageQueue(TOPIC, "broker-a", 0)
 GROUP = "lookers"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
 from real_time import until
 
 from interop.commits import remember, until_committed
@@ -50,6 +51,7 @@ def send(
     return ids
 
 
+@pytest.mark.proves("sending")
 def test_every_way_of_sending(node: StartNode, servers: Servers, topic: str) -> None:
     sent: dict[str, list[str]] = {}
     for mode, count in (("sync", 10), ("async", 10), ("keyed", 10), ("big", 2)):
@@ -77,6 +79,7 @@ def test_topics_are_not_made_on_first_use(node: StartNode, servers: Servers) -> 
     assert line[:2] == ["refused", "17"]
 
 
+@pytest.mark.proves("consuming")
 def test_node_consumer_gets_what_python_sends_and_goes_on(
     node: StartNode, servers: Servers, topic: str
 ) -> None:
@@ -107,6 +110,7 @@ def test_node_consumer_gets_what_python_sends_and_goes_on(
     assert sorted(int(line[6]) for line in late) == [30, 32, 33, 35]
 
 
+@pytest.mark.proves("consuming", "filters")
 def test_several_topics_and_filters_by_sql(node: StartNode, servers: Servers, topic: str) -> None:
     topics = [topic, f"{topic}_2"]
     with Admin(nameserver=servers.nameserver) as admin:
@@ -121,6 +125,7 @@ def test_several_topics_and_filters_by_sql(node: StartNode, servers: Servers, to
     assert [line for line in member.finish() if line[0] == "got"] == []
 
 
+@pytest.mark.proves("consuming")
 def test_broadcasting(node: StartNode, servers: Servers, topic: str) -> None:
     send(servers, topic, 0, 10)
     members = [node("consume", servers.nameserver, topic, "node_all", "model=broadcasting") for _ in range(2)]
@@ -129,6 +134,7 @@ def test_broadcasting(node: StartNode, servers: Servers, topic: str) -> None:
         assert [line for line in member.finish() if line[0] == "got"] == []
 
 
+@pytest.mark.proves("retry")
 def test_what_a_node_consumer_fails_comes_again(node: StartNode) -> None:
     with Cluster(store={"delay_levels": "1s 1s 1s"}) as cluster:
         cluster.create_topic("again", queues=4)
@@ -144,6 +150,7 @@ def test_what_a_node_consumer_fails_comes_again(node: StartNode) -> None:
     assert {(line[6], line[9] or line[1]) for line in got} == set(ids.items())
 
 
+@pytest.mark.proves("retry")
 def test_what_a_node_consumer_gives_up_is_a_dead_letter(
     node: StartNode, servers: Servers, topic: str
 ) -> None:
@@ -159,6 +166,7 @@ def test_what_a_node_consumer_gives_up_is_a_dead_letter(
     assert [line for line in member.finish() if line[0] == "got"] == []
 
 
+@pytest.mark.proves("delay")
 def test_delayed_messages(node: StartNode, servers: Servers, topic: str) -> None:
     assert len(node("send", servers.nameserver, topic, "sync", "3", "level=1").finish()) == 3
     until(lambda: len(stored(servers, topic)) == 3)
@@ -166,6 +174,7 @@ def test_delayed_messages(node: StartNode, servers: Servers, topic: str) -> None
         assert message.store_timestamp - message.born_timestamp >= 1000
 
 
+@pytest.mark.proves("order")
 def test_one_queue_is_consumed_in_order(node: StartNode, servers: Servers, topic: str) -> None:
     """This client locks no queue, but takes one message of it after the other."""
     lines = node("send", servers.nameserver, topic, "keyed", "20").finish()
@@ -178,6 +187,7 @@ def test_one_queue_is_consumed_in_order(node: StartNode, servers: Servers, topic
         assert [[line[3], line[7]] for line in got if line[2] == queue_id] == wanted
 
 
+@pytest.mark.proves("consuming")
 def test_node_and_python_members_share_a_group(node: StartNode, servers: Servers, topic: str) -> None:
     consumer = PushConsumer("node_mixed", nameserver=servers.nameserver, consume_from="first")
     by_python: list[tuple[int, str]] = []

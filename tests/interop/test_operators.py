@@ -67,6 +67,7 @@ def send(cluster: Cluster, *bodies: bytes, **options: object) -> list:
         return [producer.send(Message(TOPIC, body, "paid", ["o-1"]), queue=QUEUE) for body in bodies]
 
 
+@pytest.mark.proves("operation")
 def test_javas_tools_look_into_our_members(java: StartJava, cluster: Cluster, admin: Admin) -> None:
     sent = send(cluster, b"0", b"1", b"2")
     consumer, listener = member(cluster, "ours")
@@ -92,6 +93,7 @@ def test_javas_tools_look_into_our_members(java: StartJava, cluster: Cluster, ad
 
 
 @pytest.mark.parametrize("server_side", [True, False], ids=["kept", "told"])
+@pytest.mark.proves("resets")
 def test_javas_tools_reset_our_members(newest_java: StartJava, server_side: bool) -> None:
     with Cluster(broker={"server_side_reset": server_side}) as cluster:
         cluster.create_topic(TOPIC, 2)
@@ -124,6 +126,7 @@ def test_a_plan_knows_what_members_of_both_languages_hold(
     theirs.finish()
 
 
+@pytest.mark.proves("operation")
 def test_our_tools_look_into_javas_members(java: StartJava, cluster: Cluster, admin: Admin) -> None:
     sent = send(cluster, b"0", b"1")
     running = java("Sight", "consume", cluster.nameserver, "theirs", TOPIC)
@@ -142,6 +145,7 @@ def test_our_tools_look_into_javas_members(java: StartJava, cluster: Cluster, ad
     running.finish()
 
 
+@pytest.mark.proves("resets")
 def test_our_tools_reset_javas_members(newest_java: StartJava, cluster: Cluster, admin: Admin) -> None:
     send(cluster, b"0", b"1")
     running = newest_java("Sight", "consume", cluster.nameserver, "theirs", TOPIC)
@@ -152,6 +156,7 @@ def test_our_tools_reset_javas_members(newest_java: StartJava, cluster: Cluster,
     running.finish()
 
 
+@pytest.mark.proves("operation")
 def test_what_the_dashboard_asks(newest_java: StartJava, cluster: Cluster, admin: Admin) -> None:
     send(cluster, b"0", b"1", b"2")
     consumer, listener = member(cluster, "ours")
@@ -171,6 +176,7 @@ def test_what_the_dashboard_asks(newest_java: StartJava, cluster: Cluster, admin
     assert len(listener.bodies) == 3
 
 
+@pytest.mark.proves("traces")
 def test_java_reads_our_traces(java: StartJava, cluster: Cluster, admin: Admin) -> None:
     (sent,) = send(cluster, b"0", send_hooks=["trace"])
     consumer, listener = member(cluster, "ours", consume_hooks=["trace"])
@@ -186,6 +192,7 @@ def test_java_reads_our_traces(java: StartJava, cluster: Cluster, admin: Admin) 
     assert (views["SubAfter"][0], views["SubAfter"][4]) == ("ours", "success")
 
 
+@pytest.mark.proves("traces")
 def test_we_read_javas_traces(java: StartJava, cluster: Cluster, admin: Admin) -> None:
     sender = java("Sight", "send", cluster.nameserver, TOPIC, "hello")
     ((_, message_id),) = sender.take("sent", 1)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+import pytest
 from real_time import until
 
 from interop.commits import remember, until_consumed
@@ -13,6 +14,8 @@ from interop.foreign import ForeignClient
 from interop.servers import Servers
 from mqframe import Admin, ConsumeResult, ConsumerSettings, Message, MessageQueue, Producer, PushConsumer
 from mqframe.testing import Cluster
+
+pytestmark = pytest.mark.proves("order")
 
 StartJava = Callable[..., ForeignClient]
 LOCKED_SECONDS = 60.0

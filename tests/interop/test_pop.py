@@ -11,6 +11,8 @@ from interop.foreign import ForeignClient
 from mqframe import Admin, Message, Producer
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("pop")
+
 StartJava = Callable[..., ForeignClient]
 
 

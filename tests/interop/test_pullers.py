@@ -69,6 +69,7 @@ def receive(consumer: SimpleConsumer, count: int, seconds: float = 300.0) -> lis
 # Java on our broker
 
 
+@pytest.mark.proves("pulling")
 def test_java_moves_about_in_assigned_queues(java, cluster: Cluster) -> None:
     cluster.create_topic("moving", queues=2)
     first, second = (MessageQueue("moving", "broker-a", n) for n in range(2))
@@ -100,6 +101,7 @@ def test_java_moves_about_in_assigned_queues(java, cluster: Cluster) -> None:
         assert (puller.committed(first), puller.committed(second)) == (4, 0)
 
 
+@pytest.mark.proves("pulling")
 def test_java_and_python_lite_members_share_a_group(java, servers: Servers, producer: Producer) -> None:
     topic = group = f"both_{time.time_ns()}"
     with Admin(nameserver=servers.nameserver) as admin:
@@ -140,6 +142,7 @@ def test_java_and_python_lite_members_share_a_group(java, servers: Servers, prod
     until_committed(servers, group, dict.fromkeys(queues, 12))
 
 
+@pytest.mark.proves("pop")
 def test_java_that_pops_and_a_simple_consumer_share_a_group(newest_java, cluster: Cluster) -> None:
     cluster.create_topic("popped", queues=4)
     with Admin(nameserver=cluster.nameserver) as admin:
@@ -177,6 +180,7 @@ def test_java_that_pops_and_a_simple_consumer_share_a_group(newest_java, cluster
 # Ours on Apache's broker and on our own
 
 
+@pytest.mark.proves("pulling")
 def test_lite_pull_moves_about(servers: Servers, topic: str, producer: Producer) -> None:
     first = MessageQueue(topic, servers.broker_name, 0)
     send(producer, first, "a", "b")
@@ -210,6 +214,7 @@ def test_lite_pull_moves_about(servers: Servers, topic: str, producer: Producer)
         assert poll(consumer, 1) == ["d"]
 
 
+@pytest.mark.proves("pulling")
 def test_lite_pull_members_share(servers: Servers, topic: str, producer: Producer) -> None:
     queues = [MessageQueue(topic, servers.broker_name, n) for n in range(4)]
     options = {"nameserver": servers.nameserver, "consume_from": "first"}
@@ -230,6 +235,7 @@ def test_lite_pull_members_share(servers: Servers, topic: str, producer: Produce
         until(lambda: admin.lag("lite_sharing", topic) == 0)
 
 
+@pytest.mark.proves("pulling")
 def test_plain_pulls(servers: Servers, topic: str, producer: Producer) -> None:
     queue = MessageQueue(topic, servers.broker_name, 1)
     send(producer, queue, "a", "b", tag="keep")
@@ -251,6 +257,7 @@ def test_plain_pulls(servers: Servers, topic: str, producer: Producer) -> None:
     assert caught.value.code == 26
 
 
+@pytest.mark.proves("pop")
 def test_simple_consumer(servers: Servers, topic: str, producer: Producer) -> None:
     sent = {producer.send(Message(topic, b"%d" % n, "keep")).message_id for n in range(20)}
     producer.send(Message(topic, b"unwanted", "drop"))
@@ -271,6 +278,7 @@ def test_simple_consumer(servers: Servers, topic: str, producer: Producer) -> No
         assert consumer.receive(8, 10.0) == []
 
 
+@pytest.mark.proves("pop")
 def test_simple_consumer_gets_again_what_it_does_not_acknowledge(
     servers: Servers, topic: str, producer: Producer
 ) -> None:
@@ -293,6 +301,7 @@ def test_simple_consumer_gets_again_what_it_does_not_acknowledge(
         assert consumer.receive(8, 10.0) == []
 
 
+@pytest.mark.proves("pop")
 def test_simple_consumer_in_order(servers: Servers, topic: str, producer: Producer) -> None:
     queue = MessageQueue(topic, servers.broker_name, 2)
     with SimpleConsumer(

@@ -13,6 +13,8 @@ from interop.servers import Servers
 from mqframe import ConsumeResult, Message, Producer, PushConsumer, RequestTimeout, reply_to
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("request-reply")
+
 StartJava = Callable[..., ForeignClient]
 
 

@@ -15,6 +15,8 @@ from mqframe import Admin, ClientSettings, ConsumeResult, ConsumerSettings, Mess
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("retry")
+
 StartJava = Callable[..., ForeignClient]
 
 SHORT_LEVELS = " ".join(["1s"] * 18)

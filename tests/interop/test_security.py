@@ -40,6 +40,8 @@ from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("access")
+
 ADMIN = {"access_key": "rocketmq", "secret_key": "12345678"}
 # Sources: AuthConfig.java, the defaults of its providers.
 GUARDED = """\

@@ -25,6 +25,8 @@ from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HAL
 from mqframe.core.storage.record import decode_records
 from mqframe.testing import Cluster
 
+pytestmark = pytest.mark.proves("transactions")
+
 StartJava = Callable[..., ForeignClient]
 QUICK = {"transaction_timeout_ms": 500, "transaction_check_interval_ms": 250}
 WORDS = {name.lower(): outcome for name, outcome in TransactionOutcome.__members__.items()}

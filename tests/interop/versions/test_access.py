@@ -15,6 +15,8 @@ from interop.foreign_programs import OLDER
 from interop.servers import Servers
 from mqframe import AccessError, Admin, Message, Producer, Puller
 
+pytestmark = pytest.mark.proves("access")
+
 ACCOUNTS = """\
 accounts:
 - accessKey: administrator

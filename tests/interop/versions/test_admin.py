@@ -101,6 +101,7 @@ def described(admin: Admin, servers: Servers) -> str:
         return ""
 
 
+@pytest.mark.proves("operation")
 def test_administration(version: str, servers: Servers, topic: str, admin: Admin, producer: Producer) -> None:
     for n in range(COUNT):
         queue = MessageQueue(topic, servers.broker_name, n % 4)
@@ -130,6 +131,7 @@ def test_administration(version: str, servers: Servers, topic: str, admin: Admin
         admin.topic_route(topic)
 
 
+@pytest.mark.proves("traces")
 def test_traces_have_all_steps(servers: Servers, topic: str, admin: Admin) -> None:
     with Producer("traced", nameserver=servers.nameserver, send_hooks=["trace"]) as producer:
         sent = producer.send(Message(topic, b"traced"))

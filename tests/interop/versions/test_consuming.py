@@ -144,6 +144,7 @@ def mqadmin(running: Apache, class_path: str, *words: str) -> str:
 KINDS = ("push", "ordered", "lite")
 
 
+@pytest.mark.proves("consuming", "resets")
 def test_resets_and_restarts_reach_every_kind_of_consumer(
     version: str,
     running: Apache,
@@ -194,6 +195,7 @@ def test_resets_and_restarts_reach_every_kind_of_consumer(
         check(more)
 
 
+@pytest.mark.proves("pulling")
 def test_lite_pulls_go_anywhere(servers: Servers, topic: str, producer: Producer) -> None:
     sent = send(servers, producer, topic)
 
@@ -241,6 +243,7 @@ def test_lite_pulls_go_anywhere(servers: Servers, topic: str, producer: Producer
     assert sorted(map(int, asyncio.run(by_a_loop()))) == list(range(COUNT))
 
 
+@pytest.mark.proves("retry")
 def test_what_fails_for_good_is_read_as_a_dead_letter(
     servers: Servers, topic: str, admin: Admin, producer: Producer
 ) -> None:
@@ -265,6 +268,7 @@ def test_what_fails_for_good_is_read_as_a_dead_letter(
     assert admin.message_by_id(resent.result.offset_message_id).body == b"bad"
 
 
+@pytest.mark.proves("pop", since="5.0.0")
 def test_pops_where_brokers_have_them(version: str, servers: Servers, topic: str, producer: Producer) -> None:
     sent = send(servers, producer, topic)
     with SimpleConsumer(f"simple_{topic}", nameserver=servers.nameserver) as consumer:

@@ -43,6 +43,7 @@ def read_all(servers: Servers, topic: str, count: int) -> list[ReceivedMessage]:
     return found
 
 
+@pytest.mark.proves("sending")
 def test_each_way_of_sending_stores_in_order(servers: Servers, topic: str, producer: Producer) -> None:
     plain = [producer.send(Message(topic, b"plain-%d" % n, tag="a", keys=["k"])) for n in range(4)]
     keyed = [producer.send(Message(topic, b"keyed-%d" % n), sharding_key="one") for n in range(3)]
@@ -67,6 +68,7 @@ def test_each_way_of_sending_stores_in_order(servers: Servers, topic: str, produ
     assert [each.queue_offset for each in in_batch] == list(range(batch.queue_offset, batch.queue_offset + 3))
 
 
+@pytest.mark.proves("sending")
 def test_bodies_of_lz4_open_on_both_sides(
     servers: Servers, topic: str, class_path: str, running: Apache
 ) -> None:
@@ -88,6 +90,7 @@ def test_bodies_of_lz4_open_on_both_sides(
     assert sorted(texts) == [f"huge-0-{HUGE.decode()}", f"ours-{HUGE.decode()}"]
 
 
+@pytest.mark.proves("delay")
 def test_a_delay_is_kept_or_refused_before_anything_is_sent(
     version: str, servers: Servers, topic: str, producer: Producer
 ) -> None:
@@ -112,6 +115,7 @@ def test_a_delay_is_kept_or_refused_before_anything_is_sent(
     assert all(each.store_timestamp / 1000 > began + 0.9 for each in read)
 
 
+@pytest.mark.proves("recall", since="5.3.2")
 def test_a_message_is_recalled_where_brokers_can(
     version: str, servers: Servers, topic: str, producer: Producer
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+import pytest
 from real_time import until
 
 from interop.conftest import StartJava
@@ -16,6 +17,8 @@ from mqframe import (
     TransactionOutcome,
     TransactionProducer,
 )
+
+pytestmark = pytest.mark.proves("transactions")
 
 
 class Asked(TransactionListener):

@@ -1,0 +1,143 @@
+"""What works together with whom: from the results of tests, and from the handlers of all servers."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from generate import table
+
+from mqframe.core.requests import REQUESTS
+from mqframe.core.requests.messages import CheckTransactionState
+from mqframe.core.requests.unserved import UNSERVED
+
+RESULTS: Final = Path(__file__).with_name("reference") / "compatibility.json"
+
+FEATURES: Final = {
+    "sending": "send one by one, one-way, asynchronously, in batches; compressed bodies",
+    "consuming": "[share a group](../explanation/rebalance.md), in two languages; broadcasting",
+    "filters": "[tags and SQL92](../howto/filters.md)",
+    "order": "[order of a queue](../howto/ordered.md), over failures and in two languages",
+    "delay": "[delayed messages](../howto/delay.md); of Apache 4.9 by level alone",
+    "recall": "[take a delayed message back](../howto/delay.md)",
+    "transactions": "[transactions](../howto/transactions.md), with the broker asking",
+    "retry": "[retry](../howto/retry.md) and [dead letters](../howto/dead_letters.md)",
+    "pulling": "pull by offset, [lite pull](../howto/lite_pull.md)",
+    "pop": "[pop](../howto/pop.md), [simple consumers](../howto/simple_consumer.md)",
+    "request-reply": "[requests and replies](../howto/request_reply.md)",
+    "traces": "[traces](../howto/tracing.md)",
+    "access": "[signatures, users and policies](../howto/access.md), [TLS](../howto/security.md)",
+    "resets": "[resets of offsets](../howto/offsets.md), of members that run",
+    "operation": "[administration and inspection](../howto/mqadmin.md)",
+    "mixed clusters": "[brokers and name servers of both kinds](../howto/migrate.md) together",
+    "store files": "[a store handed over](../howto/migrate.md), in both directions",
+}
+"""What tests may prove, and how the page calls it."""
+
+PARTNERS: Final = ("Java", "mqadmin", "Go", "Node", "Apache")
+"""The order of columns; versions follow."""
+
+SERVERS: Final = {
+    "mqframe.nameserver": "name server",
+    "mqframe.broker": "broker",
+    "mqframe_acl": "`access` of both",
+    "mqframe.client": "clients",
+}
+"""Packages in which handlers lie, and how the page calls who serves by them."""
+
+
+def compatibility_page() -> str:
+    """Features, requests and the tests that prove them."""
+    results = json.loads(RESULTS.read_text("utf-8"))
+    return f"{_features(results)}\n{_requests(results)}\n{_refused()}\n{_tests(results)}"
+
+
+def served() -> dict[int, list[str]]:
+    """Who serves a request, by its code."""
+    found: dict[int, list[str]] = {}
+    for package, who in SERVERS.items():
+        for code in sorted(set(_served_in(package))):
+            found.setdefault(code, []).append(who)
+    found.setdefault(CheckTransactionState.CODE, ["clients"])  # by a function within a function
+    return found
+
+
+def partners(results: Mapping[str, Any]) -> list[str]:
+    """All with whom something is proven, in the order of columns."""
+    found = {who for by in results["features"].values() for who in by}
+    return sorted(found, key=lambda who: (PARTNERS.index(who.split()[0]), who))
+
+
+def _features(results: Mapping[str, Any]) -> str:
+    columns = partners(results)
+    rows = [
+        (text, *(_count(results["features"].get(feature, {}).get(who, ())) for who in columns))
+        for feature, text in FEATURES.items()
+    ]
+    heading = f"## Features\n\nResults of {results['date']}; the figures are numbers of tests.\n\n"
+    return heading + table(("", *columns), rows)
+
+
+def _requests(results: Mapping[str, Any]) -> str:
+    rows = [
+        (
+            str(code),
+            f"{REQUESTS[code].__name__}",
+            ", ".join(servers),
+            ", ".join(sorted(results["requests"].get(str(code), ()))) or "–",
+        )
+        for code, servers in sorted(served().items())
+    ]
+    return _SERVED + table(("code", "name", "served by", "sent with success by"), rows)
+
+
+def _refused() -> str:
+    reasons = sorted((reason, code) for code, reason in UNSERVED.items())
+    rows = [
+        (", ".join(str(code) for _, code in group), reason)
+        for reason, group in groupby(reasons, key=lambda each: each[0])
+    ]
+    return _REFUSED + table(("codes", "reason"), sorted(rows, key=lambda row: int(row[0].partition(",")[0])))
+
+
+def _tests(results: Mapping[str, Any]) -> str:
+    lines = ["## Tests\n"]
+    for feature in FEATURES:
+        by = results["features"].get(feature, {})
+        names = sorted({name for tests in by.values() for name in tests})
+        lines += [f"**{feature}**\n", *(f"- `{name.removeprefix('tests/interop/')}`" for name in names), ""]
+    return "\n".join(lines)
+
+
+def _count(tests: list[str]) -> str:
+    return str(len(tests)) if tests else "–"
+
+
+def _served_in(package: str) -> Iterator[int]:
+    """The codes of the requests that handlers below `package` are marked with."""
+    root = importlib.import_module(package)
+    for module in pkgutil.walk_packages(root.__path__, f"{package}."):
+        for holder in vars(importlib.import_module(module.name)).values():
+            for handler in (holder, *(vars(holder).values() if isinstance(holder, type) else ())):
+                kinds = getattr(handler, "request_kinds", ())
+                yield from {kind.CODE for kind in kinds} if isinstance(kinds, tuple) else ()
+
+
+_SERVED: Final = """## Requests
+
+Every request that servers or clients of mqframe serve ([fields](requests.md)). The last column says who got
+an answer of success in a test; where clients serve, that was a broker.
+
+"""
+
+_REFUSED: Final = """## Requests that are refused with a reason
+
+The answer is code 3 (REQUEST_CODE_NOT_SUPPORTED) with the reason. Other codes get code 3 with the number
+alone: `request code 4711 is not supported`.
+
+"""
