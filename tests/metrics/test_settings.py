@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mqframe.cli.configuration import load
@@ -25,6 +27,14 @@ def test_a_file_of_rocketmq_that_names_a_port_may_serve_nothing(lines: str, serv
     assert (settings.served, settings.host) == (served, "127.0.0.1")
 
 
-def test_no_address_is_none_of_all() -> None:
-    with pytest.raises(SettingError, match="metrics.host"):
-        MetricsSettings(host="")
+def test_nothing_is_served_unless_a_port_is_named() -> None:
+    assert not MetricsSettings().served
+    assert MetricsSettings(port=0).served
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"port": 70_000}, {"series_max": 0}, {"scrape_seconds": 0}, {"host": ""}, {"exporter": "X"}]
+)
+def test_bad_values_are_refused_by_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingError, match=f"metrics.{next(iter(wrong))}"):
+        MetricsSettings(**wrong)
