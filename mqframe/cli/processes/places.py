@@ -53,24 +53,23 @@ def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
     if metrics_port and metrics_port + count > 65535:
         raise SettingError(f"--brokers {count} with metrics from port {metrics_port} on: the last is 65535")
     stem = name.removesuffix("-a")
-    return [
-        _place(f"{stem}-{letter}" if number else name, number, base, settings_of)
-        for number, letter in enumerate(ascii_lowercase[:count])
-    ]
+    names = [f"{stem}-{letter}" if number else name for number, letter in enumerate(ascii_lowercase[:count])]
+    return [_place(each, number, base, settings_of(each), metrics_port) for number, each in enumerate(names)]
 
 
-def _place(name: str, number: int, base: Resolved, settings_of: Callable[[str], Resolved]) -> Place:
-    """Where the broker `number` is; what its profile does not say is that of the first, further on."""
-    first, own = base.section(BrokerSettings), settings_of(name).section(BrokerSettings)
-    directory = settings_of(name).section(StoreSettings).directory
+def _place(name: str, number: int, base: Resolved, resolved: Resolved, metrics_port: int | None) -> Place:
+    """Where the broker `number` is; what its profile does not say is that of the first, further on.
+
+    `metrics_port`: that of the name server.
+    """
+    first, own = base.section(BrokerSettings), resolved.section(BrokerSettings)
+    directory = resolved.section(StoreSettings).directory
     if number and directory == base.section(StoreSettings).directory:
         directory = _beside(directory, ascii_lowercase[number])
 
     def further(port: int | None, port_of_first: int | None) -> int | None:
         return port + number * PORT_STEP if port and port == port_of_first else port
 
-    metrics = base.section(MetricsSettings)
-    metrics_port = metrics.port if metrics.served else None
     return Place(
         name,
         further(own.port, first.port) or 0,
