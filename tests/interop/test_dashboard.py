@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 
-import httpx
 import pytest
-from mqframe_dashboard import create_app
 
+from interop.dashboards import check_pages
 from interop.servers import Servers
 from mqframe import Admin, Message, Producer, PushConsumer
 
@@ -42,18 +40,4 @@ def test_pages_show_what_servers_tell(servers: Servers, topic: str, client_id: s
         "/clients": [f"<td>{client_id}</td>", "<td>dashboard_shop</td>"],
         f"/configuration?name={broker}": ["brokerClusterName"],
     }
-    asyncio.run(check_pages(servers.nameserver, wanted))
-
-
-async def check_pages(nameserver: str, wanted: dict[str, list[str]]) -> None:
-    app = create_app(nameserver)
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
-    ):
-        for path, texts in wanted.items():
-            answer = await client.get(path)
-            assert answer.status_code == 200, answer.text
-            for text in texts:
-                assert text in answer.text, path
+    check_pages(servers.nameserver, wanted)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,6 +15,8 @@ from mqframe_dashboard import create_app
 
 from mqframe import Message, Producer
 from mqframe.testing import Cluster
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 class Browser:
@@ -32,6 +36,24 @@ class Browser:
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         """The answer to any request."""
         return self._runner.run(self._client.request(method, path, **options))
+
+    @property
+    def cookies(self) -> httpx.Cookies:
+        """What it was given."""
+        return self._client.cookies
+
+    @cookies.setter
+    def cookies(self, values: dict[str, str]) -> None:
+        self._client.cookies.clear()
+        self._client.cookies.update(values)
+
+    def both(self, *requests: dict[str, Any]) -> list[httpx.Response]:
+        """The answers to several requests that are made at the same time."""
+
+        async def ask() -> list[httpx.Response]:
+            return await asyncio.gather(*[self._client.request(**each) for each in requests])
+
+        return self._runner.run(ask())
 
     def get(self, path: str, **query: Any) -> httpx.Response:
         """The answer to a GET with a query string."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -10,7 +11,7 @@ import sys
 
 import httpx
 import pytest
-from mqframe_dashboard.command_line import dashboard
+from mqframe_dashboard.command_line import dashboard, dashboard_user
 from typer import Typer
 from typer.testing import CliRunner
 
@@ -56,3 +57,61 @@ def test_a_port_that_is_taken_is_named():
         result = CliRunner().invoke(app, ["--port", str(port), "--nameserver", "127.0.0.1:1"])
     assert isinstance(result.exception, SettingError)
     assert f"--port {port}: cannot listen there" in str(result.exception)
+
+
+def test_users_of_a_file_sign_in_and_changes_are_logged(mqframe_cluster, tmp_path):
+    line = CliRunner().invoke(users_app(), ["ann", "--secret-file", "-"], input="her secret\n")
+    (tmp_path / "users").write_text(line.output)
+    command = [sys.executable, "-m", "mqframe", "dashboard", "--port", "0"]
+    command += ["--sign-in", f"file:{tmp_path / 'users'}"]
+    environment = os.environ | {"NAMESRV_ADDR": mqframe_cluster.nameserver}
+    log = (tmp_path / "log").open("w+")
+    with (
+        log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment) as process,
+    ):
+        assert process.stdout is not None
+        address = process.stdout.readline().strip().removeprefix("dashboard=")
+        try:
+            with httpx.Client(base_url=address, headers={"origin": address.rstrip("/")}) as client:
+                form = {"user": "ann", "secret": "her secret"}
+                assert client.post("sign-in", data=form).status_code == 303
+                token = re.search('name="token" value="([^"]+)"', client.get("topic-create").text)
+                assert token
+                form = {"token": token[1], "ticket": "1", "name": "new", "queues": "1", "perm": "6"}
+                assert "Topic new was created" in client.post("topic-create", data=form).text
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+        log.seek(0)
+        text = log.read()
+    assert "dashboard session" in text
+    assert "dashboard topic-create" in text
+    assert "'name': 'new'" in text
+    assert "her secret" not in text
+
+
+def users_app() -> Typer:
+    app = Typer()
+    app.command()(dashboard_user)
+    return app
+
+
+def test_a_secret_is_asked_for_or_read(tmp_path):
+    asked = CliRunner().invoke(users_app(), ["ann"], input="quiet\nquiet\n")
+    assert asked.exit_code == 0
+    assert "quiet" not in asked.output
+    assert "ann:scrypt:" in asked.output
+    other = CliRunner().invoke(users_app(), ["ann"], input="quiet\nother\n")
+    assert "ann:scrypt:" not in other.output
+    missing = CliRunner().invoke(users_app(), ["ann", "--secret-file", str(tmp_path / "none")])
+    assert isinstance(missing.exception, SettingError)
+    assert "cannot be read" in str(missing.exception)
+
+
+def test_other_ways_to_sign_in_are_refused():
+    app = Typer()
+    app.command()(dashboard)
+    result = CliRunner().invoke(app, ["--port", "0", "--nameserver", "127.0.0.1:1", "--sign-in", "yes"])
+    assert isinstance(result.exception, SettingError)
+    assert "--sign-in yes: must be cluster" in str(result.exception)

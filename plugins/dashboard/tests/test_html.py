@@ -37,5 +37,16 @@ def test_a_problem_is_escaped_and_says_when_the_cluster_was_heard():
 
 
 def test_what_cannot_be_seen_is_written_out():
-    assert visible("a\x1b[31m\u202eb\r\n\tc\x85") == "a\\u001b[31m\\u202eb\r\n\tc\\u0085"
+    assert visible("a\x1b[31m\u202eb\r\n\tc\x85") == "a\\x1b[31m\\u202eb\n\tc\\x85"
     assert visible(3) == 3
+
+
+def test_pages_outside_of_the_navigation_mark_the_one_they_belong_to():
+    assert '<a href="topics" aria-current="page">Topics</a>' in page_html(Page("Topics", []), "/topics")
+    assert '<a href="topics" aria-current="true">Topics</a>' in page_html(Page("Topic a", []), "/topic")
+
+
+def test_only_long_values_may_be_broken():
+    html = page_html(Page("P", [Table("T", [{"a": "x" * 40, "b": "x" * 41, "c": link("p", "x" * 41)}])]), "/")
+    assert html.count('<td class="long">') == 2
+    assert f"<td>{'x' * 40}</td>" in html

@@ -13,7 +13,7 @@ def test_all_answers_have_headers_that_protect(browser, path):
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert headers["x-frame-options"] == "DENY"
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert (headers.get("cache-control") == "no-store") is not path.startswith("/static/")
 
 

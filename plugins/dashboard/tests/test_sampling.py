@@ -114,3 +114,16 @@ def test_it_goes_on_looking_when_the_cluster_comes_back():
             await task
 
     asyncio.run(scenario())
+
+
+def test_what_rates_cover_is_told():
+    async def scenario() -> None:
+        bench = Bench()
+        await bench.later(0)
+        assert bench.samples.span("orders") == 0
+        await bench.later(10)
+        await bench.later(15)
+        assert bench.samples.span("orders") == 25
+        assert bench.samples.span("none") == 0
+
+    asyncio.run(scenario())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mqframe_dashboard.view import Curve, link, system_link, time_text
+import pytest
+from mqframe_dashboard.view import Chart, Curve, link, span_text, system_link, time_text
 
 
 def test_links_are_encoded():
@@ -25,3 +26,18 @@ def test_times_are_utc_and_broken_ones_are_numbers():
     assert time_text(1_700_000_000_000) == "2023-11-14 22:13:20Z"
     assert time_text(0) == time_text(-1) == ""
     assert time_text(10**18) == str(10**18)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [(-5, "0 s"), (1999, "1 s"), (119_000, "119 s"), (120_000, "2 min"), (7_200_000, "2 h"), (10**9, "11 d")],
+)
+def test_spans_are_in_the_largest_unit_that_they_have_two_of(milliseconds, text):
+    assert span_text(milliseconds) == text
+
+
+def test_a_chart_says_in_words_what_its_line_does():
+    chart = Chart("Rate", [0.0, 4.0, 2.0], 600)
+    assert chart.points == "0.0,119.0 300.0,1.0 600.0,60.0"
+    assert chart.caption == "Messages a second over the last 10 min: 2.0 now, 4.0 at most."
+    assert "no rate yet" in Chart("Rate", [], 0).caption

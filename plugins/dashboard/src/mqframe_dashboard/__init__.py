@@ -1,4 +1,4 @@
-"""A read-only web dashboard of a cluster, as an ASGI application and as the command `mqframe dashboard`."""
+"""A web dashboard of a cluster, as an ASGI application and as the command `mqframe dashboard`."""
 
 from mqframe_dashboard.app import create_app
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -19,21 +20,31 @@ from starlette.staticfiles import StaticFiles
 from mqframe import AsyncAdmin, AsyncPuller
 from mqframe.core.errors import AnswerError, GiveUpError, MqframeError, RetryError
 from mqframe_dashboard.asking import Asking, NoAnswer, NotFound
+from mqframe_dashboard.changes.assembly import CHANGES, open_desk
+from mqframe_dashboard.changes.desk import SIGN_IN, Desk
+from mqframe_dashboard.changes.form_parts import NOBODY, Visitor
+from mqframe_dashboard.changes.offers import offers
+from mqframe_dashboard.changes.rejection import Rejection
+from mqframe_dashboard.export import choose_page, export
 from mqframe_dashboard.html import page_html, problem_html
 from mqframe_dashboard.pages.brokers import broker_page, cluster_page, configuration_page
 from mqframe_dashboard.pages.clients import clients_page
+from mqframe_dashboard.pages.delayed import delayed_page
 from mqframe_dashboard.pages.groups import group_page, groups_page
+from mqframe_dashboard.pages.halves import halves_page
 from mqframe_dashboard.pages.letters import letter_page, letters_page
 from mqframe_dashboard.pages.messages import message_page, messages_page
 from mqframe_dashboard.pages.topics import topic_page, topics_page
 from mqframe_dashboard.protection import Protection
 from mqframe_dashboard.query import BadQuery, Query
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Page
+from mqframe_dashboard.view import Links, Page
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
 PAGE_SECONDS: Final = 15.0
 """What all questions of one page may take together."""
+POSTED_SECONDS: Final = 90.0
+"""What a change may take, which is told when it is over."""
 Gather = Callable[[Asking, Samples, Query], Awaitable[Page]]
 PAGES: Final[dict[str, Gather]] = {
     "/": cluster_page,
@@ -44,8 +55,11 @@ PAGES: Final[dict[str, Gather]] = {
     "/group": group_page,
     "/messages": messages_page,
     "/message": message_page,
+    "/delayed": delayed_page,
+    "/halves": halves_page,
     "/letters": letters_page,
     "/letter": letter_page,
+    "/choose": choose_page,
     "/clients": clients_page,
     "/configuration": configuration_page,
 }
@@ -56,30 +70,47 @@ def create_app(
     *,
     trusted_hosts: Sequence[str] = LOOPBACK_HOSTS,
     interval: float = 10.0,
+    sign_in: str = "",
     **access: Any,
 ) -> Starlette:
     """The dashboard of the cluster at `nameserver`, "host:port;host:port", as an ASGI application.
 
     `trusted_hosts`: names by which browsers may reach it, "*" for any; `interval`: seconds between two looks
-    at the rates of topics; `access`: further arguments of `AsyncAdmin`: `net`, `plugins`, `rpc_hooks`.
+    at the rates of topics; `sign_in`: who may sign in and change things, "" for nobody, "cluster" for users
+    of its access control, "file:PATH" for those of a file; `access`: further arguments of `AsyncAdmin`:
+    `net`, `plugins`, `rpc_hooks`.
     Raises `SettingError` for settings that make no sense. It is served once: its lifespan ends its clients.
     """
     admin = AsyncAdmin(nameserver=nameserver, **access)
     puller = AsyncPuller(nameserver=nameserver, **access)
+    asking = Asking(admin, puller)
+    desk = open_desk(sign_in, asking, {"nameserver": nameserver, **access})
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with admin, puller:
-            app.state.asking = Asking(admin, puller)
-            app.state.samples = Samples(app.state.asking, interval)
-            sampling = asyncio.create_task(app.state.samples.run())
+            app.state.asking, app.state.desk = asking, desk
+            app.state.samples = Samples(asking, interval)
+            tasks = [asyncio.create_task(app.state.samples.run())]
+            if desk is not None:
+                tasks.append(asyncio.create_task(desk.run()))
             try:
                 yield
             finally:
-                sampling.cancel()
-                await asyncio.gather(sampling, return_exceptions=True)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
-    routes: list[Route | Mount] = [Route(path, _endpoint(gather)) for path, gather in PAGES.items()]
+    routes: list[Route | Mount] = [
+        Route(path, _answering(_page(path, gather))) for path, gather in PAGES.items()
+    ]
+    routes.append(Route("/export", _answering(export)))
+    if desk is not None:
+        routes += [Route(SIGN_IN, _answering(desk.sign_in), methods=["GET", "POST"])]
+        routes += [Route("/sign-out", _answering(desk.sign_out), methods=["POST"])]
+        routes += [
+            Route(each.path, _answering(desk.changing(each)), methods=["GET", "POST"]) for each in CHANGES
+        ]
     routes.append(Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")))
     return Starlette(
         routes=routes,
@@ -89,31 +120,57 @@ def create_app(
     )
 
 
-def _endpoint(gather: Gather) -> Callable[[Request], Awaitable[Response]]:
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def _page(path: str, gather: Gather) -> Handler:
     async def answer(request: Request) -> Response:
-        asking: Asking = request.app.state.asking
-        try:
-            async with asyncio.timeout(PAGE_SECONDS):
-                page = await gather(asking, request.app.state.samples, Query(request.query_params))
-        except TimeoutError:
-            return _problem(
-                NoAnswer(f"the cluster needed more than {PAGE_SECONDS:g} s for this page"), asking
-            )
-        except MqframeError as problem:
-            return _problem(problem, asking)
-        return HTMLResponse(page_html(page, request.url.path))
+        asking, visitor, query = request.app.state.asking, _visitor(request), Query(request.query_params)
+        page = await gather(asking, request.app.state.samples, query)
+        links = offers(path, query, signed_in=bool(visitor.user))
+        if links:
+            page = attrs.evolve(page, parts=[Links(links), *page.parts])
+        return HTMLResponse(page_html(page, path, visitor))
 
     return answer
 
 
-def _problem(problem: MqframeError, asking: Asking) -> Response:
+def _answering(work: Handler) -> Handler:
+    """What `work` answers, or a page about what failed."""
+
+    async def answer(request: Request) -> Response:
+        seconds = PAGE_SECONDS if request.method == "GET" else POSTED_SECONDS
+        try:
+            async with asyncio.timeout(seconds):
+                return await work(request)
+        except TimeoutError:
+            return _problem(NoAnswer(f"the cluster needed more than {seconds:g} s for this page"), request)
+        except MqframeError as problem:
+            return _problem(problem, request)
+
+    return answer
+
+
+def _visitor(request: Request) -> Visitor:
+    desk: Desk | None = request.app.state.desk
+    return NOBODY if desk is None else desk.visitor(request)
+
+
+def _problem(problem: MqframeError, request: Request) -> Response:
     status, title = _kind_of(problem)
-    headers = {"Retry-After": "5"} if status == 503 else None
-    return HTMLResponse(problem_html(title, str(problem), asking.last_heard, status), status, headers)
+    headers = {"Retry-After": "5"} if status == 503 else {}
+    if isinstance(problem, Rejection) and problem.wait:
+        headers["Retry-After"] = str(problem.wait)
+    heard = request.app.state.asking.last_heard
+    live = status == 503 and request.method == "GET"
+    page = problem_html(title, str(problem), heard, status, _visitor(request), live=live)
+    return HTMLResponse(page, status, headers)
 
 
 def _kind_of(problem: MqframeError) -> tuple[int, str]:
     """Status code and title."""
+    if isinstance(problem, Rejection):
+        return problem.status, problem.title
     if isinstance(problem, BadQuery):
         return 400, "This address makes no sense"
     if isinstance(problem, NotFound):
@@ -128,13 +185,13 @@ def _kind_of(problem: MqframeError) -> tuple[int, str]:
 
 
 async def _refused(request: Request, problem: Exception) -> Response:
-    """What the framework refuses: no such page, another method than GET."""
+    """What the framework refuses: no such page, another method than it has."""
     assert isinstance(problem, HTTPException)
-    said = (
-        "The dashboard only reads: GET is all that it answers."
-        if problem.status_code == 405
-        else "There is no such page."
-    )
+    said = "There is no such page."
+    if problem.status_code == 405:
+        said = "The dashboard only reads: GET is all that it answers."
+        if request.app.state.desk is not None:
+            said = "This page only reads: GET is all that it answers."
     return HTMLResponse(
         problem_html(problem.detail, said, None, problem.status_code), problem.status_code, problem.headers
     )

@@ -29,6 +29,19 @@ class NotFound(FixError):
     """There is no such thing in the cluster. The message says what was probably meant."""
 
 
+async def settled(look: Callable[[A], Awaitable[T]], each: Iterable[A]) -> dict[A, T | MqframeError]:
+    """For each argument what `look` returns, or what it raised; all at the same time."""
+
+    async def one(argument: A) -> T | MqframeError:
+        try:
+            return await look(argument)
+        except MqframeError as problem:
+            return problem
+
+    arguments = list(each)
+    return dict(zip(arguments, await asyncio.gather(*map(one, arguments)), strict=True))
+
+
 class Asking:
     """Asks a cluster by `admin` and `puller`.
 
@@ -49,7 +62,7 @@ class Asking:
         self.puller = puller
         self._seconds = seconds
         self._turns = asyncio.Semaphore(at_once)
-        self._now = now
+        self.now = now
         self.last_heard: float | None = None
         """When the cluster answered last, s since 1970."""
 
@@ -63,9 +76,9 @@ class Asking:
                 name = getattr(call, "__name__", "call").replace("_", " ")
                 raise NoAnswer(f"no answer to {name} within {self._seconds:g} s") from None
             except AnswerError:
-                self.last_heard = self._now()
+                self.last_heard = self.now()
                 raise
-        self.last_heard = self._now()
+        self.last_heard = self.now()
         return found
 
     async def ask_each(
@@ -73,14 +86,10 @@ class Asking:
     ) -> dict[A, T | MqframeError]:
         """For each argument what `call` returns, or what it raised."""
 
-        async def one(argument: A) -> T | MqframeError:
-            try:
-                return await self.ask(call, argument)
-            except MqframeError as problem:
-                return problem
+        async def ask(argument: A) -> T:
+            return await self.ask(call, argument)
 
-        arguments = list(each)
-        return dict(zip(arguments, await asyncio.gather(*map(one, arguments)), strict=True))
+        return await settled(ask, each)
 
     async def check_topic(self, topic: str) -> None:
         """Raise `NotFound` unless there is such a topic."""

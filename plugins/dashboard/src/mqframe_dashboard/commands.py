@@ -12,9 +12,9 @@ from mqframe.hooks.specs import hookimpl
 
 @hookimpl
 def register_commands() -> Mapping[str, Any]:
-    """The command `dashboard`. Raises `PluginError` where the command line is not installed."""
+    """The commands `dashboard` and `dashboard-user`. Raises `PluginError` without the command line."""
     if find_spec("typer") is None:
         raise PluginError('the command line needs typer; install it with: pip install "mqframe[standard]"')
-    from mqframe_dashboard.command_line import dashboard
+    from mqframe_dashboard.command_line import dashboard, dashboard_user
 
-    return {"dashboard": dashboard}
+    return {"dashboard": dashboard, "dashboard-user": dashboard_user}

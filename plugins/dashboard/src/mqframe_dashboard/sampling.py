@@ -84,6 +84,11 @@ class Samples:
         kept = self._kept.get(topic)
         return kept[-1] if kept else None
 
+    def span(self, topic: str) -> float:
+        """How long ago the oldest look at `topic` was when the newest was made, s."""
+        kept = self._kept.get(topic)
+        return kept[-1].at - kept[0].at if kept else 0.0
+
     def rates(self, topic: str) -> list[float]:
         """Messages a second stored between each two looks, the oldest first; 0 where it was made anew."""
         kept = list(self._kept.get(topic, ()))

@@ -9,7 +9,10 @@ from urllib.parse import urlencode
 
 import attrs
 
+from mqframe_dashboard.changes.form_parts import ChangeForm
+
 CURVE_WIDTH, CURVE_HEIGHT = 120, 24
+CHART_WIDTH, CHART_HEIGHT = 600, 120
 
 
 @attrs.frozen
@@ -28,8 +31,8 @@ def link(page: str, text: str, **query: str) -> Link:
 def system_link(page: str, shown: bool) -> Link:
     """A link to `page` with what is of the system, or, where that is `shown`, without."""
     if shown:
-        return link(page, "without those of the system")
-    return link(page, "with those of the system", all="1")
+        return link(page, f"Hide {page} of the system")
+    return link(page, f"Show {page} of the system, too", all="1")
 
 
 @attrs.frozen
@@ -41,12 +44,7 @@ class Curve:
     @property
     def points(self) -> str:
         """Points of an SVG polyline; the highest rate touches the top."""
-        high = max(self.rates, default=0.0) or 1.0
-        step = CURVE_WIDTH / max(1, len(self.rates) - 1)
-        return " ".join(
-            f"{at * step:.1f},{(CURVE_HEIGHT - 1) - rate / high * (CURVE_HEIGHT - 2):.1f}"
-            for at, rate in enumerate(self.rates)
-        )
+        return _points(self.rates, CURVE_WIDTH, CURVE_HEIGHT)
 
 
 @attrs.frozen
@@ -75,6 +73,29 @@ class Text:
     title: str
     text: str
     kind: str = "text"
+
+
+@attrs.frozen
+class Chart:
+    """Rates over time, a second, the oldest first, as a part of its own. `span`: what they cover, s."""
+
+    title: str
+    rates: Sequence[float]
+    span: float
+    kind: str = "chart"
+
+    @property
+    def points(self) -> str:
+        """Points of an SVG polyline; the highest rate touches the top."""
+        return _points(self.rates, CHART_WIDTH, CHART_HEIGHT)
+
+    @property
+    def caption(self) -> str:
+        """What the line says, in words."""
+        if not self.rates:
+            return "There is no rate yet: it follows from two looks at the topic."
+        now, most = self.rates[-1], max(self.rates)
+        return f"Messages a second over the last {span_text(self.span * 1000)}: {now} now, {most} at most."
 
 
 @attrs.frozen
@@ -110,10 +131,11 @@ class Form:
 
     action: str
     fields: Sequence[Field]
+    button: str = "Search"
     kind: str = "form"
 
 
-Part = Table | Facts | Text | Note | Links | Form
+Part = Table | Facts | Text | Chart | Note | Links | Form | ChangeForm
 
 
 @attrs.frozen
@@ -123,6 +145,23 @@ class Page:
     title: str
     parts: Sequence[Part]
     live: bool = False
+
+
+def _points(rates: Sequence[float], width: int, height: int) -> str:
+    high = max(rates, default=0.0) or 1.0
+    step = width / max(1, len(rates) - 1)
+    return " ".join(
+        f"{at * step:.1f},{(height - 1) - rate / high * (height - 2):.1f}" for at, rate in enumerate(rates)
+    )
+
+
+def span_text(milliseconds: float) -> str:
+    """How long something takes or took, of the largest unit that it has two of: "90 s", "3 min", "4 d"."""
+    seconds = max(0, int(milliseconds / 1000))
+    for unit, size, most in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
+        if seconds < most:
+            return f"{seconds // size} {unit}"
+    return f"{seconds // 86_400} d"
 
 
 def time_text(milliseconds: float) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 
 import pytest
+from mqframe_dashboard.pages.groups import differences
 
-from mqframe import Admin, PushConsumer
+from mqframe import Admin, ClientSettings, PushConsumer
+from mqframe.core.consuming.running_info import ConsumerRunningInfo
+from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.testing import Cluster
 
 
@@ -63,3 +67,34 @@ def test_a_broker_that_does_not_answer_is_told(mqframe_cluster_factory, open_bro
     monkeypatch.setattr("mqframe.AsyncAdmin.broker_progress", fails)
     page = browser.page("/groups")
     assert page.count("did not tell how far its groups are: gone &lt;b&gt;") == 2
+
+
+def test_members_that_subscribe_differently_are_named(browser, mqframe_cluster):
+    mqframe_cluster.create_topic("orders", 2)
+    with ExitStack() as stack:
+        for name, tags in (("<dock-1>", "paid"), ("dock-2", "sent")):
+            consumer = PushConsumer(
+                "shipping",
+                nameserver=mqframe_cluster.nameserver,
+                client=ClientSettings(instance_name=name),
+            )
+            consumer.subscribe("orders", tags, lambda message: None)
+            stack.enter_context(consumer)
+        page = browser.page("/group", name="shipping")
+        while "in different ways" not in page:
+            page = browser.page("/group", name="shipping")
+    assert "Members subscribe to orders in different ways" in page
+    assert "sent by 127.0.0.1@dock-2" in page
+    assert "paid by 127.0.0.1@&lt;dock-1&gt;" in page
+    assert "subscribe to %RETRY%shipping" not in page
+
+
+def test_members_differ_by_expression_and_by_topic():
+    def info(**topics: str) -> ConsumerRunningInfo:
+        wanted = [SubscriptionData(topic, sub_string=text) for topic, text in topics.items()]
+        return ConsumerRunningInfo(subscription_set=wanted)
+
+    assert differences({}) == []
+    assert differences({"a": info(t="x"), "b": info(t="x")}) == []
+    [line] = differences({"a": info(t="x", u="*"), "b": info(t="x")})
+    assert line.endswith("may miss messages: * by a; nothing by b")

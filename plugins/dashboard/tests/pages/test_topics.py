@@ -21,7 +21,10 @@ def test_rates_are_sampled_over_time(open_browser, mqframe_cluster, send):
     send("orders", b"x")
     page = browser.page("/topics")
     assert '<svg class="curve"' in page
-    assert '<svg class="curve"' in browser.page("/topic", name="orders")
+    page = browser.page("/topic", name="orders")
+    assert '<svg class="chart"' in page
+    assert "Messages a second over the last " in page
+    assert "There is no rate yet" not in page
 
 
 def test_a_topic_shows_its_queues_and_groups(browser, mqframe_cluster, send):
@@ -33,6 +36,7 @@ def test_a_topic_shows_its_queues_and_groups(browser, mqframe_cluster, send):
         assert f'<td>broker-a</td><td class="number">{queue}</td><td class="number">0</td>' in page
     assert '<th scope="row">messages</th><td>2</td>' in page
     assert "no group reads it" in page
+    assert "There is no rate yet" in page
     assert 'href="messages?topic=orders"' in page
 
 

@@ -35,7 +35,7 @@ async def cluster_page(asking: Asking, samples: Samples, query: Query) -> Page:
 
 async def broker_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """Counters of one broker: its runtime facts."""
-    name, number, address = await _chosen(asking, query)
+    name, number, address = await chosen_broker(asking, query)
     runtime = await asking.ask(asking.admin.broker_runtime, address)
     settings = link("configuration", "Configuration", name=name, id=str(number))
     return Page(
@@ -55,9 +55,12 @@ async def configuration_page(asking: Asking, samples: Samples, query: Query) -> 
             for _, name, number, address in _members(await asking.ask(asking.admin.cluster_info))
         ]
         return Page("Configuration", [Table("Brokers", rows, "no broker is registered")])
-    name, _, address = await _chosen(asking, query)
+    name, _, address = await chosen_broker(asking, query)
     settings = await asking.ask(asking.admin.broker_config, address)
-    note = Note("Secrets are masked.")
+    note = Note(
+        "What the broker tells of its settings; secrets are masked. Brokers do not tell where a value comes "
+        "from: of a broker of mqframe, “mqframe config show” on its machine does."
+    )
     return Page(f"Configuration of {name}", [note, Facts(address, masked(settings))])
 
 
@@ -70,7 +73,8 @@ def _members(info: ClusterInfo) -> list[tuple[str, str, int, str]]:
     ]
 
 
-async def _chosen(asking: Asking, query: Query) -> tuple[str, int, str]:
+async def chosen_broker(asking: Asking, query: Query) -> tuple[str, int, str]:
+    """Name, id and address of the broker that `query` names. Raises `NotFound`, `BadQuery`."""
     name, wanted = query.needed("name"), query.text("id") or "0"
     members = _members(await asking.ask(asking.admin.cluster_info))
     for _, each, number, address in members:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from mqframe.core.cluster.client_bodies import ConsumerConnection, ProducerInfo, ProducerTable
 from mqframe.core.errors import MqframeError
+from mqframe.core.messages.names import is_system_group
 from mqframe.core.requests.admin import GetAllProducerInfo
+from mqframe.core.versions import version_text
 from mqframe.core.wire import loose_json
 from mqframe_dashboard.asking import Asking
-from mqframe_dashboard.pages.groups import is_system_group, member_rows, subscription_rows
+from mqframe_dashboard.pages.groups import member_rows, subscription_rows
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import Samples
 from mqframe_dashboard.view import Note, Page, Part, Table, link, time_text
@@ -26,7 +28,11 @@ async def clients_page(asking: Asking, samples: Samples, query: Query) -> Page:
         Table("Consumers", consumers, "no consumer is online"),
         Table("Subscriptions", subscriptions, "no consumer is online"),
     ]
-    return Page("Clients", [*notes, *tables], live=True)
+    about = Note(
+        "A version is that of the protocol, by the release of Apache RocketMQ that has it. "
+        "A group's own page says whether its members subscribe in different ways."
+    )
+    return Page("Clients", [about, *notes, *tables], live=True)
 
 
 async def _producers(asking: Asking, notes: list[Part]) -> list[dict[str, object]]:
@@ -48,7 +54,7 @@ async def _producers(asking: Asking, notes: list[Part]) -> list[dict[str, object
             "client": client,
             "address": each.remote_ip,
             "language": each.language,
-            "version": each.version,
+            "version": version_text(each.version),
             "last_seen": time_text(each.last_update_timestamp),
         }
         for (group, client), each in sorted(found.items(), key=lambda item: item[0])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mqframe.core.cluster.client_bodies import ConsumerConnection
-from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX, SYSTEM_GROUPS
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.consuming.bodies import OffsetWrapper
+from mqframe.core.consuming.lag import lag_of, queue_owners
 from mqframe.core.consuming.running_info import ConsumerRunningInfo
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
+from mqframe.core.versions import version_text
 from mqframe_dashboard.asking import Asking, NotFound
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import Samples
@@ -17,6 +20,10 @@ from mqframe_dashboard.view import Facts, Links, Note, Page, Part, Table, link, 
 
 UNKNOWN = "?"
 """The owner of a queue that nobody names, while a member does not answer."""
+
+
+READING = {"CONSUME_PASSIVELY": "push", "CONSUME_ACTIVELY": "pull", "CONSUME_POP": "pop"}
+"""How members read, by the names of the wire."""
 
 
 async def groups_page(asking: Asking, samples: Samples, query: Query) -> Page:
@@ -49,9 +56,10 @@ async def groups_page(asking: Asking, samples: Samples, query: Query) -> Page:
         }
         for group, lag in sorted(behind.items(), key=lambda item: (-item[1], item[0]))
     ]
+    nothing = "there is no group yet; one is made when its first consumer comes"
     return Page(
         "Groups",
-        [Links([system_link("groups", every)]), *parts, Table("Groups", rows, "there is no group yet")],
+        [Links([system_link("groups", every)]), *parts, Table("Groups", rows, nothing)],
         live=True,
     )
 
@@ -63,7 +71,8 @@ async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:
     stats = await asking.ask(asking.admin.consume_stats, name)
     if not (stats or members.connection_set):
         await check_group(asking, name)
-    owners, silent = await _owners(asking, name, members)
+    infos, silent = await _infos(asking, name, members)
+    owners = queue_owners(infos)
     lags = [
         {
             "topic": link("topic", queue.topic, name=queue.topic),
@@ -77,17 +86,19 @@ async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:
         }
         for queue, each in stats.items()
     ]
+    begin = members.consume_from_where or ""
     facts = {
         "lag": sum(map(lag_of, stats.values())),
         "members": len(members.connection_set),
-        "reads by": members.consume_type or "",
-        "model": members.message_model or "",
-        "begins at": members.consume_from_where or "",
+        "reads by": READING.get(members.consume_type or "", members.consume_type or ""),
+        "model": (members.message_model or "").lower(),
+        "begins at": begin.removeprefix("CONSUME_FROM_").lower().replace("_", " "),
     }
     parts: list[Part] = [Links([link("letters", "Dead letters", group=name)]), Facts("Totals", facts)]
     parts += [
         Note(f"{client} does not tell what it holds: {why}", wrong=True) for client, why in silent.items()
     ]
+    parts += [Note(text, wrong=True) for text in differences(infos)]
     parts += [
         Table("Lag", lags, "it has consumed nothing yet"),
         Table("Members", member_rows(members), "nobody is online"),
@@ -107,26 +118,38 @@ async def check_group(asking: Asking, name: str) -> None:
         raise NotFound(f"there is no group {name}; {near}".rstrip("; "))
 
 
-async def _owners(
+async def _infos(
     asking: Asking, group: str, members: ConsumerConnection
-) -> tuple[dict[MessageQueue, list[str]], dict[str, MqframeError]]:
-    """Which members hold each queue, and those that do not tell, with why. Several may pop one queue."""
+) -> tuple[dict[str, ConsumerRunningInfo], dict[str, MqframeError]]:
+    """What the members tell, by client id, and those that do not, with why."""
 
     async def ask(client: str) -> ConsumerRunningInfo:
         return await asking.admin.running_info(group, client)
 
-    owners: dict[MessageQueue, list[str]] = {}
-    silent = {}
     answers = await asking.ask_each(ask, [each.client_id for each in members.connection_set])
-    for client, info in sorted(answers.items()):
-        if isinstance(info, MqframeError):
-            silent[client] = info
-            continue
-        held = [queue for queue, each in info.mq_table.items() if not each.dropped]
-        popped = [queue for queue, each in info.mq_pop_table.items() if not each.dropped]
-        for queue in held + popped:
-            owners.setdefault(queue, []).append(client)
-    return owners, silent
+    told = {client: info for client, info in answers.items() if isinstance(info, ConsumerRunningInfo)}
+    silent = {client: why for client, why in sorted(answers.items()) if isinstance(why, MqframeError)}
+    return told, silent
+
+
+def differences(infos: Mapping[str, ConsumerRunningInfo]) -> list[str]:
+    """A line for each topic to which members subscribe in different ways; `infos`: by client id.
+
+    A broker keeps one subscription of a group to a topic, the one that it was told last.
+    """
+    told = {
+        client: {each.topic: each.sub_string or "*" for each in info.subscription_set}
+        for client, info in sorted(infos.items())
+    }
+    found = []
+    for topic in sorted({topic for expressions in told.values() for topic in expressions}):
+        ways: dict[str, list[str]] = {}
+        for client, expressions in told.items():
+            ways.setdefault(expressions.get(topic, "nothing"), []).append(client)
+        if len(ways) > 1:
+            said = "; ".join(f"{expression} by {', '.join(clients)}" for expression, clients in ways.items())
+            found.append(f"Members subscribe to {topic} in different ways and may miss messages: {said}")
+    return found
 
 
 def member_rows(members: ConsumerConnection) -> list[dict[str, object]]:
@@ -136,7 +159,7 @@ def member_rows(members: ConsumerConnection) -> list[dict[str, object]]:
             "client": each.client_id,
             "address": each.client_addr,
             "language": each.language or "",
-            "version": each.version,
+            "version": version_text(each.version),
         }
         for each in sorted(members.connection_set, key=lambda each: each.client_id)
     ]
@@ -152,13 +175,3 @@ def subscription_rows(members: ConsumerConnection) -> list[dict[str, object]]:
         }
         for topic, each in sorted(members.subscription_table.items())
     ]
-
-
-def lag_of(progress: OffsetWrapper) -> int:
-    """Messages of a queue that are yet to be consumed."""
-    return max(0, progress.broker_offset - progress.consumer_offset)
-
-
-def is_system_group(group: str) -> bool:
-    """Whether brokers make and use `group` themselves."""
-    return group in SYSTEM_GROUPS or group.startswith(BROKER_GROUP_PREFIX)

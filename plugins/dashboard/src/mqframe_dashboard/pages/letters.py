@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ
-from mqframe.core.messages.names import dead_letter_topic
+from mqframe.core.messages.names import dead_letter_topic, is_system_group
 from mqframe.core.retry.dead_letters import DeadLetter, dead_letter
 from mqframe_dashboard.asking import Asking, NotFound
-from mqframe_dashboard.pages.groups import check_group, is_system_group
-from mqframe_dashboard.pages.messages import SHOWN, SHOWN_MAX, TIME_HINT, message_columns, message_parts
+from mqframe_dashboard.pages.groups import check_group
+from mqframe_dashboard.pages.messages import (
+    LIMIT_HINT,
+    SHOWN,
+    SHOWN_MAX,
+    TIME_HINT,
+    message_columns,
+    message_parts,
+)
 from mqframe_dashboard.query import MS_MAX, Query
 from mqframe_dashboard.sampling import Samples
 from mqframe_dashboard.view import Facts, Field, Form, Note, Page, Part, Table, link, time_text
+
+FILTER: Final = ("key", "tag", "topic", "since", "until")
+"""The names of what dead letters are found by."""
 
 
 async def letters_page(asking: Asking, samples: Samples, query: Query) -> Page:
@@ -22,10 +34,10 @@ async def letters_page(asking: Asking, samples: Samples, query: Query) -> Page:
         rows = [{"group": link("letters", name, group=name)} for name in names if not is_system_group(name)]
         return Page("Dead letters", [Table("Groups", rows, "there is no group yet")])
     limit = query.count("limit", SHOWN, SHOWN_MAX)
-    begin, end = query.moment("since", 0), query.moment("until", MS_MAX)
+    which = letter_filter(query)
     await check_group(asking, group)
     parts: list[Part] = [_form(group, query)]
-    if closed := await _closed(asking, group):
+    if closed := await closed_brokers(asking, group):
         parts.append(
             Note(
                 f"The dead letters may not be read on {', '.join(closed)}; this dashboard changes nothing. "
@@ -34,18 +46,9 @@ async def letters_page(asking: Asking, samples: Samples, query: Query) -> Page:
             )
         )
     else:
-        letters = await asking.ask(
-            asking.admin.dead_letters,
-            group,
-            key=query.text("key") or None,
-            tag=query.text("tag") or None,
-            topic=query.text("topic") or None,
-            begin_ms=begin,
-            end_ms=end,
-            max_count=limit,
-        )
+        letters = await asking.ask(asking.admin.dead_letters, group, max_count=limit, **which)
         parts.append(
-            Table("Found", [_row(each) for each in letters], f"group {group} has no such dead letters")
+            Table("Found", [letter_row(each) for each in letters], f"group {group} has no such dead letters")
         )
         if len(letters) == limit:
             parts.append(Note(f"There may be more than these {limit}."))
@@ -72,7 +75,13 @@ async def letter_page(asking: Asking, samples: Samples, query: Query) -> Page:
     return Page(f"Dead letter {letter.unique_key}", [Facts("Dead letter", facts), *message_parts(found)])
 
 
-async def _closed(asking: Asking, group: str) -> list[str]:
+def letter_filter(query: Query) -> dict[str, Any]:
+    """Which dead letters are meant, as arguments of `dead_letters` and `DeadLetterFilter`."""
+    words: dict[str, Any] = {name: query.text(name) or None for name in ("key", "tag", "topic")}
+    return words | {"begin_ms": query.moment("since", 0), "end_ms": query.moment("until", MS_MAX)}
+
+
+async def closed_brokers(asking: Asking, group: str) -> list[str]:
     """Brokers on which the dead letters may only be written."""
     topic = dead_letter_topic(group)
     if topic not in await asking.ask(asking.admin.list_topics):
@@ -91,12 +100,13 @@ def _form(group: str, query: Query) -> Form:
             Field("topic", "Original topic", query.text("topic")),
             Field("since", "Given up since", query.text("since"), TIME_HINT),
             Field("until", "Given up until", query.text("until"), TIME_HINT),
-            Field("limit", "At most", query.text("limit"), f"{SHOWN}; at most {SHOWN_MAX}"),
+            Field("limit", "At most", query.text("limit"), LIMIT_HINT),
         ],
     )
 
 
-def _row(letter: DeadLetter) -> dict[str, object]:
+def letter_row(letter: DeadLetter) -> dict[str, object]:
+    """What lists show of a dead letter."""
     return {
         "message": link("letter", letter.unique_key, group=letter.group, id=letter.id),
         "original_topic": letter.topic,

@@ -10,12 +10,14 @@ from mqframe_dashboard.asking import Asking, NotFound
 from mqframe_dashboard.bodies import BEGINNING_BYTES, shown_body
 from mqframe_dashboard.masking import masked
 from mqframe_dashboard.query import MS_MAX, BadQuery, Query
+from mqframe_dashboard.reading import AT_ONCE, messages_of
 from mqframe_dashboard.sampling import Samples
 from mqframe_dashboard.view import Facts, Field, Form, Link, Note, Page, Part, Table, Text, link, time_text
 
 SHOWN_MAX: Final = 200
 SHOWN: Final = 32
 TIME_HINT: Final = "2026-01-31T12:00 (UTC), or ms since 1970"
+LIMIT_HINT: Final = f"{SHOWN} unless told otherwise, {SHOWN_MAX} at most"
 
 
 async def messages_page(asking: Asking, samples: Samples, query: Query) -> Page:
@@ -29,7 +31,7 @@ async def messages_page(asking: Asking, samples: Samples, query: Query) -> Page:
             Field("key", "Key", key),
             Field("since", "Stored since", query.text("since"), TIME_HINT),
             Field("until", "Stored until", query.text("until"), TIME_HINT),
-            Field("limit", "At most", query.text("limit"), f"{SHOWN}; at most {SHOWN_MAX}"),
+            Field("limit", "At most", query.text("limit"), LIMIT_HINT),
         ],
     )
     if not topic:
@@ -48,7 +50,7 @@ async def messages_page(asking: Asking, samples: Samples, query: Query) -> Page:
     else:
         found = await _stored_between(asking, topic, begin, end, limit)
     rows = [{"message": _details(topic, each), **message_columns(each)} for each in found]
-    parts: list[Part] = [form, Table("Found", rows)]
+    parts: list[Part] = [form, Table("Found", rows, "nothing found")]
     if len(found) == limit:
         parts.append(Note(f"There may be more than these {limit}."))
     return Page(f"Messages of {topic}", parts)
@@ -83,7 +85,7 @@ def message_parts(found: ReceivedMessage) -> list[Part]:
     }
     cut = ", its beginning" if body.cut else ""
     return [
-        Facts("Message", facts),
+        Facts("Message", {name: value for name, value in facts.items() if value != ""}),
         Facts("Properties", masked(found.properties)),
         Text(f"Body: {body.encoding}, {body.size} bytes{cut}", body.text),
     ]
@@ -93,14 +95,14 @@ def message_columns(message: ReceivedMessage) -> dict[str, object]:
     """What lists show of a message."""
     body = shown_body(message, BEGINNING_BYTES)
     return {
+        "tag": message.tag or "",
+        "keys": ", ".join(message.keys),
+        "body": body.text + ("…" if body.cut else ""),
+        "encoding": body.encoding,
+        "stored": time_text(message.store_timestamp),
         "broker": message.broker_name,
         "queue": message.queue_id,
         "offset": message.queue_offset,
-        "tag": message.tag or "",
-        "keys": ", ".join(message.keys),
-        "stored": time_text(message.store_timestamp),
-        "encoding": body.encoding,
-        "body": body.text + ("…" if body.cut else ""),
     }
 
 
@@ -134,13 +136,10 @@ async def _of_queue(
     if begin > 0 and at < last:
         at = max(at, await asking.ask(asking.puller.offset_at, queue, begin))
     found: list[ReceivedMessage] = []
-    while at < last and len(found) < limit:
-        result = await asking.ask(asking.puller.pull, queue, at, min(SHOWN, limit - len(found)))
-        for message in result.messages:
-            if message.store_timestamp > end:
-                return found
-            # Searches by time answer with the nearest message, which may be an older one.
-            if message.store_timestamp >= begin:
-                found.append(message)
-        at = max(result.next_offset, at + 1)
+    async for message in messages_of(asking, queue, at, last, min(AT_ONCE, limit)):
+        if message.store_timestamp > end or len(found) == limit:
+            break
+        # Searches by time answer with the nearest message, which may be an older one.
+        if message.store_timestamp >= begin:
+            found.append(message)
     return found

@@ -6,7 +6,19 @@ from mqframe.core.messages.names import is_system_topic, reply_topic
 from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import TOPICS_MAX, Samples
-from mqframe_dashboard.view import Curve, Facts, Links, Note, Page, Part, Table, link, system_link, time_text
+from mqframe_dashboard.view import (
+    Chart,
+    Curve,
+    Facts,
+    Links,
+    Note,
+    Page,
+    Part,
+    Table,
+    link,
+    system_link,
+    time_text,
+)
 
 
 async def topics_page(asking: Asking, samples: Samples, query: Query) -> Page:
@@ -33,7 +45,7 @@ async def topics_page(asking: Asking, samples: Samples, query: Query) -> Page:
         )
     parts: list[Part] = [
         Links([system_link("topics", every)]),
-        Table("Topics", rows, "there is no topic yet"),
+        Table("Topics", rows, "there is no topic yet; mqframe topic create NAME makes one"),
     ]
     if len(samples.topics()) >= TOPICS_MAX:
         parts.append(Note(f"Only the first {TOPICS_MAX} topics are sampled.", wrong=True))
@@ -46,7 +58,6 @@ async def topic_page(asking: Asking, samples: Samples, query: Query) -> Page:
     await asking.check_topic(name)
     stats = await asking.ask(asking.admin.topic_stats, name)
     groups = await asking.ask(asking.admin.groups_of_topic, name)
-    rates = samples.rates(name)
     rows = [
         {
             "broker": queue.broker_name,
@@ -60,14 +71,15 @@ async def topic_page(asking: Asking, samples: Samples, query: Query) -> Page:
     ]
     facts = {
         "messages": sum(each.max_offset - each.min_offset for each in stats.values()),
-        "in per s": rates[-1] if rates else "",
-        "rate over time": Curve(rates),
+        "queues": len(stats),
+        "groups": len(groups),
     }
     return Page(
         f"Topic {name}",
         [
             Links([link("messages", "Messages", topic=name)]),
             Facts("Totals", facts),
+            Chart("Rate over time", samples.rates(name), samples.span(name)),
             Table("Queues", rows, "no queue holds anything"),
             Table(
                 "Groups", [{"group": link("group", each, name=each)} for each in groups], "no group reads it"

@@ -1,0 +1,84 @@
+"""A cluster that goes away, comes back, or does not answer, as somebody sees who has a page open."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from functools import partial
+
+import pytest
+from mqframe_dashboard.asking import Asking
+from playwright.sync_api import Page, expect
+
+from mqframe import AsyncAdmin
+
+SOON = 40_000
+"""ms in which a page has loaded itself again, on a machine that others use, too."""
+
+
+@pytest.fixture
+def expect_refusals(problems: list[str]):
+    """A browser's console tells answers of 503, which are meant here."""
+    yield
+    assert [each for each in problems if "503" not in each and "status code" not in each.lower()] == []
+    problems.clear()
+
+
+def test_a_page_says_that_the_broker_is_away_and_comes_back(
+    page: Page, expect_refusals, serve, mqframe_cluster
+) -> None:
+    page.goto(serve(mqframe_cluster.nameserver) + "groups?all=1")
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_have_text("Groups")
+    mqframe_cluster.stop_broker(0)
+    expect(heading).to_have_text("The cluster cannot be asked", timeout=SOON)
+    expect(page.locator("main")).to_contain_text("no master of any broker is registered")
+    expect(page.locator("main")).to_contain_text("The cluster answered last at")
+    mqframe_cluster.start_broker(0)
+    expect(heading).to_have_text("Groups", timeout=SOON)
+    expect(page.get_by_role("link", name="TOOLS_CONSUMER")).to_be_visible()
+
+
+@pytest.fixture
+def impatient(monkeypatch) -> None:
+    """Dashboards wait a second for each answer, instead of five."""
+    monkeypatch.setattr("mqframe_dashboard.app.Asking", partial(Asking, seconds=1.0))
+
+
+def test_a_cluster_that_does_not_answer_is_waited_for_so_long(
+    page: Page, expect_refusals, impatient, serve, mqframe_cluster, monkeypatch
+) -> None:
+    slow = threading.Event()
+    slow.set()
+    answer = AsyncAdmin.cluster_info
+
+    async def cluster_info(self):
+        while slow.is_set():
+            await asyncio.sleep(0.05)
+        return await answer(self)
+
+    monkeypatch.setattr(AsyncAdmin, "cluster_info", cluster_info)
+    page.goto(serve(mqframe_cluster.nameserver))
+    expect(page.get_by_role("heading", level=1)).to_have_text("The cluster does not answer")
+    expect(page.locator("main")).to_contain_text("no answer to cluster info within 1 s")
+    slow.clear()
+    expect(page.get_by_role("link", name="broker-a")).to_be_visible(timeout=SOON)
+
+
+def test_one_slow_broker_does_not_hide_the_others(
+    page: Page, impatient, serve, mqframe_cluster_factory, monkeypatch
+) -> None:
+    cluster = mqframe_cluster_factory(2)
+    answer = AsyncAdmin.broker_runtime
+    slow = cluster.cluster.brokers[1].address
+
+    async def broker_runtime(self, address):
+        if address == slow:
+            await asyncio.sleep(60)
+        return await answer(self, address)
+
+    monkeypatch.setattr(AsyncAdmin, "broker_runtime", broker_runtime)
+    page.goto(serve(cluster.nameserver))
+    rows = page.get_by_role("row")
+    expect(rows.filter(has_text="broker-b")).to_contain_text("no answer to broker runtime within 1 s")
+    expect(rows.filter(has_text="broker-a")).to_contain_text("%")

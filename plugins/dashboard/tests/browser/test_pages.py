@@ -1,0 +1,167 @@
+"""Every page, with a bit of everything in the cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+from shop import Shop, open_shop
+
+PAGES = {
+    "": "Cluster",
+    "broker?name=broker-a": "Broker broker-a",
+    "topics": "Topics",
+    "topics?all=1": "Topics",
+    "topic?name=orders": "Topic orders",
+    "groups": "Groups",
+    "group?name=shipping": "Group shipping",
+    "messages": "Messages",
+    "messages?topic=orders": "Messages of orders",
+    "delayed": "Delayed messages",
+    "halves": "Half messages",
+    "letters": "Dead letters",
+    "letters?group=billing": "Dead letters of billing",
+    "clients": "Clients",
+    "configuration": "Configuration",
+    "configuration?name=broker-a": "Configuration of broker-a",
+}
+SOON = 30_000
+"""ms in which a page has loaded itself again, on a machine that others use, too."""
+
+
+@pytest.fixture(scope="package")
+def shop(chromium_running) -> Iterator[Shop]:
+    with open_shop() as shop:
+        yield shop
+
+
+@pytest.fixture(scope="package")
+def url(shop: Shop, serve_long) -> str:
+    return serve_long(shop.nameserver, interval=1.0)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_loads_and_fits_a_narrow_screen(page: Page, url: str, path: str) -> None:
+    answer = page.goto(url + path)
+    assert answer is not None
+    assert answer.status == 200
+    expect(page.get_by_role("heading", level=1)).to_have_text(PAGES[path])
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.locator("input:not([type=hidden])").evaluate_all(
+        "all => all.every(each => each.labels.length)"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(page: Page, url: str, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.goto(url + "topic?name=orders")
+    for selector in ("h1", "main a", ".facts th", ".hint", "nav a"):
+        assert page.locator(selector).first.evaluate(CONTRAST) >= 4.5, selector
+
+
+CONTRAST = """element => {
+  const channels = text => {
+    const canvas = document.createElement("canvas").getContext("2d");
+    canvas.fillStyle = text;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map(each => {
+      const part = each / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+  };
+  const light = text => { const [r, g, b] = channels(text); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const pair = [light(getComputedStyle(element).color), light(dark ? "#121212" : "#fff")];
+  return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+}"""
+
+
+def test_numbers_change_when_more_is_produced(page: Page, url: str, shop: Shop) -> None:
+    page.goto(url + "topics")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="orders", exact=True))
+    held = row.get_by_role("cell").nth(2)
+    before = int(held.inner_text())
+    shop.order(3)
+    expect(held).to_have_text(str(before + 3), timeout=SOON)
+
+
+def test_a_page_that_loads_itself_again_keeps_the_focus_and_the_place(page: Page, url: str) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(url + "group?name=shipping")
+    link = page.locator("main").get_by_role("link", name="orders").first
+    link.focus()
+    page.locator(".wide").first.evaluate("each => { each.scrollLeft = 50; }")
+    page.locator("main").evaluate("main => { main.dataset.old = 1; }")
+    expect(page.locator("main:not([data-old])")).to_be_visible(timeout=SOON)
+    expect(link).to_be_focused()
+    assert page.locator(".wide").first.evaluate("each => each.scrollLeft") == 50
+
+
+def test_a_keyboard_reaches_the_content_and_all_pages(page: Page, url: str) -> None:
+    page.goto(url)
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    names = page.get_by_role("navigation").get_by_role("link").all_inner_texts()
+    for name in names:
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name=name, exact=True).first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Configuration")
+    assert len(names) == 9
+
+
+def test_messages_are_found_by_id_key_and_time(page: Page, url: str, shop: Shop) -> None:
+    page.goto(url + "messages")
+    page.get_by_label("Topic").fill("orders")
+    page.get_by_label("Key").fill("order-7")
+    page.get_by_role("button", name="Search").click()
+    found = page.get_by_role("region", name="Found").get_by_role("link")
+    expect(found).to_have_count(1)
+    message_id = found.inner_text()
+    found.click()
+    expect(page.locator("pre")).to_contain_text('"order": 7')
+    page.goto(url + "messages?topic=orders")
+    page.get_by_label("Message id").fill(message_id)
+    page.keyboard.press("Enter")
+    expect(found).to_have_text([message_id])
+    page.get_by_label("Message id").fill("")
+    page.get_by_label("Stored since").fill("9000-01-01")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("nothing found")).to_be_visible()
+
+
+def test_dead_letters_are_chosen_and_read(page: Page, url: str) -> None:
+    page.goto(url + "letters")
+    page.get_by_role("link", name="billing").click()
+    page.get_by_label("Key or id").fill("order-3")
+    page.get_by_role("button", name="Search").click()
+    letters = page.get_by_role("region", name="Found").get_by_role("link")
+    expect(letters).to_have_count(1)
+    letters.click()
+    expect(page.locator("pre")).to_contain_text('"order": 3')
+    expect(page.get_by_role("row", name=re.compile("original topic"))).to_contain_text("orders")
+
+
+def test_what_waits_can_be_looked_at(page: Page, url: str) -> None:
+    for path, count, said in (("delayed", 7, "REAL_TOPIC"), ("halves", 3, "PGROUP")):
+        page.goto(url + path)
+        links = page.locator('a[href^="message?"]')
+        expect(links).to_have_count(count, timeout=SOON)
+        links.first.click()
+        expect(page.get_by_role("rowheader", name=said)).to_be_visible()
+
+
+def test_without_javascript_pages_work_and_load_themselves_again(chromium_running, url: str) -> None:
+    with chromium_running.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(url + "topics")
+        refresh = page.locator('meta[http-equiv="refresh"]')
+        expect(refresh).to_have_attribute("content", "10")
+        page.get_by_role("link", name="orders", exact=True).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Topic orders")
