@@ -34,13 +34,21 @@ def make(folder: Path, *names: str, expired: bool = False) -> Pems:
 
 
 def issue(
-    authority: trustme.CA, folder: Path, *names: str, common_name: str | None = None, expired: bool = False
+    authority: trustme.CA,
+    folder: Path,
+    *names: str,
+    common_name: str | None = None,
+    expired: bool = False,
+    early: bool = False,
 ) -> Pems:
-    """A certificate of `authority` for `names`, by default 127.0.0.1, in `folder`."""
+    """A certificate of `authority` for `names`, by default 127.0.0.1, in `folder`.
+
+    `expired`: its time is over; `early`: its time has not come.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=2)
-    ends = {"not_after": past} if expired else {}
-    leaf = authority.issue_cert(*(names or ("127.0.0.1", "localhost")), common_name=common_name, **ends)
+    now, some = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=2)
+    times = {"not_after": now - some} if expired else {"not_before": now + some} if early else {}
+    leaf = authority.issue_cert(*(names or ("127.0.0.1", "localhost")), common_name=common_name, **times)
     authority.cert_pem.write_to_path(folder / "ca.pem")
     key = serialization.load_pem_private_key(leaf.private_key_pem.bytes(), None)
     (folder / "key.pem").write_bytes(

@@ -13,28 +13,20 @@ from mqframe.cli.commands import plugin_manager
 from mqframe.cli.contexts.chosen import Cluster, chosen_cluster
 from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Json, NameServer, Shown, show, show_one
-from mqframe.core.errors import SettingError
 
 if TYPE_CHECKING:
     from mqframe import Admin
 
-CONNECTIONS: Final = "MQFRAME_NET_"
-PLUGINS: Final = "MQFRAME_PLUGINS_"
-OPERATOR_PORT: Final = "MQFRAME_CLIENT_OPERATOR_PORT"
+HEEDED: Final = ("MQFRAME_NET_", "MQFRAME_PLUGINS_", "MQFRAME_CLIENT_OPERATOR_PORT")
+"""How the variables begin that make commands other clients."""
 
 
 def admin_client(nameserver: str) -> Admin:
     """The administration client of a command. Raises `SettingError`."""
     # Imported when a command runs: help and completion need no client.
-    from mqframe import Admin, ClientSettings
+    from mqframe import Admin
 
-    port = os.environ.get(OPERATOR_PORT, "")
-    if not port:
-        return Admin(nameserver=nameserver, **access())
-    if not port.isdecimal():
-        raise SettingError(f"variable {OPERATOR_PORT} = {port!r}: must be a port")
-    client = ClientSettings(operator_port=int(port))
-    return Admin(nameserver=nameserver, client=client, **access())
+    return Admin(nameserver=nameserver, **access())
 
 
 def admin_command(
@@ -87,23 +79,27 @@ def access() -> dict[str, Any]:
 
     An RPC hook that has options there, such as the keys that it signs requests with, is used. They are not
     taken from options, because what is written on a command line can be read by all users of the machine.
-    Raises `SettingError`.
+    The port of operators is the one thing of the section `client` that counts. Raises `SettingError`.
     """
     return client_settings(chosen_cluster())
 
 
 def client_settings(cluster: Cluster) -> dict[str, Any]:
-    """As `access`, for `cluster`. What MQFRAME_NET_… and MQFRAME_PLUGINS_… say goes before its settings."""
+    """As `access`, for `cluster`. What the environment says goes before its settings."""
     plugins = plugin_manager()
     arguments: dict[str, Any] = {"plugins": plugins}
-    if not cluster.settings and not any(name.startswith((CONNECTIONS, PLUGINS)) for name in os.environ):
+    if not cluster.settings and not any(name.startswith(HEEDED) for name in os.environ):
         return arguments
+    from mqframe import ClientSettings
     from mqframe.cli.configuration import load
+    from mqframe.client.sections import ClientSection
     from mqframe.core.config.layers import Given, Layer, Rank
     from mqframe.net.settings import NetSettings
 
     given = (Given(path, value, cluster.origin) for path, value in cluster.settings.items())
     resolved = load("client", {}, None, (), layers=[Layer(Rank.TOML, tuple(given))])
+    if port := resolved.section(ClientSection).operator_port:
+        arguments["client"] = ClientSettings(operator_port=port)
     arguments["net"] = resolved.section(NetSettings)
     arguments["plugins"] = plugins.configured(resolved.plugins())
     hooks = [name for name in resolved.plugins() if plugins.knows("rpc_hook", name)]

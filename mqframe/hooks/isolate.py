@@ -31,6 +31,7 @@ from mqframe.hooks.interfaces import (
     SendOperation,
     SendRule,
     StoredAt,
+    TransactionEnd,
 )
 from mqframe.log import get_logger
 
@@ -109,6 +110,15 @@ def finish_each(hooks: Sequence[SendHook], operation: SendOperation) -> None:
             hook.finish(operation)
         except Exception as problem:  # isolation boundary: a hook only watches
             _failed("send_hook", hook, "finish", problem)
+
+
+def transaction_ended(hooks: Sequence[SendHook], end: TransactionEnd) -> None:
+    """Every `transaction_ended`, in order."""
+    for hook in hooks:
+        try:
+            hook.transaction_ended(end)
+        except Exception as problem:  # isolation boundary: a hook only watches
+            _failed("send_hook", hook, "transaction_ended", problem)
 
 
 Entered = tuple[ConsumeHook, AbstractContextManager[object]]

@@ -89,6 +89,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
     ("command", "dashboard"): "mqframe-plugin-dashboard",
+    ("command", "dashboard-user"): "mqframe-plugin-dashboard",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
     ("command", "schedule"): "mqframe-plugin-schedules",
     ("command", "spark"): "mqframe-plugin-spark",

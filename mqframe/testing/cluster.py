@@ -300,9 +300,10 @@ class Cluster:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
+        # In this thread: that of the caller may have a running loop, as in a notebook.
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        self.loop.close()
 
     def _end(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
-        self.loop.run_until_complete(self.loop.shutdown_default_executor())
-        self.loop.close()

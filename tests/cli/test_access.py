@@ -14,15 +14,22 @@ import pytest
 from certificates import Pems
 from typer.testing import CliRunner
 
+from mqframe import Admin, AnswerError
+from mqframe.cli import extension
 from mqframe.cli.access import access
 from mqframe.cli.app import app
 from mqframe.core.errors import SettingError
 from mqframe.net.settings import NetSettings
+from mqframe.testing import Cluster
 
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MQFRAME_NET_TLS", "MQFRAME_PLUGINS_ACL__ACCESS_KEY"):
+    for name in (
+        "MQFRAME_NET_TLS",
+        "MQFRAME_PLUGINS_ACL__ACCESS_KEY",
+        "MQFRAME_CLIENT_OPERATOR_PORT",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -105,3 +112,21 @@ def test_bad_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MQFRAME_NET_TLS", "perhaps")
     with pytest.raises(SettingError, match=r"net\.tls = 'perhaps' from variable MQFRAME_NET_TLS"):
         access()
+
+
+def test_all_clients_of_commands_know_the_port_of_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MQFRAME_CLIENT_OPERATOR_PORT", "10909")
+    assert extension.access()["client"].operator_port == 10909
+    monkeypatch.setenv("MQFRAME_CLIENT_OPERATOR_PORT", "70000")
+    with pytest.raises(SettingError, match=r"client\.operator_port = 70000: must be within 0 and 65535"):
+        extension.access()
+
+
+def test_a_command_of_a_plugin_uses_the_port_of_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Cluster(broker={"operator_port": 0}) as cluster:
+        with Admin(nameserver=cluster.nameserver) as admin, pytest.raises(AnswerError, match="operator_port"):
+            admin.create_topic("orders")
+        port = cluster.broker.operator_address.rpartition(":")[2]
+        monkeypatch.setenv("MQFRAME_CLIENT_OPERATOR_PORT", port)
+        with Admin(nameserver=cluster.nameserver, **extension.access()) as admin:
+            admin.create_topic("orders")

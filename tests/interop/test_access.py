@@ -9,10 +9,9 @@ import pytest
 
 from interop.conftest import StartJava
 from mqframe import AccessError, Admin, Message, Producer
+from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
 from mqframe.testing import Cluster
-
-pytestmark = pytest.mark.proves("access")
 
 SETTINGS = AccessSettings(
     authentication="acl2",
@@ -21,6 +20,14 @@ SETTINGS = AccessSettings(
     inner_credentials="inner:12345678",
 )
 ADMIN = ("rocketmq", "12345678")
+ACCOUNTS = """\
+accounts:
+- {accessKey: operator, secretKey: secret78, admin: true}
+- accessKey: javashop
+  secretKey: secret78
+  topicPerms: [orders=PUB|SUB, others=SUB]
+  groupPerms: [java_group=SUB]
+"""
 
 
 @pytest.fixture
@@ -36,6 +43,7 @@ def keys(user: str, secret: str) -> list[object]:
     return [("acl", {"access_key": user, "secret_key": secret})]
 
 
+@pytest.mark.proves("signatures", "users")
 def test_java_clients_do_what_their_user_may(asking: Cluster, java: StartJava) -> None:
     with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
         for topic in ("orders", "others"):
@@ -54,6 +62,23 @@ def test_java_clients_do_what_their_user_may(asking: Cluster, java: StartJava) -
         assert java("Access", "send", *shop, "orders", "hello").finish() == [["refused", "route"]]
 
 
+def test_java_clients_do_what_their_account_may(tmp_path: Path, java: StartJava) -> None:
+    file = tmp_path / "plain_acl.yml"
+    file.write_text(ACCOUNTS)
+    cluster = Cluster(plugins=PluginManager().configured({"plain_acl": {"file": str(file)}}))
+    cluster.cluster.enforce(AccessSettings(plain=True, inner_credentials="inner:of the servers"))
+    with cluster, Admin(nameserver=cluster.nameserver, rpc_hooks=keys("operator", "secret78")) as admin:
+        for topic in ("orders", "others"):
+            admin.create_topic(topic, queues=2)
+        shop = (cluster.nameserver, "javashop", "secret78")
+        assert java("Access", "send", *shop, "orders", "hello").finish() == [["sent"]]
+        assert java("Access", "send", *shop, "others", "hello").finish() == [["refused", "16"]]
+        assert java("Access", "consume", *shop, "java_group", "orders").take("got", 1) == [["got", "hello"]]
+        wrong = (cluster.nameserver, "javashop", "secret79")
+        assert java("Access", "send", *wrong, "orders", "hello").finish() == [["refused", "route"]]
+
+
+@pytest.mark.proves("users", by="mqadmin 5.3.3")
 def test_mqadmin_makes_users_and_policies(asking: Cluster, newest_java: StartJava) -> None:
     broker = asking.broker.address
 
@@ -92,6 +117,7 @@ def test_mqadmin_makes_users_and_policies(asking: Cluster, newest_java: StartJav
     assert "shop" not in mqadmin("listAcl", *at)
 
 
+@pytest.mark.proves("users", by="mqadmin 5.3.3")
 def test_mqadmin_of_a_user_who_may_not(asking: Cluster, newest_java: StartJava) -> None:
     with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
         admin.create_user("shop", "secret78")

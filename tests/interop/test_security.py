@@ -36,11 +36,10 @@ from mqframe import (
 )
 from mqframe.core.requests.fields import Request
 from mqframe.core.wire.frame import Frame
+from mqframe.net.access.settings import AccessSettings
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
 from mqframe.testing import Cluster
-
-pytestmark = pytest.mark.proves("access")
 
 ADMIN = {"access_key": "rocketmq", "secret_key": "12345678"}
 # Sources: AuthConfig.java, the defaults of its providers.
@@ -132,14 +131,17 @@ def send_and_read(servers: Servers, topic: str, access: dict[str, Any]) -> None:
     assert bodies == [b"one", b"two", b"three", b"four", b"five" * 2000, b"six"]
 
 
+@pytest.mark.proves("signatures")
 def test_signed_requests_are_served(guarded: Servers, topic: str) -> None:
     send_and_read(guarded, topic, signed())
 
 
+@pytest.mark.proves("signatures", "TLS")
 def test_signed_requests_are_served_by_tls(guarded: Servers, topic: str, pems: Pems) -> None:
     send_and_read(guarded, topic, {**signed(), "net": pems.client()})
 
 
+@pytest.mark.proves("signatures")
 def test_a_consumer_signs_its_heartbeats_and_commits(guarded: Servers, topic: str, pems: Pems) -> None:
     access = {**signed(), "net": pems.client()}
     group = f"{topic}_group"
@@ -170,6 +172,7 @@ def test_a_consumer_signs_its_heartbeats_and_commits(guarded: Servers, topic: st
         until(lambda: admin.lag(group) == 0)
 
 
+@pytest.mark.proves("signatures")
 def test_transactions_are_signed(guarded: Servers, topic: str) -> None:
     with (
         TransactionProducer("tp", nameserver=guarded.nameserver, **signed()) as producer,
@@ -182,6 +185,7 @@ def test_transactions_are_signed(guarded: Servers, topic: str) -> None:
         assert puller.pull(queue, 0).messages[0].body == b"committed"
 
 
+@pytest.mark.proves("signatures")
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -212,6 +216,7 @@ def test_a_wrong_key_is_refused_and_said_so(
         assert puller.max_offset(puller.queues(topic)[0]) == 0
 
 
+@pytest.mark.proves("signatures")
 def test_who_does_not_sign_is_refused(guarded: Servers, topic: str) -> None:
     with Producer("p", nameserver=guarded.nameserver) as producer, pytest.raises(AccessError) as caught:
         producer.send(Message(topic, b"x"))
@@ -225,6 +230,7 @@ class CreateUser(Request):
     username: str
 
 
+@pytest.mark.proves("users")
 def test_a_user_without_rights_is_refused(guarded: Servers, topic: str) -> None:
     hook = AclHook(AclOptions(**ADMIN))
     client = BlockingClient(SystemClock(), rpc_hooks=[hook])
@@ -240,6 +246,51 @@ def test_a_user_without_rights_is_refused(guarded: Servers, topic: str) -> None:
         producer.send(Message(topic, b"x"))
 
 
+def facts_of(name: str, admin: Admin, server: str) -> tuple[Any, ...]:
+    """A user as `server` knows it, and what the user may do."""
+    (user,) = [each for each in admin.users(server=server) if each.username == name]
+    entries = [
+        (entry.resource, entry.decision, sorted(entry.actions or ()), entry.source_ips)
+        for acl in admin.policies(name, server=server)
+        for policy in acl.policies or ()
+        for entry in policy.entries or ()
+    ]
+    return user.password, user.user_type, user.user_status, sorted(entries)
+
+
+def test_users_and_policies_are_copied_between_apache_and_ours(
+    guarded: Servers, newest_java: Callable[..., ForeignClient], tmp_path: Path
+) -> None:
+    cluster = Cluster(directory=tmp_path / "servers")
+    cluster.cluster.enforce(
+        AccessSettings(authentication="acl2", authorization="acl2", initial_user="rocketmq:12345678")
+    )
+    with (
+        cluster,
+        Admin(nameserver=guarded.nameserver, **signed()) as apache,
+        Admin(nameserver=cluster.nameserver, **signed()) as ours,
+    ):
+        there, here = (apache, guarded.broker), (ours, cluster.broker.address)
+        for name, source, target in (("by-apache", there, here), ("by-ours", here, there)):
+            admin, server = source
+            admin.create_user(name, "secret-78", server=server)
+            some = ["Topic:or*", "Group:*"]
+            admin.set_policy(name, some, actions=["Pub", "Sub"], sources=["127.0.0.1"], server=server)
+            admin.set_policy(name, ["Topic:orders"], allow=False, server=server)
+            for words in (("copyUser", "-u", name), ("copyAcl", "-s", f"User:{name}")):
+                command = ["Access", "mqadmin", guarded.nameserver, *ADMIN.values(), *words]
+                printed = newest_java(*command, "-f", server, "-t", target[1]).finish()
+                said = f"{words[2]} from {server} to {target[1]} success"
+                assert any(said in fact[-1] for fact in printed), printed
+            found = facts_of(name, *target)
+            assert found == facts_of(name, *source)
+            assert found[:3] == ("secret-78", "Normal", "enable")
+            assert [entry[:2] for entry in found[3]] == [
+                ("Group:*", "Allow"), ("Topic:or*", "Allow"), ("Topic:orders", "Deny"),
+            ]  # fmt: skip
+
+
+@pytest.mark.proves("TLS")
 def test_certificates_of_apache_are_verified(guarded: Servers, topic: str, tmp_path: Path) -> None:
     stranger = certificates.make(tmp_path)
     with (
@@ -252,6 +303,7 @@ def test_certificates_of_apache_are_verified(guarded: Servers, topic: str, tmp_p
         assert len(puller.queues(topic)) == 1
 
 
+@pytest.mark.proves("TLS", by="Apache 5.3.3")
 def test_modes_of_apache_name_servers(newest_class_path: str, tmp_path: Path) -> None:
     """One that takes TLS only, with the certificate that it makes for itself, and one that takes none."""
     answers = []
@@ -286,6 +338,7 @@ def test_modes_of_apache_name_servers(newest_class_path: str, tmp_path: Path) ->
 SIGNED = ("access=rocketmq", "secret=12345678")
 
 
+@pytest.mark.proves("signatures")
 @pytest.mark.parametrize("language", ["go", "node"])
 def test_clients_of_other_languages_sign(
     request: pytest.FixtureRequest, guarded: Servers, language: str
@@ -307,6 +360,7 @@ def test_clients_of_other_languages_sign(
         assert puller.max_offset(puller.queues(topic)[0]) == 4
 
 
+@pytest.mark.proves("signatures")
 @pytest.mark.parametrize("language", ["go", "node"])
 def test_our_servers_serve_who_signs(request: pytest.FixtureRequest, cluster: Cluster, language: str) -> None:
     start: Callable[..., ForeignClient] = request.getfixturevalue(language)
@@ -320,6 +374,7 @@ def test_our_servers_serve_who_signs(request: pytest.FixtureRequest, cluster: Cl
 # Apache's client, our servers
 
 
+@pytest.mark.proves("TLS")
 @pytest.mark.parametrize("mode", ["permissive", "enforcing"])
 def test_java_by_tls_with_our_servers(newest_class_path: str, tmp_path: Path, pems: Pems, mode: str) -> None:
     net = pems.server(tls_server_mode=mode, tls=True, tls_ca_file=pems.ca)
@@ -343,6 +398,7 @@ def test_java_by_tls_with_our_servers(newest_class_path: str, tmp_path: Path, pe
         assert bodies == [b"sync-%d" % n for n in range(8)]
 
 
+@pytest.mark.proves("TLS")
 def test_java_without_tls_is_refused_where_it_is_enforced(
     newest_class_path: str, tmp_path: Path, pems: Pems
 ) -> None:

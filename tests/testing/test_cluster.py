@@ -32,6 +32,15 @@ def test_a_blocking_test_gets_a_cluster_that_goes_with_it():
         asyncio.run(ask(address, GetTopicConfig(topic="orders")))
 
 
+def test_a_blocking_cluster_comes_and_goes_beside_a_running_loop():
+    async def notebook() -> bool:
+        with Cluster() as cluster:
+            cluster.create_topic("orders", 1)
+        return cluster.loop.is_closed()
+
+    assert asyncio.run(notebook())
+
+
 def test_a_topic_lies_on_all_brokers():
     async def scenario():
         async with AsyncCluster(brokers=2, clock=ManualClock()) as cluster:

@@ -113,6 +113,14 @@ class Admin(SyncClient[AsyncAdmin]):
         """The users whose names contain `contains`, sorted; secrets only for one who may do everything."""
         return self._call(self._client.users, contains, server=server)
 
+    def check_keys(self, *, server: str = "") -> None:
+        """Return when `server`, by default the first master, knows who signs the requests of this client.
+
+        What that user may do does not matter. Raises `AccessError` for keys that are not right. Who does not
+        sign at all is known to servers that check nobody.
+        """
+        self._call(self._client.check_keys, server=server)
+
     def set_policy(
         self,
         user: str,
@@ -406,8 +414,9 @@ class Admin(SyncClient[AsyncAdmin]):
 
         `queues` on each broker; `read_queues` is what consumers see of them, `write_queues` what producers
         see. `perm`: 4 read, 2 write. `order`: mark it as ordered, with a fixed queue list in the name servers
-        (used where they are set to: `orderMessageEnable`). Raises `MessageError` for an illegal name,
-        `AnswerError`.
+        (used where they are set to: `orderMessageEnable`). `attributes`: those to set, such as
+        `{"message.type": "FIFO"}`; `"+message.type"` is the same, `"-message.type"` takes one away. Raises
+        `MessageError` for an illegal name, `AnswerError`.
         """
         self._call(
             self._client.create_topic,
@@ -451,7 +460,11 @@ class Admin(SyncClient[AsyncAdmin]):
         return self._call(self._client.topic_stats, topic)
 
     def groups_of_topic(self, topic: str) -> list[str]:
-        """Consumer groups that subscribe `topic` or have offsets in it, sorted."""
+        """Consumer groups that subscribe `topic` or have offsets in it, sorted.
+
+        Of brokers of Apache RocketMQ 5.x only those with offsets, which a new group has some seconds after it
+        began.
+        """
         return self._call(self._client.groups_of_topic, topic)
 
     def begin_queue_expansion(self, topic: str, queues: int) -> QueueExpansion:

@@ -13,12 +13,13 @@ from mqframe.core.cluster.route_bodies import TopicList, TopicRouteData
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
 from mqframe.core.consuming.bodies import TopicOffset, TopicStatsTable
-from mqframe.core.consuming.group_config import GroupList
+from mqframe.core.consuming.group_config import GroupList, SubscriptionGroupTable
 from mqframe.core.errors import AnswerError, MessageError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DEFAULT_TOPIC, check_topic
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
+    GetAllSubscriptionGroupConfig,
     GetAllTopicConfig,
     GetTopicConfig,
     GetTopicStatsInfo,
@@ -74,8 +75,9 @@ class TopicAdmin(AdminCalls):
 
         `queues` on each broker; `read_queues` is what consumers see of them, `write_queues` what producers
         see. `perm`: 4 read, 2 write. `order`: mark it as ordered, with a fixed queue list in the name servers
-        (used where they are set to: `orderMessageEnable`). Raises `MessageError` for an illegal name,
-        `AnswerError`.
+        (used where they are set to: `orderMessageEnable`). `attributes`: those to set, such as
+        `{"message.type": "FIFO"}`; `"+message.type"` is the same, `"-message.type"` takes one away. Raises
+        `MessageError` for an illegal name, `AnswerError`.
         """
         check_topic(topic)
         if min(queues, queues if read_queues is None else read_queues) < 1:
@@ -88,7 +90,7 @@ class TopicAdmin(AdminCalls):
             default_topic=DEFAULT_TOPIC,
             topic_sys_flag=0,
             order=order,
-            attributes=",".join(f"+{key}={value}" for key, value in (attributes or {}).items()) or None,
+            attributes=_changes(attributes or {}),
         )
         masters = await self.masters(cluster=cluster, broker=broker)
         await self._call_all(masters.values(), request)
@@ -150,10 +152,29 @@ class TopicAdmin(AdminCalls):
         return dict(sorted(stats, key=itemgetter(0)))
 
     async def groups_of_topic(self, topic: str) -> list[str]:
-        """Consumer groups that subscribe `topic` or have offsets in it, sorted."""
+        """Consumer groups that subscribe `topic` or have offsets in it, sorted.
+
+        Of brokers of Apache RocketMQ 5.x only those with offsets, which a new group has some seconds after it
+        began.
+        """
         groups: set[str] = set()
         for address in (await self._topic_masters(topic)).values():
             answer = await unless(_NO_TOPIC, self._instance.call(address, QueryTopicConsumeByWho(topic)))
-            if answer is not None:
-                groups.update(body_of(answer, GroupList).group_list)
+            if answer is None:
+                continue
+            names = set(body_of(answer, GroupList).group_list)
+            if topic in names:  # which those of 5.x name in the place of subscribers (ConsumerManager.java)
+                table = await self._ask(address, GetAllSubscriptionGroupConfig(), SubscriptionGroupTable)
+                if topic not in table.subscription_group_table:
+                    names.discard(topic)
+            groups |= names
         return sorted(groups)
+
+
+def _changes(attributes: Mapping[str, str]) -> str | None:
+    """`attributes` as a broker reads them (AttributeParser.java)."""
+    changes = [
+        name if name.startswith("-") else f"+{name.removeprefix('+')}={value}"
+        for name, value in attributes.items()
+    ]
+    return ",".join(changes) or None

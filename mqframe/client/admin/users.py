@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from mqframe.client.admin.calls import AdminCalls, body_of
 from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
+from mqframe.core.cluster.client_bodies import HeartbeatData
 from mqframe.core.requests.access import (
     AuthCreateUser,
     AuthDeleteAcl,
@@ -16,6 +17,7 @@ from mqframe.core.requests.access import (
     AuthUpdateAcl,
     AuthUpdateUser,
 )
+from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import Request
 from mqframe.core.wire import loose_json
 
@@ -59,6 +61,17 @@ class UserAdmin(AdminCalls):
     async def users(self, contains: str = "", *, server: str = "") -> list[UserInfo]:
         """The users whose names contain `contains`, sorted; secrets only for one who may do everything."""
         return await self._all(AuthListUser(contains or None), list[UserInfo], server)
+
+    async def check_keys(self, *, server: str = "") -> None:
+        """Return when `server`, by default the first master, knows who signs the requests of this client.
+
+        What that user may do does not matter. Raises `AccessError` for keys that are not right. Who does not
+        sign at all is known to servers that check nobody.
+        """
+        address = server or next(iter((await self.masters()).values()))
+        # A heartbeat of no group: no other request of clients is granted to whoever is known.
+        beat = loose_json.dumps(HeartbeatData(self._instance.client_id))
+        await self._instance.call(address, HeartBeat(), beat)
 
     async def set_policy(
         self,

@@ -1,4 +1,4 @@
-"""JSON bodies of users and policies (sources: UserInfo.java, AclInfo.java)."""
+"""JSON bodies of users and policies (sources: UserInfo.java, AclInfo.java, AclConfig.java)."""
 
 from __future__ import annotations
 
@@ -43,3 +43,26 @@ class AclInfo(Body, omit_defaults=True):
 
     policies: list[PolicyInfo] | None = None
     subject: str | None = None
+
+
+class PlainAccount(Body, omit_defaults=True):
+    """An account of 4.9. Permissions are written "orders=PUB|SUB", those by default "DENY" or "SUB"."""
+
+    access_key: str | None = None
+    admin: bool = False
+    default_group_perm: str | None = None
+    default_topic_perm: str | None = None
+    group_perms: list[str] | None = None
+    secret_key: str | None = None
+    topic_perms: list[str] | None = None
+    white_remote_address: str | None = None
+
+    def __repr__(self) -> str:
+        return f"PlainAccount({self.access_key!r})"
+
+
+class AclConfig(Body):
+    """All accounts of 4.9, and from where nobody is asked."""
+
+    global_white_addrs: list[str] = []
+    plain_access_configs: list[PlainAccount] = []

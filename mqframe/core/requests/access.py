@@ -1,12 +1,64 @@
-"""Requests for users and policies (wire.md §3.5; ACL 2.0 of Apache RocketMQ 5.3)."""
+"""Requests for users and policies (wire.md §3.5; ACL 2.0 of Apache RocketMQ 5.3), and for accounts of 4.9."""
 
 from __future__ import annotations
 
-from mqframe.core.requests.fields import Request, request
+from mqframe.core.requests.fields import Header, Request, request
 from mqframe.core.requests.needs import Action, cluster
 
 _UPDATE = cluster(Action.UPDATE)
 _GET = cluster(Action.GET)
+
+
+@request(50, needs=_UPDATE)
+class UpdateAndCreateAclConfig(Request):
+    """Make or change an account of 4.9. Permissions are separated by commas, as "orders=PUB|SUB"."""
+
+    access_key: str
+    secret_key: str | None = None
+    white_remote_address: str | None = None
+    admin: bool | None = None
+    default_topic_perm: str | None = None
+    default_group_perm: str | None = None
+    topic_perms: str | None = None
+    group_perms: str | None = None
+
+
+@request(51, needs=_UPDATE)
+class DeleteAclConfig(Request):
+    """Delete an account of 4.9."""
+
+    access_key: str
+
+
+class AclVersionAnswer(Header):
+    """Versions of the files with accounts, as JSON: of the main one, and of all by their paths."""
+
+    version: str
+    broker_name: str
+    broker_addr: str
+    cluster_name: str
+    all_acl_file_version: str | None = None
+
+
+@request(52, AclVersionAnswer, needs=_GET)
+class GetBrokerClusterAclInfo(Request):
+    """How often the files with accounts were changed, and when."""
+
+
+@request(53, needs=_UPDATE)
+class UpdateGlobalWhiteAddrsConfig(Request):
+    """From where nobody is asked who sends a request, separated by commas.
+
+    `acl_file_full_path`: the file that says so from now on; empty: the main one.
+    """
+
+    global_white_addrs: str
+    acl_file_full_path: str | None = None
+
+
+@request(54, answer_body="AclConfig", needs=_GET)
+class GetBrokerClusterAclConfig(Request):
+    """All accounts of 4.9, with their secrets."""
 
 
 @request(3001, body="UserInfo", needs=_UPDATE)

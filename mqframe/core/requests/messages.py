@@ -191,11 +191,12 @@ class QueryMessage(Request):
     unique_key: str | None = msgspec.field(default=None, name="_UNIQUE_KEY_QUERY")
 
 
-@request(36, needs=group(Action.SUB, field="group") & topic(Action.SUB, field="originTopic"))
+@request(36, needs=group(Action.SUB, field="group"))
 class ConsumerSendMsgBack(Request):
     """Hand a failed message back, to be delivered again later. `offset` is a commit-log offset.
 
-    `origin_topic`: the message's own one, also where a retry topic brought it.
+    `origin_topic`: the message's own one, also where a retry topic brought it. Besides the group the sender
+    needs the topic of the message that lies there.
     """
 
     offset: Long
@@ -210,7 +211,10 @@ class ConsumerSendMsgBack(Request):
 
 @request(37, needs=topic(Action.PUB, optional=True))
 class EndTransaction(Request):
-    """Commit (8), roll back (12) or leave open (0) a half message."""
+    """Commit (8), roll back (12) or leave open (0) a half message.
+
+    Its sender needs the topic of that message, whether the request names one or not.
+    """
 
     producer_group: str
     tran_state_table_offset: Long

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import attrs
 
-from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, normal_topic
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.frame import Frame
@@ -91,6 +91,11 @@ def group_need(name: str, actions: Actions) -> Need:
     return Need(Resource.GROUP, name, actions)
 
 
+def consumed_need(name: str, group: str, actions: Actions) -> Need:
+    """`actions` on the topic whose messages `group` finds in the topic `name`."""
+    return topic_need(normal_topic(name, group), actions)
+
+
 def topic(*actions: Action, field: str = "topic", optional: bool = False) -> Needs:
     """The topic in the header field `field`. `optional`: nothing is needed where the field is empty."""
     return _named(topic_need, field, actions, optional)
@@ -102,13 +107,12 @@ def group(*actions: Action, field: str = "consumerGroup", optional: bool = False
 
 
 def popped(*actions: Action) -> Needs:
-    """The consumer group, and the topic as it was popped from, which may be a retry topic of that group."""
+    """The consumer group, and the topic that was popped; its retry topic for the group stands for it."""
 
     def find(frame: Frame) -> list[Need]:
         ext = frame.ext or {}
         name, owner = ext.get("topic", ""), ext.get("consumerGroup", "")
-        own = name.startswith((f"{RETRY_PREFIX}{owner}_", f"{RETRY_PREFIX}{owner}+"))
-        return [group_need(owner, actions), *([] if own else [topic_need(name, actions)])]
+        return [group_need(owner, actions), consumed_need(name, owner, actions)]
 
     return Needs(find)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import ValidationError, convert
@@ -10,6 +10,7 @@ from msgspec import ValidationError, convert
 from mqframe.core.codes import FLAG_ONEWAY, ResponseCode
 from mqframe.core.errors import HeaderError, Refusal
 from mqframe.core.requests.fields import Header, Request, encode_fields
+from mqframe.core.requests.needs import Need
 from mqframe.core.requests.peer import Peer
 from mqframe.core.wire import bodies, loose_json
 from mqframe.core.wire.frame import Body, Frame
@@ -74,10 +75,11 @@ class Call:
 
     `frame`: the request; its body is a view that stays valid. `peer`: the connection it came by. `received`:
     monotonic seconds when its bytes were read. `answered`: whether `reply` was called. `waited`: whether it
-    waited for messages. `user`: who sent it; "" where nobody asked.
+    waited for messages. `user`: who sent it; "" where nobody asked. `judge`: raises `Refusal` unless that
+    user is granted all of some needs; `None` where everything is.
     """
 
-    __slots__ = ("answered", "frame", "held_bytes", "peer", "received", "user", "waited")
+    __slots__ = ("answered", "frame", "held_bytes", "judge", "peer", "received", "user", "waited")
 
     def __init__(self, frame: Frame, peer: Peer, received: float) -> None:
         self.frame = frame
@@ -86,12 +88,21 @@ class Call:
         self.answered = False
         self.waited = False
         self.user = ""
+        self.judge: Callable[[Call, Sequence[Need]], None] | None = None
         self.held_bytes = -1  # body bytes counted against the peer's limit; -1: not counted
 
     @property
     def oneway(self) -> bool:
         """Whether the sender wants no answer."""
         return bool(self.frame.flag & FLAG_ONEWAY)
+
+    def demand(self, *needs: Need) -> None:
+        """To be called by a handler that finds out what is asked for: a message named by where it lies.
+
+        Raises `Refusal` unless the sender is granted all of `needs`.
+        """
+        if self.judge is not None:
+            self.judge(self, needs)
 
     def let_go(self) -> None:
         """The request waits now, and was taken apart: do not keep its body and long header fields so long."""

@@ -12,6 +12,7 @@ from mqframe.core.wire.bodies import Body as Body
 from mqframe.hooks.interfaces.access import AccessPort as AccessPort
 from mqframe.hooks.interfaces.access import Authentication as Authentication
 from mqframe.hooks.interfaces.access import Authorization as Authorization
+from mqframe.hooks.interfaces.access import BrokerPlace as BrokerPlace
 from mqframe.hooks.interfaces.access import Caller as Caller
 from mqframe.hooks.interfaces.access import Credentials as Credentials
 from mqframe.hooks.interfaces.access import KeptFile as KeptFile
@@ -55,6 +56,7 @@ from mqframe.hooks.interfaces.rpc_hook import RpcHook as RpcHook
 from mqframe.hooks.interfaces.selector import QueueSelector as QueueSelector
 from mqframe.hooks.interfaces.send_hook import SendContext as SendContext
 from mqframe.hooks.interfaces.send_hook import SendHook as SendHook
+from mqframe.hooks.interfaces.send_hook import TransactionEnd as TransactionEnd
 from mqframe.hooks.interfaces.send_operation import IllegalProperty as IllegalProperty
 from mqframe.hooks.interfaces.send_operation import SendOperation as SendOperation
 from mqframe.hooks.interfaces.send_rule import PendingRecord as PendingRecord

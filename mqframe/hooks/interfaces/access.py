@@ -26,6 +26,13 @@ class Credentials(NamedTuple):
         return f"<Credentials of {self.user}>"
 
 
+class BrokerPlace(NamedTuple):
+    """A broker: its name, and the "host:port" that clients know; empty texts where there is none."""
+
+    name: str
+    address: str
+
+
 class Caller(Protocol):
     """The other side of a connection.
 
@@ -55,8 +62,8 @@ class KeptFile(Protocol):
 class AccessPort(Protocol):
     """Handed to the factories of `Authentication` and `Authorization`.
 
-    `cluster`: name of the cluster. `initial`: users that there are to be from the start, who may do
-    everything. `inner`: with what this server signs its own requests to other servers.
+    `cluster`: name of the cluster. `broker`: the one that asks. `initial`: users that there are to be from
+    the start, who may do everything. `inner`: with what this server signs its own requests to other servers.
     """
 
     @property
@@ -66,6 +73,10 @@ class AccessPort(Protocol):
     @property
     def cluster(self) -> str:
         """Name of the cluster; "" of a name server, which belongs to none."""
+
+    @property
+    def broker(self) -> BrokerPlace:
+        """The broker, of several in one process the first; its address is known once it runs."""
 
     @property
     def initial(self) -> Sequence[Credentials]:

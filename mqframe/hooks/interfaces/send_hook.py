@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from mqframe.core.messages.message import Message, MessageQueue, SendResult
+from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, SendResult
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.hooks.interfaces.hook_port import ClientHook
 from mqframe.hooks.interfaces.send_operation import SendOperation
 
@@ -31,6 +32,26 @@ class SendContext:
     extras: dict[str, object] = attrs.field(factory=dict)
 
 
+@attrs.frozen
+class TransactionEnd:
+    """How a transaction ended, as its broker is told by one request that nobody answers.
+
+    `message`: the half message; one that a broker asked about is a `ReceivedMessage`, with its properties.
+    `from_check`: whether the broker asked. `region_id`, `trace_on`: what the broker said when it stored the
+    half, as in `SendResult`.
+    """
+
+    group: str
+    message: Message | ReceivedMessage
+    message_id: str
+    transaction_id: str
+    outcome: TransactionOutcome
+    broker_address: str
+    from_check: bool
+    region_id: str
+    trace_on: bool
+
+
 class SendHook(ClientHook[SendContext]):
     """Sees each send: before it is encoded, before and after each try, and when it is over.
 
@@ -47,3 +68,9 @@ class SendHook(ClientHook[SendContext]):
 
     def finish(self, operation: SendOperation) -> None:
         """Called once, when the result is there or nothing more is tried; also when an error came before."""
+
+    def transaction_ended(self, end: TransactionEnd) -> None:
+        """Called before a broker is told how a transaction ended, also each time that it has asked.
+
+        Not for transactions of whole batches (`BatchTransactionProducer`), whose messages are not known then.
+        """

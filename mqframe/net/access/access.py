@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import attrs
 
 from mqframe.core.clock import Clock
-from mqframe.hooks.interfaces.access import Authentication, Authorization, Credentials, KeptFile
+from mqframe.hooks.interfaces.access import Authentication, Authorization, BrokerPlace, Credentials, KeptFile
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings, credentials
@@ -26,7 +26,13 @@ class Port:
     initial: Sequence[Credentials]
     inner: Credentials | None
     keep: Callable[[str], KeptFile] | None
+    introduce: Callable[[], BrokerPlace] = attrs.field(default=lambda: BrokerPlace("", ""), init=False)
     _made: dict[Any, Any] = attrs.field(factory=dict, init=False)
+
+    @property
+    def broker(self) -> BrokerPlace:
+        """The first broker that this is the access control of; empty texts before, and of name servers."""
+        return self.introduce()
 
     def file(self, name: str) -> KeptFile | None:
         """The file `name` among the server's configuration; `None` when nothing is kept."""
@@ -42,8 +48,9 @@ class Port:
 class Access:
     """Who may do what at the servers of one process.
 
-    `authentication` and `authorization` are `None` where `settings` name none. `keep`: makes the file of a
-    name where users are kept. Raises `PluginError`, `SettingError`, and `StoreError` for a broken file.
+    `authentication` and `authorization` are `None` where `settings` name none. `let_in` and `granted`: codes
+    of requests that they are not asked about. `keep`: makes the file of a name where users are kept. Raises
+    `PluginError`, `SettingError`, and `StoreError` for a broken file.
     """
 
     def __init__(
@@ -57,14 +64,21 @@ class Access:
     ) -> None:
         initial, inner = credentials(settings.initial_user), credentials(settings.inner_credentials)
         first = [each for each in (initial, inner) if each is not None]
-        port = Port(clock, cluster, first, inner, keep)
+        self._port = port = Port(clock, cluster, first, inner, keep)
         self.clock = clock
         self.authentication: Authentication | None = None
         self.authorization: Authorization | None = None
-        if settings.authentication:
-            self.authentication = plugins.create("authentication", settings.authentication, None, port)
-        if settings.authorization:
-            self.authorization = plugins.create("authorization", settings.authorization, None, port)
+        self.let_in = frozenset(settings.authentication_whitelist)
+        self.granted = frozenset(settings.authorization_whitelist)
+        if name := settings.authentication_plugin:
+            self.authentication = plugins.create("authentication", name, None, port)
+        if name := settings.authorization_plugin:
+            self.authorization = plugins.create("authorization", name, None, port)
+
+    def of_broker(self, introduce: Callable[[], BrokerPlace]) -> None:
+        """This is the access control of a broker, which `introduce` names; of several the first counts."""
+        if not self._port.broker.name:
+            self._port.introduce = introduce
 
     def serving(self) -> list[object]:
         """The objects that answer requests of operators, each once."""

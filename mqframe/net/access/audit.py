@@ -17,6 +17,7 @@ log = get_logger("audit")
 SHOWN_CHARS: Final = 500
 """Most characters of a value from a request that are written."""
 _SECRET_BODIES: Final = frozenset({"UserInfo"})
+_SECRET_FIELDS: Final = frozenset({"secretKey"})
 
 
 def short(text: str) -> str:
@@ -77,7 +78,8 @@ def _facts(kind: type[Request], call: Call) -> dict[str, str]:
     """What a request says: its fields, and its body where that is text and holds no secret."""
     frame = call.frame
     ext = frame.ext or {}
-    facts = {name: short(ext[name]) for name in kind.__struct_encode_fields__ if name in ext}
+    shown = [name for name in kind.__struct_encode_fields__ if name not in _SECRET_FIELDS]
+    facts = {name: short(ext[name]) for name in shown if name in ext}
     if kind.has_text_body() and kind.BODY not in _SECRET_BODIES:
         facts["body"] = short(bytes(frame.body).decode("utf-8", "replace").strip())
     return facts

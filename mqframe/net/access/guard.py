@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, cast
 
 from mqframe.core.clock import Clock
@@ -9,7 +10,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.needs import UNDECLARED, Needs
+from mqframe.core.requests.needs import UNDECLARED, Need, Needs
 from mqframe.core.requests.serving import Call
 from mqframe.hooks.interfaces.access import Authentication, Caller, Refused
 from mqframe.log import get_logger
@@ -72,6 +73,8 @@ class Guard:
     ) -> None:
         self._authentication = None if access is None else access.authentication
         self._authorization = None if access is None else access.authorization
+        self._let_in = frozenset[int]() if access is None else access.let_in
+        self._granted = frozenset[int]() if access is None else access.granted
         self._refusals = refusals
         self._body_bytes_max = body_bytes_max
         self._clients_only = clients_only
@@ -106,8 +109,12 @@ class Guard:
         self, authentication: Authentication, kind: type[Request] | None, needs: Needs, call: Call
     ) -> None:
         caller, frame = cast("Caller", call.peer), call.frame
-        call.user = authentication.authenticate(caller, frame)
-        if self._authorization is None:
+        try:
+            call.user = authentication.authenticate(caller, frame)
+        except Refused:
+            if frame.code not in self._let_in:
+                raise
+        if self._authorization is None or frame.code in self._granted:
             return
         if len(frame.body) > self._body_bytes_max and kind is not None and kind.has_text_body():
             raise Refusal(
@@ -115,7 +122,23 @@ class Guard:
                 f"the body of {kind.__name__} has {len(frame.body)} bytes, at most {self._body_bytes_max} "
                 "are read (net.body_bytes_max); send it in parts",
             )
-        self._authorization.authorize(call.user, caller, needs.find(frame))
+        self._authorize(call, needs.find(frame))
+        call.judge = self._judge
+
+    def _authorize(self, call: Call, found: Sequence[Need]) -> None:
+        assert self._authorization is not None
+        if call.user:
+            self._authorization.authorize(call.user, cast("Caller", call.peer), found)
+        elif found:
+            raise Refused(FAILED, "let in unsigned, but nothing is granted to somebody unknown")
+
+    def _judge(self, call: Call, found: Sequence[Need]) -> None:
+        """`Call.demand`: needs that show when the request is served."""
+        try:
+            self._authorize(call, found)
+        except Refused as refusal:
+            self._note(call, refusal.cause)
+            raise
 
     def _note(self, call: Call, cause: str) -> None:
         if self._refusals is not None:

@@ -11,6 +11,7 @@ from mqframe.core.errors import SettingError
 from mqframe.hooks.interfaces.access import Credentials
 
 _NAMES: Final = (("username", "password"), ("accessKey", "secretKey"))
+PLAIN: Final = "plain_acl"
 _SWITCHES: Final = {"true": "acl2", "false": ""}
 
 
@@ -19,6 +20,13 @@ def _plugin_of_switch(text: str) -> str:
         return _SWITCHES[text.lower()]
     except KeyError:
         raise ValueError("must be true or false") from None
+
+
+def _codes(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.split(",") if word.strip())
+    except ValueError:
+        raise ValueError("must be codes of requests, separated by commas") from None
 
 
 def _user(text: str) -> str | None:
@@ -80,8 +88,37 @@ class AccessSettings:
         secret=True,
     )
 
+    authentication_whitelist: tuple[int, ...] = setting(
+        (),
+        doc="codes of requests that are let in whoever sends them; what authorization says of them counts, "
+        "and it grants nothing to somebody unknown",
+        conf="authenticationWhitelist",
+        from_conf=_codes,
+    )
+    authorization_whitelist: tuple[int, ...] = setting(
+        (),
+        doc="codes of requests that everybody may send who is let in",
+        conf="authorizationWhitelist",
+        from_conf=_codes,
+    )
+    plain: bool = setting(
+        False,
+        doc="whether `plain_acl`, the access control of RocketMQ 4.9, is both plugins where none is named",
+        conf="aclEnable",
+    )
+
+    @property
+    def authentication_plugin(self) -> str:
+        """The plugin that says who asks; "" for none."""
+        return self.authentication or (PLAIN if self.plain else "")
+
+    @property
+    def authorization_plugin(self) -> str:
+        """The plugin that says what they may; "" for none."""
+        return self.authorization or (PLAIN if self.plain and self.authentication in ("", PLAIN) else "")
+
     def __attrs_post_init__(self) -> None:
-        if self.authorization and not self.authentication:
+        if self.authorization and not self.authentication_plugin:
             raise SettingError(
                 f"access.authorization = {self.authorization!r} needs access.authentication: nobody is "
                 "granted anything unless it is known who asks"

@@ -12,7 +12,14 @@ import pytest
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces import Authentication, Authorization, Credentials, KeptFile, Refused
+from mqframe.hooks.interfaces import (
+    Authentication,
+    Authorization,
+    BrokerPlace,
+    Credentials,
+    KeptFile,
+    Refused,
+)
 from mqframe.testing.manual_clock import ManualClock
 
 T = TypeVar("T")
@@ -42,6 +49,7 @@ class AccessStage:
     initial: Sequence[Credentials] = (Credentials("admin", "admin-secret"),)
     inner: Credentials | None = None
     cluster: str = "DefaultCluster"
+    broker: BrokerPlace = attrs.field(factory=lambda: BrokerPlace("broker-a", "127.0.0.1:10911"))
     clock: ManualClock = attrs.field(factory=ManualClock)
     files: dict[str, MemoryFile] = attrs.field(factory=dict)
     _made: dict[Any, Any] = attrs.field(factory=dict, init=False)

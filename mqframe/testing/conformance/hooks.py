@@ -23,6 +23,7 @@ from mqframe.core.messages.message import (
     with_properties,
 )
 from mqframe.core.sending.encoding import message_properties
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.hooks.interfaces import (
     ConsumeContext,
@@ -34,6 +35,7 @@ from mqframe.hooks.interfaces import (
     SendContext,
     SendHook,
     SendOperation,
+    TransactionEnd,
 )
 
 QUEUE = MessageQueue("orders", "broker-a", 1)
@@ -227,6 +229,15 @@ class SendHookConformance(_AttachedConformance):
         for operation in self.operations():
             operation.error = CallTimeout("3 s")
             self.make().finish(operation)
+
+    def test_ends_of_transactions_are_taken(self) -> None:
+        """Of both kinds of messages: where nobody asked, and where a broker did."""
+        hook = self.make()
+        for outcome in TransactionOutcome:
+            for message, asked in ((MESSAGE, False), (received_message(), True)):
+                hook.transaction_ended(
+                    TransactionEnd("shop", message, "id-0", "id-0", outcome, ADDRESS, asked, "R", not asked)
+                )
 
 
 class ConsumeHookConformance(_AttachedConformance):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 import pytest
@@ -138,3 +139,13 @@ def test_servers_sign_with_the_inner_credentials() -> None:
 def test_any_headers_of_a_user_are_signed_and_checked(ext: dict[str, str], body: bytes) -> None:
     both = Both()
     assert both.authentication.authenticate(Stranger(), signed("shop", "shop-secret", ext, body)) == "shop"
+
+
+def test_long_names_are_not_remembered() -> None:
+    both = Both()
+    both.table.set_policies("shop", policy(PolicyEntryInfo("Topic:*", ["Pub"], "Allow")))
+    for chars, kept in ((100, True), (100_000, False)):
+        name = "x" * chars
+        before = sys.getrefcount(name)
+        both.authorization.authorize("shop", Stranger(), [Need(Resource.TOPIC, name, (Action.PUB,))])
+        assert (sys.getrefcount(name) > before) is kept

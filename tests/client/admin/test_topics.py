@@ -4,8 +4,14 @@ import pytest
 
 from mqframe.client.admin.topics import TopicAdmin
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
+from mqframe.core.consuming.group_config import GroupList, SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.errors import AnswerError, FixError, MessageError
-from mqframe.core.requests.admin import GetAllTopicConfig, GetTopicConfig
+from mqframe.core.requests.admin import (
+    GetAllSubscriptionGroupConfig,
+    GetAllTopicConfig,
+    GetTopicConfig,
+    QueryTopicConsumeByWho,
+)
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
 from mqframe.testing.consuming import ClientScene, play_in
@@ -27,6 +33,31 @@ def test_topics_come_and_go(admin):
     assert "made" not in admin.list_topics()
     with pytest.raises(AnswerError):
         admin.topic_route("made")
+
+
+@pytest.mark.parametrize(("known", "found"), [([], ["g"]), (["orders"], ["g", "orders"])])
+def test_a_topic_that_a_broker_takes_for_a_group_is_none(known, found):
+    async def story(scene):
+        groups = GroupList(group_list=["orders", "g"])
+        table = SubscriptionGroupTable(
+            subscription_group_table={name: SubscriptionGroupConfig(group_name=name) for name in known}
+        )
+        scene.broker.script(QueryTopicConsumeByWho, lambda _: Frame(0, body=loose_json.dumps(groups)))
+        scene.broker.script(GetAllSubscriptionGroupConfig, lambda _: Frame(0, body=loose_json.dumps(table)))
+        assert await scene.end(TopicAdmin(scene.instance).groups_of_topic("orders")) == found
+
+    play_in(lambda: ClientScene({"orders": 1}), story)
+
+
+def test_attributes_are_set_and_taken_away_by_name(admin):
+    for attributes, left in (
+        ({"message.type": "FIFO"}, {"message.type": "FIFO"}),
+        ({"+message.type": "DELAY", "other": "1"}, {"message.type": "DELAY", "other": "1"}),
+        ({"-message.type": "", "+other": "2"}, {"other": "2"}),
+        (None, {"other": "2"}),
+    ):
+        admin.create_topic("made", attributes=attributes)
+        assert [config.attributes for config in admin.topic_config("made").values()] == [left] * 2
 
 
 def test_what_is_wrong_with_a_topic(admin):

@@ -76,3 +76,21 @@ def test_the_port_of_clients_is_none_for_operators(admin: Admin, asking: Cluster
 def test_who_does_not_sign(asking: Cluster) -> None:
     with Admin(nameserver=asking.nameserver) as stranger, pytest.raises(AccessError):
         stranger.users()
+
+
+def test_keys_are_checked_whatever_their_user_may_do(admin: Admin, asking: Cluster) -> None:
+    server = asking.broker.address
+    admin.check_keys()
+    admin.create_user("idle", "secret")
+    for user, secret, known in (
+        ("idle", "secret", True),
+        ("idle", "wrong", False),
+        ("none", "secret", False),
+    ):
+        keys = {"access_key": user, "secret_key": secret}
+        with Admin(nameserver=asking.nameserver, rpc_hooks=[("acl", keys)]) as other:
+            if known:
+                other.check_keys(server=server)
+                continue
+            with pytest.raises(AccessError):
+                other.check_keys(server=server)

@@ -1,4 +1,4 @@
-"""Access keys on a broker of 4.9, which tells of a refusal as an error of the system."""
+"""Access keys on brokers of 4.9, which tell of a refusal as an error of the system, and of 5.x."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 from real_time import until
+from scenarios.access_uses import Use, poll, pop, pull, push, send, send_in_a_transaction
 
 from interop.apache import Apache
 from interop.conftest import LIGHT, java_class_path
-from interop.foreign_programs import OLDER
+from interop.foreign_programs import LATEST, NEWEST, OLDER
 from interop.servers import Servers
+from interop.test_security import GUARDED
 from mqframe import AccessError, Admin, Message, Producer, Puller
 
-pytestmark = pytest.mark.proves("access")
+pytestmark = pytest.mark.proves("signatures", "users", by="Apache 4.9.7")
 
 ACCOUNTS = """\
 accounts:
@@ -74,3 +76,36 @@ def test_who_may_not_is_told_so(guarded: Servers) -> None:
         pytest.raises(AccessError, match="Need admin permission"),
     ):
         admin.create_topic("not_mine")
+
+
+@pytest.fixture(scope="module", params=[NEWEST, LATEST])
+def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Apache's servers where `shop` may read and write the topic `orders` in the group `shop`."""
+    admins = signed("rocketmq")
+    home = tmp_path_factory.mktemp("asking")
+    with Apache(java_class_path(request.param), home, conf=LIGHT + GUARDED, access=admins) as running:
+        servers = running.servers
+        with Admin(nameserver=servers.nameserver, **admins) as admin:
+            for topic in ("orders", "secrets"):
+                admin.create_topic(topic, queues=1)
+                until(lambda topic=topic: topic in admin.list_topics())  # type: ignore[misc]
+            for group in ("shop", "others"):
+                admin.create_group(group)
+            admin.create_user("shop", "12345678", server=servers.broker)
+            allowed = ["Topic:orders", "Group:shop"]
+            admin.set_policy("shop", allowed, actions=["Pub", "Sub", "Get"], server=servers.broker)
+        yield servers
+
+
+@pytest.mark.parametrize("use", [send, send_in_a_transaction, pull, push, poll, pop])
+def test_every_kind_of_client_is_told(asking: Servers, use: Use) -> None:
+    at = {"nameserver": asking.nameserver}
+    with pytest.raises(AccessError, match="check signature failed"):
+        use("orders", "shop", at | signed("shop", "87654321"))
+    with pytest.raises(AccessError, match=r"User:shop has no permission to access Topic:secrets"):
+        use("secrets", "shop", at | signed("shop"))
+    if use not in (send, send_in_a_transaction):
+        with pytest.raises(AccessError, match=r"User:shop has no permission to access Group:others"):
+            use("orders", "others", at | signed("shop"))
+    send("orders", "shop", at | signed("shop"))
+    use("orders", "shop", at | signed("shop"))

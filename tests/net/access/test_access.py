@@ -6,7 +6,7 @@ from pathlib import Path
 
 from net.access.plugins import Matching, Naming, manager
 
-from mqframe.hooks.interfaces import Credentials
+from mqframe.hooks.interfaces import BrokerPlace, Credentials
 from mqframe.net.access.access import Access, Port, kept_below
 from mqframe.net.access.settings import AccessSettings
 from mqframe.store.files.config_file import ConfigFile
@@ -34,6 +34,18 @@ def test_plugins_are_handed_one_port(tmp_path: Path) -> None:
     assert (tmp_path / "users.json").read_bytes() == b"x"
     assert access.serving() == []
     assert access.signer() is None
+
+
+def test_plugins_know_the_first_broker_once_there_is_one() -> None:
+    access = Access(AccessSettings(authentication="naming"), ManualClock(), manager())
+    assert isinstance(access.authentication, Naming)
+    port = access.authentication.port
+    assert port.broker == BrokerPlace("", "")
+    address = "10.0.0.1:0"
+    access.of_broker(lambda: BrokerPlace("broker-a", address))
+    access.of_broker(lambda: BrokerPlace("broker-b", "10.0.0.2:10911"))
+    address = "10.0.0.1:10911"
+    assert port.broker == BrokerPlace("broker-a", "10.0.0.1:10911")
 
 
 def test_without_settings_there_is_nothing() -> None:

@@ -8,6 +8,7 @@ import pytest
 from net.access.plugins import call, manager
 
 from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.requests.needs import Action, topic_need
 from mqframe.net.access.access import Access
 from mqframe.net.access.guard import FAILED, QUIET_SECONDS, Guard, Refusals
 from mqframe.net.access.settings import AccessSettings
@@ -15,9 +16,11 @@ from mqframe.testing.manual_clock import ManualClock
 
 
 class Place:
-    def __init__(self, *, authorization: str = "matching", clients_only: bool = False) -> None:
+    def __init__(
+        self, *, authorization: str = "matching", clients_only: bool = False, **more: tuple[int, ...]
+    ) -> None:
         self.clock = ManualClock()
-        settings = AccessSettings(authentication="naming", authorization=authorization)
+        settings = AccessSettings(authentication="naming", authorization=authorization, **more)
         access = Access(settings, self.clock, manager())
         self.refusals = Refusals(self.clock)
         self.guard = Guard(access, self.refusals, 1000, clients_only=clients_only)
@@ -101,3 +104,39 @@ def test_a_change_that_may_not_be_is_written_down(caplog: pytest.LogCaptureFixtu
     assert len(told) == 1
     assert told[0].startswith("DeleteTopicInBroker user='others'")
     assert "refused: that is not yours" in told[0]
+
+
+def test_codes_that_are_let_in_need_nobody_and_get_no_more() -> None:
+    place = Place(authentication_whitelist=(310, 324))
+    place.guard.admit(call(324))  # needs nothing but to be known
+    assert place.refused(310, b="orders").remark == FAILED
+    assert place.refused(310, user="others", b="orders").remark == "that is not yours"
+    known = call(310, user="orders", b="orders")
+    place.guard.admit(known)
+    assert known.user == "orders"
+    assert place.refused(10, topic="orders").remark == "who are you?"
+    Place(authentication_whitelist=(310,), authorization="").guard.admit(call(310, b="orders"))
+
+
+def test_codes_that_are_granted_need_somebody_known() -> None:
+    place = Place(authorization_whitelist=(310,))
+    place.guard.admit(call(310, user="others", b="orders"))
+    assert place.refused(310, b="orders").remark == "who are you?"
+    assert place.refused(10, user="others", topic="orders").remark == "that is not yours"
+    both = Place(authentication_whitelist=(310,), authorization_whitelist=(310,))
+    both.guard.admit(call(310, b="orders"))
+    assert both.refusals.counters() == {"authenticationFailures": "0", "authorizationFailures": "0"}
+
+
+def test_what_shows_later_is_asked_then_and_counted() -> None:
+    place = Place()
+    sent = call(37, user="orders")
+    place.guard.admit(sent)
+    sent.demand(topic_need("orders", (Action.PUB,)))
+    with pytest.raises(Refusal, match="that is not yours"):
+        sent.demand(topic_need("others", (Action.PUB,)))
+    assert place.refusals.counters()["authorizationFailures"] == "1"
+    for open_to_all in (Place(authorization=""), Place(authorization_whitelist=(37,))):
+        sent = call(37, user="orders")
+        open_to_all.guard.admit(sent)
+        sent.demand(topic_need("others", (Action.PUB,)))

@@ -37,6 +37,8 @@ def test_keys_of_rocketmq() -> None:
     text = """
 authenticationEnabled=true
 authorizationEnabled = true
+authenticationWhitelist=105, 34
+authorizationWhitelist=10
 initAuthenticationUser={"username":"rocketmq","password":"12345678"}
 innerClientAuthenticationCredentials={"accessKey":"inner","secretKey":"12345678"}
 """
@@ -44,8 +46,26 @@ innerClientAuthenticationCredentials={"accessKey":"inner","secretKey":"12345678"
     assert (settings.authentication, settings.authorization) == ("acl2", "acl2")
     assert credentials(settings.initial_user) == Credentials("rocketmq", "12345678")
     assert credentials(settings.inner_credentials) == Credentials("inner", "12345678")
+    assert settings.authentication_whitelist == (105, 34)
+    assert settings.authorization_whitelist == (10,)
+    with pytest.raises(SettingError, match=r"authorizationWhitelist = 'SEND' .*must be codes of requests"):
+        resolve([AccessSettings], [broker_conf("authorizationWhitelist=SEND", "b")])
     off = resolve([AccessSettings], [broker_conf("authenticationEnabled=false", "b")]).section(AccessSettings)
     assert off == AccessSettings()
     with pytest.raises(SettingError, match="must be true or false"):
         resolve([AccessSettings], [broker_conf("authenticationEnabled=perhaps", "b")])
     assert "12345678" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "plugins"),
+    [
+        ("aclEnable=true", ("plain_acl", "plain_acl")),
+        ("aclEnable=false", ("", "")),
+        ("aclEnable=true\nauthenticationEnabled=true", ("acl2", "")),
+        ("aclEnable=true\nauthenticationEnabled=true\nauthorizationEnabled=true", ("acl2", "acl2")),
+    ],
+)
+def test_the_switch_of_rocketmq_4(text: str, plugins: tuple[str, str]) -> None:
+    settings = resolve([AccessSettings], [broker_conf(text, "broker.conf")]).section(AccessSettings)
+    assert (settings.authentication_plugin, settings.authorization_plugin) == plugins

@@ -11,6 +11,7 @@ import pytest
 from testing.faults import caught_by
 
 from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import (
     ConsumeContext,
@@ -23,6 +24,7 @@ from mqframe.hooks.interfaces import (
     SendContext,
     SendHook,
     SendOperation,
+    TransactionEnd,
 )
 from mqframe.testing.conformance import (
     ConsumeHookConformance,
@@ -118,6 +120,13 @@ class Restless(Counting):
         port.every(0.0, lambda: None)
 
 
+class CommitsOnly(Counting):
+    """Knows no other end of a transaction."""
+
+    def transaction_ended(self, end: TransactionEnd) -> None:
+        assert end.outcome is TransactionOutcome.COMMIT
+
+
 class Setting(Counting):
     """Sets properties of its own."""
 
@@ -209,6 +218,7 @@ class NeedsTry(SendHook):
         (InPlace, [LEGAL]),
         (Unprepared, ["test_finish_without_prepare_is_taken"]),
         (OneAtATime, [BESIDE]),
+        (CommitsOnly, ["test_ends_of_transactions_are_taken"]),
         (NeedsTry, [FROM_BEGIN_TO_END, LEGAL, BESIDE]),
     ],
 )

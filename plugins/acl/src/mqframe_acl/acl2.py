@@ -21,7 +21,7 @@ from mqframe_acl.administration import Administration
 from mqframe_acl.networks import caller_address
 from mqframe_acl.signature import ACCESS_KEY
 from mqframe_acl.signing import AclHook, AclOptions
-from mqframe_acl.table import User, UserTable
+from mqframe_acl.table import NAME_CHARS_MAX, User, UserTable
 
 UNKNOWN: Final = "Authentication failed. Please verify the credentials and try again."
 """All that is told whoever is not known: not which part of it was wrong."""
@@ -134,7 +134,8 @@ class Acl2Authorization(Authorization):
                 raise forbidden(user, caller, asked)
             if policies.by_place:
                 return
-        self._granted.add((user, need))
+        if len(need.name) <= NAME_CHARS_MAX:
+            self._granted.add((user, need))
 
 
 def forbidden(user: str, caller: Caller, need: Need) -> Refused:

@@ -55,13 +55,18 @@ class WhiteList:
         )
 
 
+def addresses(text: str) -> list[str]:
+    """The parts of `text`, which commas separate but for those in braces."""
+    return [part.strip() for part in _PARTS.split(text) if part.strip()]
+
+
 def white_list(text: str) -> WhiteList:
     """What `text` stands for: addresses, parts of which may be *, 1-9 or {1,2}, networks, commas; "": none.
 
     Raises ValueError.
     """
     networks, quads = [], []
-    for part in filter(None, (each.strip() for each in _PARTS.split(text))):
+    for part in addresses(text):
         if part in ("*", "*.*.*.*"):
             return WhiteList(everybody=True)
         if set(part) & set("*-{"):

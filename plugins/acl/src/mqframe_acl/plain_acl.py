@@ -1,4 +1,4 @@
-"""Access control as RocketMQ 4.9 has it: accounts in a file that is read again when it changes."""
+"""Access control as RocketMQ 4.9 has it: accounts in files that are read again when they change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import AccessPort, Authentication, Authorization, Caller, Refused, RpcHook
 from mqframe_acl.acl2 import UNKNOWN, forbidden, signer_of
 from mqframe_acl.networks import caller_address
-from mqframe_acl.plain_file import Account, PlainFile
+from mqframe_acl.plain_administration import PlainAdministration
+from mqframe_acl.plain_file import Account
+from mqframe_acl.plain_files import PlainFiles
 from mqframe_acl.signature import ACCESS_KEY, Signer
 
 BY_ADDRESS: Final = "(white address)"
@@ -25,14 +27,21 @@ class PlainOptions:
     """Where the accounts are."""
 
     file: Path = setting(doc="the file plain_acl.yml")
-    reload_seconds: float = setting(5.0, doc="how often it is looked at, s", check=at_least(0.1))
+    folder: Path | None = setting(
+        None,
+        doc="folder of more such files (.yml, .yaml), whose accounts go before those of `file`; "
+        "none: the folder `acl` beside `file`, where there is one",
+    )
+    reload_seconds: float = setting(5.0, doc="how often they are looked at, s", check=at_least(0.1))
 
 
 class State:
     """What both kinds share."""
 
     def __init__(self, port: AccessPort, options: PlainOptions) -> None:
-        self.file = PlainFile(options.file, port.clock, options.reload_seconds)
+        folder = options.folder or options.file.with_name("acl")
+        self.files = PlainFiles(options.file, folder, port.clock, options.reload_seconds)
+        self.administration = PlainAdministration(self.files, port)
         self.first = {each.user: Signer(each.secret) for each in port.initial}
 
 
@@ -61,9 +70,9 @@ class PlainAuthentication(Authentication):
 
     def authenticate(self, caller: Caller, request: Frame) -> str:
         """The access key that signed `request`."""
-        plain = self._state.file.current
+        plain = self._state.files.current
         address = caller_address(caller.address)
-        if any(address in each for each in plain.white):
+        if any(address in each for file in plain.files.values() for each in file.white):
             return BY_ADDRESS
         key = (request.ext or {}).get(ACCESS_KEY)
         if key is None:
@@ -81,6 +90,10 @@ class PlainAuthentication(Authentication):
         """Signs with the inner credentials."""
         return signer_of(self._inner)
 
+    def serving(self) -> Sequence[object]:
+        """The requests for accounts."""
+        return (self._state.administration,)
+
 
 class PlainAuthorization(Authorization):
     """Admins may do everything; others publish and subscribe as their account says, and look at that."""
@@ -95,12 +108,16 @@ class PlainAuthorization(Authorization):
         """Whether every one of `needs` is granted."""
         if user == BY_ADDRESS or user in self._state.first:
             return
-        account = self._state.file.current.accounts.get(user)
+        account = self._state.files.current.accounts.get(user)
         if account is not None and account.admin:
             return
         for need in needs:
             if account is None or not _allows(account, need):
                 raise forbidden(user, caller, need)
+
+    def serving(self) -> Sequence[object]:
+        """The requests for accounts."""
+        return (self._state.administration,)
 
 
 def _allows(account: Account, need: Need) -> bool:

@@ -1,22 +1,17 @@
-"""The file `plain_acl.yml` of RocketMQ 4.9: accounts, what they may, and who need not say who they are."""
+"""A file of accounts as `plain_acl.yml` of RocketMQ 4.9: what they may, and who need not say who they are."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import yaml
 
-from mqframe.core.clock import Clock
-from mqframe.core.errors import SettingError
 from mqframe.core.requests.needs import Action
-from mqframe.log import get_logger
 from mqframe_acl.networks import WhiteList, white_list
 from mqframe_acl.signature import Signer
-
-log = get_logger("access")
 
 Perm = frozenset[Action]
 NOTHING: Final[Perm] = frozenset()
@@ -29,13 +24,34 @@ _PERMS: Final[Mapping[str, Perm]] = {
     "SUB|PUB": frozenset({Action.PUB, Action.SUB}),
 }
 _KEY_CHARS_MIN: Final = 7
-_BYTES_MAX: Final = 4 << 20
-_WHITE: Final = "globalWhiteRemoteAddresses"
+BYTES_MAX: Final = 4 << 20
+WHITE: Final = "globalWhiteRemoteAddresses"
+ACCOUNTS: Final = "accounts"
+VERSION: Final = "dataVersion"
+Table = dict[str, Any]
+"""A file as it is written: all values are texts, lists and tables."""
+_NUMBER: Final = re.compile(r"[-+.]?[0-9][\w.+-]*\Z", re.ASCII)
 _KNOWN: Final = frozenset(
     (
         "accessKey secretKey whiteRemoteAddress admin defaultTopicPerm defaultGroupPerm topicPerms groupPerms"
     ).split()
 )
+
+
+_LINE_ENDS: Final = re.compile("[\x85\u2028\u2029]")
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
+    """Quotes every text that some reader of YAML may take for a number."""
+
+
+def _written(dumper: _Dumper, text: str) -> yaml.Node:
+    # Line ends of Unicode would be read as spaces, unless they are escaped.
+    style = '"' if _LINE_ENDS.search(text) else "'" if _NUMBER.match(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+_Dumper.add_representer(str, _written)
 
 
 @attrs.frozen
@@ -54,67 +70,19 @@ class Account:
 
 @attrs.frozen
 class Plain:
-    """What the file says. `white`: from where nobody is asked anything."""
+    """What a file says. `white`: from where nobody is asked anything; `changes`: how often it was changed by
+    requests, `changed_ms`: when for the last time."""
 
     accounts: Mapping[str, Account] = attrs.field(factory=dict)
     white: tuple[WhiteList, ...] = ()
+    changes: int = 0
+    changed_ms: int = 0
 
 
-class PlainFile:
-    """The file at `path`, looked at every `seconds`; what is wrong with it leaves the former in force.
-
-    Raises `SettingError` when it cannot be used at first.
-    """
-
-    def __init__(self, path: Path, clock: Clock, seconds: float) -> None:
-        self._path, self._clock, self._seconds = path, clock, seconds
-        self._stamp = self._stamp_now()
-        self._current = self._read()
-        self._next = clock.monotonic() + seconds
-
-    @property
-    def current(self) -> Plain:
-        """What the file says, or said when it was right for the last time."""
-        now = self._clock.monotonic()
-        if now >= self._next:
-            self._next = now + self._seconds
-            self._look()
-        return self._current
-
-    def _look(self) -> None:
-        try:
-            stamp = self._stamp_now()
-            if stamp == self._stamp:
-                return
-            self._stamp = stamp
-            self._current = self._read()
-        except SettingError as problem:
-            log.error("accounts cannot be read; those from before stay in force", problem=str(problem))
-        else:
-            log.info("accounts read again", file=str(self._path), accounts=len(self._current.accounts))
-
-    def _stamp_now(self) -> tuple[int, ...] | None:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
-
-    def _read(self) -> Plain:
-        try:
-            with self._path.open("rb") as file:
-                raw = file.read(_BYTES_MAX + 1)
-            if len(raw) > _BYTES_MAX:
-                raise ValueError(f"it has more than {_BYTES_MAX} bytes")
-            return plain_of(raw.decode())
-        except OSError as problem:
-            raise SettingError(f"{self._path} cannot be read: {problem.strerror}") from None
-        except (ValueError, RecursionError) as problem:
-            raise SettingError(f"{self._path}: {problem}") from None
-
-
-def plain_of(text: str) -> Plain:
-    """What `text` in YAML says. Raises ValueError that names the account, and no secret."""
+def table_of(text: str) -> Table:
+    """The table that `text` in YAML holds; an empty one for no text at all. Raises ValueError."""
+    if len(text) > BYTES_MAX:
+        raise ValueError(f"it has more than {BYTES_MAX} characters")
     try:
         # Keys are texts even where they look like numbers.
         found = yaml.load(text, Loader=yaml.BaseLoader)
@@ -122,21 +90,60 @@ def plain_of(text: str) -> Plain:
         mark = getattr(problem, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
         raise ValueError(f"it is no YAML{where}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if found is None:
+        return {}
     if not isinstance(found, dict):
         raise ValueError("it is no table with accounts")
-    white = tuple(white_list(_text(each, _WHITE)) for each in _list(found, _WHITE))
+    return found
+
+
+def plain_of(table: Table) -> Plain:
+    """What a file with this table says. Raises ValueError that names the account, and no secret."""
+    white = tuple(white_list(_text(each, WHITE)) for each in list_of(table, WHITE))
     accounts: dict[str, Account] = {}
-    for number, table in enumerate(_list(found, "accounts"), 1):
-        if not isinstance(table, dict):
+    for number, each in enumerate(list_of(table, ACCOUNTS), 1):
+        if not isinstance(each, dict):
             raise ValueError(f"account {number} is no table")
         try:
-            account = _account(table)
+            account = _account(each)
         except ValueError as problem:
             raise ValueError(f"account {number}: {problem}") from None
         if account.key in accounts:
             raise ValueError(f"account {number}: accessKey {account.key} stands there twice")
         accounts[account.key] = account
-    return Plain(accounts, white)
+    return Plain(accounts, white, *_version(table))
+
+
+def list_of(table: Table, name: str) -> list[Any]:
+    """The list called `name`; an empty one where there is none. Raises ValueError."""
+    found = table.get(name) or []
+    if not isinstance(found, list):
+        raise ValueError(f"{name} is no list")
+    return found
+
+
+def text_of(table: Table) -> str:
+    """`table` as a file, laid out as RocketMQ's broker does. Raises ValueError for what cannot be written."""
+    for account in list_of(table, ACCOUNTS):
+        if "admin" in account:
+            account["admin"] = account["admin"] in (True, "true")
+    try:
+        return str(
+            yaml.dump(table, Dumper=_Dumper, default_flow_style=False, sort_keys=False, allow_unicode=True)
+        )
+    except (yaml.YAMLError, UnicodeError, RecursionError):
+        raise ValueError("it holds what YAML cannot carry") from None
+
+
+def _version(table: Table) -> tuple[int, int]:
+    """How often, and when last, the file was changed. Raises ValueError."""
+    first: Any = next(iter(list_of(table, VERSION)), {})
+    try:
+        return int(first.get("counter", 0)), int(first.get("timestamp", 0))
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(f"{VERSION} is no list of one table with counter and timestamp") from None
 
 
 def _account(table: dict[Any, Any]) -> Account:
@@ -155,16 +162,9 @@ def _account(table: dict[Any, Any]) -> Account:
         white_list(_text(table.get("whiteRemoteAddress", ""), "whiteRemoteAddress")),
         _perm(_text(table.get("defaultTopicPerm", ""), "defaultTopicPerm")),
         _perm(_text(table.get("defaultGroupPerm", ""), "defaultGroupPerm")),
-        dict(map(_rule, _list(table, "topicPerms"))),
-        dict(map(_rule, _list(table, "groupPerms"))),
+        dict(map(_rule, list_of(table, "topicPerms"))),
+        dict(map(_rule, list_of(table, "groupPerms"))),
     )
-
-
-def _list(table: dict[Any, Any], name: str) -> list[Any]:
-    found = table.get(name) or []
-    if not isinstance(found, list):
-        raise ValueError(f"{name} is no list")
-    return found
 
 
 def _text(value: object, name: str) -> str:
