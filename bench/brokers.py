@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """Several brokers of one server against a single one: what a message costs, and how many pass.
 
-    brokers.py [--brokers 2] [--count 60000] [--rounds 3] [--width 512]
+    brokers.py [--brokers 2] [--count 60000] [--rounds 3] [--width 512] [--queues 8]
 
-Starts `mqframe server` with one broker and with several, and measures them in turns: a producer with so many
-sends of 100 B awaited at once for each broker, and a push consumer that reads them. Prints medians: processor
-time of all processes of the server for a message, and messages a second. No server polls busily, which is
-processor time as well.
+Starts `mqframe server` with one broker and with several, and measures them in turns: a producer with sends of
+100 B awaited at once, and a push consumer that reads them. Each broker gets the same load however many there
+are: `--width` sends in flight, `--queues` queues that are pulled. The single one is measured a second time
+with the share of that which each of several would get of it. Prints medians: processor time of all processes
+of the server for a message, and messages a second. No server polls busily, which is processor time as well,
+nor refuses sends that had to wait.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import pathlib
 import re
 import statistics
@@ -28,7 +29,6 @@ from functools import partial
 
 from mqframe import Admin, AsyncProducer, ConsumeResult, Message, PushConsumer
 
-CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 SENT, CONSUMED = "sent", "consumed"
 
 
@@ -38,6 +38,7 @@ class Server:
     def __init__(self, count: int, folder: pathlib.Path) -> None:
         words = ["server", "--brokers", str(count), "--nameserver-port", "0", "--broker-port", "0"]
         words += ["--data", str(folder), "--set", "net.busy_poll_microseconds=0"]
+        words += ["--set", "broker.send_wait_ms=60000"]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mqframe", *words], stdout=subprocess.PIPE, text=True
         )
@@ -45,14 +46,11 @@ class Server:
         self.nameserver = re.findall(r"nameserver=(\S+)", self.process.stdout.readline())[0]
 
     def processor_seconds(self) -> float:
-        """User and system time of all its processes until now."""
+        """Processor time of all threads of all its processes until now, by the scheduler's clock of ns."""
         pid = self.process.pid
         others = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        total = 0
-        for each in (pid, *others):
-            fields = pathlib.Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-            total += int(fields[11]) + int(fields[12])
-        return total / CLOCK_TICKS
+        threads = [each for one in (pid, *others) for each in pathlib.Path(f"/proc/{one}/task").iterdir()]
+        return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
 
     def stop(self) -> None:
         self.process.terminate()
@@ -70,7 +68,7 @@ async def sends(nameserver: str, topic: str, count: int, width: int) -> None:
 
         async def worker() -> None:
             for _ in left:
-                await producer.send(message)
+                await producer.send(message, timeout=60)
 
         await asyncio.gather(*[worker() for _ in range(width)])
 
@@ -106,31 +104,35 @@ def main() -> None:
     parser.add_argument("--brokers", type=int, default=2)
     parser.add_argument("--count", type=int, default=60_000)
     parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--queues", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
-    figures: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
+    several = chosen.brokers
+    cases = {
+        "1 broker": (1, chosen.width, chosen.queues),
+        f"1 broker, 1/{several} of the load": (1, chosen.width // several, max(1, chosen.queues // several)),
+        f"{several} brokers": (several, several * chosen.width, chosen.queues),
+    }
+    figures: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory(prefix="mqframe-bench") as folder:
-        servers = {n: Server(n, pathlib.Path(folder) / str(n)) for n in (1, chosen.brokers)}
+        servers = {n: Server(n, pathlib.Path(folder) / str(n)) for n in (1, several)}
         try:
             for turn in range(chosen.rounds + 1):  # the first warms up
-                for n, server in servers.items():
-                    topic = f"turn-{turn}"
+                for case, (name, (n, width, queues)) in enumerate(cases.items()):
+                    server, topic = servers[n], f"turn-{turn}-{case}"
                     with Admin(nameserver=server.nameserver) as admin:
-                        admin.create_topic(topic, queues=8 // n)
+                        admin.create_topic(topic, queues=queues)
                     for what, work in ((SENT, send), (CONSUMED, consume)):
-                        figure = measured(
-                            server,
-                            chosen.count,
-                            partial(work, server.nameserver, topic, chosen.count, n * chosen.width),
-                        )
+                        doing = partial(work, server.nameserver, topic, chosen.count, width)
+                        figure = measured(server, chosen.count, doing)
                         if turn:
-                            figures[what, n].append(figure)
+                            figures[what, name].append(figure)
         finally:
             for server in servers.values():
                 server.stop()
-    for (what, n), each in figures.items():
+    for (what, name), each in sorted(figures.items()):
         cost, rate = (statistics.median(values) for values in zip(*each, strict=True))
-        print(f"{what:9} {n} broker(s)  {cost:6.1f} us of processor a message  {rate:9,.0f} msg/s")
+        print(f"{what:9} {name:26} {cost:6.2f} us of processor a message  {rate:9,.0f} msg/s")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python bench/scrape.py --topics 1250 --queues 8 --behind 1
 
 Each topic has a group that is `--behind` messages behind in each queue. While a scrape is made, each turn of
-the loop is timed: the longest is the longest stall. Not part of the tests.
+the loop is timed: the longest is the longest stall. With `--http` scrapes come through the metrics port,
+packed, and its thread works beside the loop. Not part of the tests.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import gzip
 import statistics
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.settings import BrokerSettings
 from mqframe.cli.serving import YOUNG_OBJECTS_MAX
 from mqframe.metrics.exporter import Exporter
+from mqframe.metrics.server import MetricsServer
 from mqframe.metrics.settings import MetricsSettings
 from mqframe.net.clock import SystemClock
 from mqframe.store.incoming import Incoming
@@ -54,6 +58,13 @@ def fill(broker: Broker, topics: int, queues: int, behind: int) -> None:
     broker.store.dispatch()
 
 
+def fetched(address: str) -> bytes:
+    """What a scrape through the metrics port gets, unpacked."""
+    asked = urllib.request.Request(f"http://{address}/metrics", headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        return gzip.decompress(answer.read())
+
+
 async def measure(options: argparse.Namespace) -> None:
     """Fill a broker, scrape it some times, print figures."""
     with tempfile.TemporaryDirectory() as folder:
@@ -68,13 +79,19 @@ async def measure(options: argparse.Namespace) -> None:
             gc.set_threshold(YOUNG_OBJECTS_MAX, 20, 20)  # as `mqframe server` does
             exporter = Exporter(MetricsSettings().series_max)
             exporter.sources.append(broker.measure())
+            server = MetricsServer(MetricsSettings(port=0), ())
+            server.watch("broker", broker.measure())
+            await server.start()
             for number in range(options.rounds):
                 await asyncio.sleep(1)
                 turns: list[float] = []
                 watch = asyncio.create_task(stalls(turns))
                 await asyncio.sleep(0)
                 began, used = time.perf_counter(), time.thread_time()
-                parts = await exporter.text()
+                if options.http:
+                    parts = [await asyncio.to_thread(fetched, server.address)]
+                else:
+                    parts = await exporter.text()
                 took, used = time.perf_counter() - began, time.thread_time() - used
                 watch.cancel()
                 size = sum(map(len, parts))
@@ -84,6 +101,7 @@ async def measure(options: argparse.Namespace) -> None:
                     f"round {number}: {took * 1000:.0f} ms, of the processor {used * 1000:.0f};"
                     f" {lines} lines, {size} bytes; longest turn {longest:.2f} ms, median {median:.0f} µs"
                 )
+            await server.stop()
         finally:
             await broker.stop()
 
@@ -94,4 +112,5 @@ if __name__ == "__main__":
     parser.add_argument("--queues", type=int, default=8)
     parser.add_argument("--behind", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--http", action="store_true")
     asyncio.run(measure(parser.parse_args()))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from itertools import chain, islice
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from itertools import chain
 from typing import Final, Protocol
 
-from mqframe.core.measuring.family import Family
-from mqframe.metrics.text import head, lines
-from mqframe.net.turns import next_turn
+from mqframe.core.measuring.family import Metric, Table
+from mqframe.metrics.text import TableText, head
+from mqframe.net.turns import Stint
 
-TURN_SERIES: Final = 256
-"""Series that are written in one turn of the loop: a histogram takes some 8 µs, a number less than one."""
+TURN_SECONDS: Final = 0.0005
+"""How long a turn of the loop is used for metrics."""
 
 
 class Measured(Protocol):
@@ -22,16 +23,20 @@ class Measured(Protocol):
     def labels(self) -> Mapping[str, str]:
         """The labels that all of them have."""
 
-    def families(self) -> AsyncIterator[Family]:
+    def families(self) -> AsyncIterator[Metric]:
         """All of them, each under a name of its own."""
 
 
 class Exporter:
-    """Writes what `sources` have; belongs to one loop. `series_max`: of one metric of one source."""
+    """Writes what `sources` have; belongs to one loop. `series_max`: of one metric of one source.
 
-    def __init__(self, series_max: int) -> None:
+    `now`: gives the time, s, by which turns end.
+    """
+
+    def __init__(self, series_max: int, now: Callable[[], float] = time.perf_counter) -> None:
         self.sources: list[Measured] = []
         self._series_max = series_max
+        self._now = now
         self._turn = asyncio.Lock()
 
     async def text(self) -> list[bytes]:
@@ -39,18 +44,24 @@ class Exporter:
         async with self._turn:
             # Written as they come: of a hundred thousand series only the text is kept.
             found: dict[str, list[bytes]] = {}
+            stint = Stint(TURN_SECONDS, self._now)
             for source in self.sources:
-                async for family in source.families():
-                    if family.series:
-                        parts = found.get(family.name)
-                        if parts is None:
-                            parts = found[family.name] = [head(family).encode()]
-                        await self._write(parts, source.labels, family)
+                async for metric in source.families():
+                    table = metric if isinstance(metric, Table) else metric.table()
+                    text = TableText(table.families, source.labels, self._series_max)
+                    async for labels, values in table.rows:
+                        text.add(labels, values)
+                        if stint.is_over:
+                            _keep(text, found)
+                            await stint.next()
+                    text.end()
+                    _keep(text, found)
             return list(chain.from_iterable(found.values()))
 
-    async def _write(self, parts: list[bytes], labels: Mapping[str, str], family: Family) -> None:
-        left = lines(family, labels, self._series_max)
-        while some := list(islice(left, TURN_SERIES)):
-            parts.append("".join(some).encode())
-            if len(some) == TURN_SERIES:
-                await next_turn()
+
+def _keep(text: TableText, found: dict[str, list[bytes]]) -> None:
+    for family, part in text.take():
+        parts = found.get(family.name)
+        if parts is None:
+            parts = found[family.name] = [head(family).encode()]
+        parts.append(part)

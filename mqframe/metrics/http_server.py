@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
+import contextlib
+import re
 import socket
 import socketserver
 import sys
 import threading
-from collections.abc import Callable, Mapping
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final, NamedTuple
@@ -19,9 +22,14 @@ log = get_logger("metrics")
 REQUESTS_MAX: Final = 16
 """Connections that are served at once; those beyond are closed."""
 IDLE_SECONDS: Final = 10.0
-_POLL_SECONDS: Final = 0.25
+_STOP_SECONDS: Final = 1.0
+_PAUSE_SECONDS: Final = 0.1
 _GZIP_BYTES_MIN: Final = 4096
 _GZIP_LEVEL: Final = 1
+_GZIP_FORMAT: Final = zlib.MAX_WBITS | 16
+_PIECE_BYTES: Final = 1 << 20
+"""So much is packed or sent at once: with each piece a thread asks for the interpreter, which others use."""
+_NO_GZIP: Final = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)", re.IGNORECASE)
 
 
 class Page(NamedTuple):
@@ -46,7 +54,10 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.pages = pages
         self._room = threading.BoundedSemaphore(REQUESTS_MAX)
         self._thread: threading.Thread | None = None
-        super().__init__((host.strip("[]"), port), _Handler)
+        self._stopping = False
+        self._bound = host.strip("[]"), port
+        super().__init__(self._bound, _Handler)
+        self._bound = self._bound[0], self.port
 
     @property
     def port(self) -> int:
@@ -55,15 +66,30 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def start(self) -> None:
         """Serve from a thread of its own."""
-        self._thread = threading.Thread(target=self.serve_forever, args=(_POLL_SECONDS,), daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="mqframe-metrics", daemon=True)
         self._thread.start()
 
+    def _serve(self) -> None:
+        # Not `serve_forever`, which wakes up for nothing several times a second.
+        while not self._stopping:
+            self.handle_request()
+
     def stop(self) -> None:
-        """Listen no more. Takes up to a quarter of a second."""
+        """Listen no more."""
+        self._stopping = True
         if self._thread is not None:
-            self.shutdown()
-            self._thread.join()
+            with contextlib.suppress(OSError):  # a call, so that the thread looks up
+                socket.create_connection(self._bound, _STOP_SECONDS).close()
+            self._thread.join(_STOP_SECONDS)
         self.server_close()
+
+    def get_request(self) -> tuple[Any, Any]:
+        """The next connection. Where none can be taken, for too many files are open, wait a moment."""
+        try:
+            return super().get_request()
+        except OSError:
+            time.sleep(_PAUSE_SECONDS)
+            raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread, if there is room for one more."""
@@ -92,7 +118,11 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: HttpServer
     protocol_version = "HTTP/1.1"
+    default_request_version = "HTTP/1.0"  # else what is no request is answered without a status
+    error_content_type = "text/plain"
+    error_message_format = "%(message)s\n"
     timeout = IDLE_SECONDS
+    disable_nagle_algorithm = True  # head and body are sent one after the other
     server_version = "mqframe"
     sys_version = ""
 
@@ -108,20 +138,42 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def _send(self, page: Page) -> None:
-        size = sum(map(len, page.body))
-        body = page.body
-        packed = size >= _GZIP_BYTES_MIN and "gzip" in self.headers.get("Accept-Encoding", "")
+        body = list(_pieces(page.body))
+        packed = sum(map(len, body)) >= _GZIP_BYTES_MIN and self._takes_gzip()
         if packed:
-            body = [gzip.compress(b"".join(body), _GZIP_LEVEL)]
-            size = len(body[0])
+            body = list(_packed(body))
         self.send_response(page.status)
         self.send_header("Content-Type", page.content_type)
-        self.send_header("Content-Length", str(size))
+        self.send_header("Content-Length", str(sum(map(len, body))))
         if packed:
             self.send_header("Content-Encoding", "gzip")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.writelines(body)
 
+    def _takes_gzip(self) -> bool:
+        accepted = self.headers.get("Accept-Encoding", "")
+        return "gzip" in accepted.lower() and not _NO_GZIP.search(accepted)
+
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: whoever scrapes does so all day."""
+
+
+def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces of `_PIECE_BYTES` or a little more."""
+    piece: list[bytes] = []
+    size = 0
+    for part in parts:
+        piece.append(part)
+        size += len(part)
+        if size >= _PIECE_BYTES:
+            yield b"".join(piece)
+            piece, size = [], 0
+    yield b"".join(piece)
+
+
+def _packed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(_GZIP_LEVEL, wbits=_GZIP_FORMAT)
+    for piece in pieces:
+        yield packer.compress(piece)
+    yield packer.flush()

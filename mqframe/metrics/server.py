@@ -78,6 +78,8 @@ class MetricsServer:
         work = asyncio.run_coroutine_threadsafe(self._exporter.text(), self._loop)
         try:
             parts = work.result(self._settings.scrape_seconds)
+            # The process itself, and what plugins count with prometheus-client.
+            return Page(HTTPStatus.OK, CONTENT_TYPE, [*parts, generate_latest(REGISTRY)])
         except TookTooLong:
             work.cancel()
             text = f"not done within {self._settings.scrape_seconds:g} s (metrics.scrape_seconds)\n"
@@ -85,8 +87,6 @@ class MetricsServer:
         except Exception:  # isolation boundary: a scrape's error is not the broker's
             log.exception("scrape failed")
             return Page(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", [b"failed: see the log\n"])
-        # The process itself, and what plugins count with prometheus-client.
-        return Page(HTTPStatus.OK, CONTENT_TYPE, [*parts, generate_latest(REGISTRY)])
 
     def _healthz(self) -> Page:
         return _page(HTTPStatus.OK, self._health())

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
+from scrapes import scrape
 
-from mqframe.core.measuring.family import Family
+from mqframe.core.measuring.family import Family, Table
 from mqframe.store.incoming import Incoming
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
@@ -48,8 +49,10 @@ def shown() -> dict[str, set[str]]:
             cluster.broker.store.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
             cluster.broker.store.dispatch()
             return [
-                (family, {*metrics.labels, *family.labels}) async for family in metrics.families()
-            ]  # fmt: skip
+                (family, {*metrics.labels, *family.labels})
+                async for metric in metrics.families()
+                for family in (metric.families if isinstance(metric, Table) else (metric,))
+            ]
 
     found = {}
     for family, labels in asyncio.run(gather()):
@@ -95,8 +98,40 @@ def test_the_graphs_of_the_board_do_not_overlap() -> None:
         seen |= cells
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+def promtool(*words: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    """What Prometheus's own checker says."""
+    if PROMTOOL is None:
+        pytest.skip("promtool is not installed")
+    return subprocess.run([PROMTOOL, *words], input=given, capture_output=True, text=True, check=False)
+
+
 def test_promtool_accepts_the_configuration_and_the_rules() -> None:
-    config = DEPLOY / "prometheus/prometheus.yml"
-    done = subprocess.run([str(PROMTOOL), "check", "config", config], capture_output=True, text=True)
+    done = promtool("check", "config", DEPLOY / "prometheus/prometheus.yml")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_fires_when_it_should_and_none_when_all_is_well() -> None:
+    played = Path(__file__).with_name("mqframe.rules.test.yml")
+    alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
+    assert re.findall(r'alertname="(\w+)"', played.read_text()) == alerts
+    done = promtool("test", "rules", played)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_promtool_has_no_complaint_of_a_scrape_but_names_that_are_rocketmq_s() -> None:
+    async def scraped() -> str:
+        async with AsyncCluster(clock=ManualClock()) as cluster:
+            metrics = cluster.broker.measure()
+            cluster.broker.store.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
+            cluster.broker.store.dispatch()
+            return await scrape(metrics)
+
+    done = promtool("check", "metrics", given=asyncio.run(scraped()))
+    accepted = re.compile(
+        r'rocketmq_\w+_milliseconds use base unit "seconds" instead of "milliseconds"'
+        r"|mqframe_counter metric name should not include type 'counter'"
+    )
+    complaints = (done.stdout + done.stderr).splitlines()
+    assert complaints, "it looks at units"
+    assert [each for each in complaints if not accepted.fullmatch(each)] == []
+    assert done.returncode == 3, "what it reads is well-formed"

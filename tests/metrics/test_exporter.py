@@ -1,9 +1,10 @@
 import asyncio
+import itertools
 
 from scrapes import Scrape, scrape
 
-from mqframe.core.measuring.family import Family, Kind, one
-from mqframe.metrics.exporter import TURN_SERIES, Exporter
+from mqframe.core.measuring.family import Family, Kind, Table, one
+from mqframe.metrics.exporter import Exporter
 
 
 class Source:
@@ -49,12 +50,16 @@ def test_the_loop_turns_while_a_long_text_is_written():
                 turns += 1
                 await asyncio.sleep(0)
 
+        # Each look at the clock is 0.2 ms later, so each third series ends a turn.
+        looks = itertools.count()
+        exporter = Exporter(10**6, lambda: next(looks) * 0.0002)
+        exporter.sources.append(Source("a", many(300)))
         counting = asyncio.create_task(count())
         await asyncio.sleep(0)
-        text = await scrape(Source("a", many(20 * TURN_SERIES)), series_max=10**6)
+        text = b"".join(await exporter.text())
         counting.cancel()
-        assert turns >= 20
-        assert text.count("\n") == 2 + 20 * TURN_SERIES
+        assert turns >= 90
+        assert text.count(b"\n") == 2 + 300
 
     asyncio.run(scenario())
 
@@ -79,3 +84,22 @@ def test_one_text_is_made_after_the_other():
         assert most == 1
 
     asyncio.run(scenario())
+
+
+def test_rows_of_several_metrics_are_made_while_they_are_written():
+    made = []
+
+    async def rows():
+        for number in range(3):
+            made.append(number)
+            yield (f"t{number}",), (number, -number)
+        yield None, (10, -10)
+
+    families = [Family(name, Kind.GAUGE, "", ("topic",)) for name in ("x", "y")]
+    source = Source("a", Table(families, rows()))
+    assert made == []
+    shown = Scrape(asyncio.run(scrape(source, series_max=2)))
+    assert [labels.get("topic") for labels in shown.labels("x")] == ["t0", "t1", None]
+    assert shown.value("x", otel_metric_overflow="true") == 12
+    assert shown.value("y", otel_metric_overflow="true") == -12
+    assert shown.value("y", topic="t1") == -1

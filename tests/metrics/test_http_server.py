@@ -10,6 +10,8 @@ import pytest
 from mqframe.log import ROOT
 from mqframe.metrics.http_server import REQUESTS_MAX, HttpServer, Page
 
+HUGE = [bytes([number % 251]) * 30_000 for number in range(100)]
+
 
 @pytest.fixture
 def gate():
@@ -28,6 +30,7 @@ def server(gate):
     pages = {
         "/short": lambda: Page(HTTPStatus.OK, "text/plain", [b"one ", b"two"]),
         "/long": lambda: Page(HTTPStatus.OK, "text/plain", [b"x" * 10_000]),
+        "/huge": lambda: Page(HTTPStatus.OK, "text/plain", HUGE),
         "/wait": wait,
         "/fail": fail,
     }
@@ -61,7 +64,7 @@ def test_the_head_of_a_page_has_no_body(server):
 
 def test_an_unknown_path_names_those_that_there_are(server):
     answer, body = get(server, "/")
-    assert (answer.status, body) == (404, b"there is: /short /long /wait /fail\n")
+    assert (answer.status, body) == (404, b"there is: /short /long /huge /wait /fail\n")
 
 
 def test_nothing_can_be_posted(server):
@@ -74,6 +77,53 @@ def test_a_long_page_is_packed_for_who_takes_that(server):
     assert len(body) < 1000
     assert gzip.decompress(body) == b"x" * 10_000
     assert get(server, "/long")[1] == b"x" * 10_000
+
+
+@pytest.mark.parametrize(
+    ("accepted", "packed"),
+    [("deflate, GZIP;q=0.5", True), ("gzip;q=0", False), ("gzip; q=0.0, identity", False), ("br", False)],
+)
+def test_a_long_page_is_packed_only_for_who_takes_that(server, accepted, packed):
+    answer, _ = get(server, "/long", **{"Accept-Encoding": accepted})
+    assert (answer.getheader("Content-Encoding") == "gzip") is packed
+
+
+def test_a_page_of_many_parts_and_megabytes_is_whole(server):
+    body = b"".join(HUGE)
+    assert get(server, "/huge")[1] == body
+    assert gzip.decompress(get(server, "/huge", **{"Accept-Encoding": "gzip"})[1]) == body
+
+
+def ask(server, request):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(request)
+        answer = b""
+        while some := connection.recv(65536):
+            answer += some
+    return answer.partition(b"\r\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"what is this\r\n\r\n", b"400"),
+        (b"GET /short HTTP/9.9\r\n\r\n", b"505"),
+        (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", b"414"),
+        (b"GET /short HTTP/1.1\r\nA: " + b"x" * 70_000 + b"\r\n\r\n", b"431"),
+        (b"GET /short HTTP/1.1\r\n" + b"A: x\r\n" * 200 + b"\r\n", b"431"),
+    ],
+)
+def test_a_bad_request_is_refused_and_the_next_is_served(server, request_bytes, status):
+    assert ask(server, request_bytes).split()[1] == status
+    assert get(server, "/short")[0].status == 200
+
+
+def test_one_connection_serves_several_requests(server):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    for method, body in (("GET", b"one two"), ("HEAD", b""), ("GET", b"one two")):
+        connection.request(method, "/short")
+        assert connection.getresponse().read() == body
+    connection.close()
 
 
 def test_connections_beyond_the_limit_are_closed_and_others_are_served_again_later(server, gate):
@@ -107,6 +157,15 @@ def test_an_address_that_is_taken_is_an_error(server):
         taken.listen()
         with pytest.raises(OSError, match="in use"):
             HttpServer("127.0.0.1", taken.getsockname()[1], {})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1"])
+def test_nobody_is_served_after_its_end(host):
+    found = HttpServer(host, 0, {})
+    found.start()
+    found.stop()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, found.port), timeout=30)
 
 
 def test_ipv6_addresses_are_taken():

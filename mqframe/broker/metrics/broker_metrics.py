@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 from mqframe.broker.admin.dispatch_lag import DispatchLag
-from mqframe.broker.metrics.clients import connections
+from mqframe.broker.metrics.clients import consumers, producers
 from mqframe.broker.metrics.consumers import ConsumerMetrics
 from mqframe.broker.metrics.storage import StorageMetrics, dispatchers
 from mqframe.broker.metrics.traffic import dead_letters, messages_in, messages_out
 from mqframe.broker.popping.service import PopService
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
-from mqframe.core.measuring.family import Family, Kind, one
+from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.measuring.numbers import budget_families, number_family
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.log import get_logger
@@ -50,29 +50,25 @@ class BrokerMetrics:
         identity = self._state.identity
         return {"cluster": identity.cluster, "node_type": "broker", "node_id": identity.name}
 
-    async def families(self) -> AsyncIterator[Family]:
-        """All metrics, each whole; no turn of the loop takes longer than a few ms."""
+    async def families(self) -> AsyncIterator[Metric]:
+        """All metrics; those that may be long are made while they are written."""
         state = self._state
         for some in (self._of_broker(), self._storage.families()):
             for family in some:
                 yield family
         yield self._latencies.family()
         await next_turn()
-        gathering: Sequence[Callable[[], Awaitable[Sequence[Family]]]] = (
-            lambda: messages_in(state.statistics),
-            lambda: messages_out(state.statistics),
-            lambda: connections(state.clients),
-            lambda: dead_letters(state.statistics),
-            self._consumers.families,
-        )
-        for gather in gathering:
-            for family in await gather():
-                yield family
+        yield messages_in(state.statistics)
+        yield messages_out(state.statistics)
+        yield await producers(state.clients)
+        yield consumers(state.clients)
+        yield dead_letters(state.statistics)
+        yield self._consumers.table()
         for family in dispatchers(state.store, state.clock):
             yield family
         for part in self._parts:
-            for family in await self._of_part(part):
-                yield family
+            for metric in await self._of_part(part):
+                yield metric
             await next_turn()
         for family in self._numbers():
             yield family
@@ -90,7 +86,7 @@ class BrokerMetrics:
         ):
             yield one(name, Kind.GAUGE, meaning, value)
 
-    async def _of_part(self, part: BrokerService) -> Sequence[Family]:
+    async def _of_part(self, part: BrokerService) -> Sequence[Metric]:
         if not isinstance(part, BrokerPart):
             return ()
         try:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
 
 from mqframe.broker.metrics.naming import flag, is_system, language, version
-from mqframe.broker.metrics.traffic import TURN_COUNTS
 from mqframe.core.cluster.client_registry import ClientRegistry, Member
-from mqframe.core.measuring.family import Family, Kind
+from mqframe.core.measuring.family import Family, Kind, Row, Table
 from mqframe.core.requests.peer import Peer
 from mqframe.net.turns import in_turns
 
 _MODES = {"CONSUME_ACTIVELY": "pull", "CONSUME_PASSIVELY": "push", "CONSUME_POP": "pop"}
 _PROTOCOL = "remoting"
+TURN_COUNTS: Final = 512
+"""Members or groups that are looked at in one turn of the loop."""
 
 
-async def connections(clients: ClientRegistry[Peer]) -> tuple[Family, Family]:
-    """Members of producer groups, and of each consumer group."""
-    producers = Family(
+async def producers(clients: ClientRegistry[Peer]) -> Family:
+    """Members of all producer groups together."""
+    family = Family(
         "rocketmq_producer_connections",
         Kind.GAUGE,
         "Members of producer groups.",
@@ -29,20 +31,27 @@ async def connections(clients: ClientRegistry[Peer]) -> tuple[Family, Family]:
         for members in some:
             spoken_by.update(await _kinds(members))
     for (spoken, which), count in spoken_by.items():
-        producers.add(count, spoken, which, _PROTOCOL)
-    consumers = Family(
+        family.add(count, spoken, which, _PROTOCOL)
+    return family
+
+
+def consumers(clients: ClientRegistry[Peer]) -> Table:
+    """Members of each consumer group."""
+    family = Family(
         "rocketmq_consumer_connections",
         Kind.GAUGE,
         "Members of consumer groups.",
         ("consumer_group", "language", "version", "consume_mode", "protocol_type", "is_system"),
     )
-    async for some_groups in in_turns(tuple(clients.consumers.values()), TURN_COUNTS):
-        for group in some_groups:
-            mode = _MODES.get(group.consume_type or "", "other")
-            for (spoken, which), count in (await _kinds(group.members)).items():
-                system = flag(is_system("", group.name))
-                consumers.add(count, group.name, spoken, which, mode, _PROTOCOL, system)
-    return producers, consumers
+    return Table((family,), _consumers(clients))
+
+
+async def _consumers(clients: ClientRegistry[Peer]) -> AsyncIterator[Row]:
+    for group in tuple(clients.consumers.values()):
+        mode = _MODES.get(group.consume_type or "", "other")
+        system = flag(is_system("", group.name))
+        for (spoken, which), count in (await _kinds(group.members)).items():
+            yield (group.name, spoken, which, mode, _PROTOCOL, system), (count,)
 
 
 async def _kinds(members: Mapping[Peer, Member[Peer]]) -> Counter[tuple[str, str]]:

@@ -6,25 +6,22 @@ stored an offset: a group whose members are all gone is the one that somebody ha
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
 from mqframe.broker.metrics.naming import flag, is_system
 from mqframe.broker.tables.shared import Registry
 from mqframe.core.clock import Clock
-from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX
-from mqframe.core.measuring.family import Family, Kind
-from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.measuring.family import Family, Kind, Labels, Row, Table
+from mqframe.core.messages.names import BROKER_GROUP_PREFIX, RETRY_PREFIX, normal_topic
 from mqframe.core.popping.check_point_table import CheckPointTable
-from mqframe.core.popping.receipt_handle import normal_topic
 from mqframe.core.storage.record import decode_record
-from mqframe.net.turns import Pace, in_turns
+from mqframe.net.turns import Stint
 from mqframe.store.message_store import MessageStore
 
-TURN_QUEUES: Final = 64
-"""Queues that are looked at in one turn of the loop: a look takes some µs, and some 30 with reads."""
-TURN_PLACES: Final = 512
+TURN_SECONDS: Final = 0.0005
+"""How long queues are looked at in one turn of the loop."""
 _LABELS: Final = ("consumer_group", "topic", "is_retry", "is_system")
-_Labels = tuple[str, ...]
 
 
 class _Place:
@@ -47,10 +44,9 @@ class ConsumerMetrics:
         self._registry = registry
         self._check_points = check_points
         self._clock = clock
-        self._times: dict[tuple[str, int, int], int] = {}
-        self._seen: dict[tuple[str, int, int], int] = {}
+        self._times: dict[str, dict[str, int]] = {}
 
-    async def families(self) -> tuple[Family, ...]:
+    def table(self) -> Table:
         """The five metrics, each by group and topic."""
         lag, ready, in_flight = (
             Family(f"rocketmq_consumer_{name}_messages", Kind.GAUGE, meaning, _LABELS)
@@ -67,32 +63,47 @@ class ConsumerMetrics:
                 ("queueing", "How long the first message that is not fetched has been stored."),
             )
         )
-        places = await self._places()
-        now = self._clock.now_ms()
-        async for some in in_turns(places.items(), TURN_PLACES):
-            for labels, place in some:
-                lag.series.append((labels, place.lag))
-                ready.series.append((labels, place.ready))
-                in_flight.series.append((labels, place.in_flight))
-                latency.series.append((labels, _waited(place.unconsumed_ms, now)))
-                queueing.series.append((labels, _waited(place.unpulled_ms, now)))
-        return lag, latency, in_flight, queueing, ready
+        return Table((lag, latency, in_flight, queueing, ready), self._rows())
 
-    async def _places(self) -> dict[_Labels, _Place]:
-        places: dict[_Labels, _Place] = {}
-        pace = Pace(TURN_QUEUES)
-        topics, groups, _, clients = self._registry
-        for group in dict.fromkeys((*groups, *clients.consumers)):
-            for topic in self._topics_of(group):
-                config = topics.find(topic)
-                retry = flag(topic.startswith(RETRY_PREFIX))
-                labels = group, normal_topic(topic, group), retry, flag(is_system(topic, group))
-                place = places.get(labels) or places.setdefault(labels, _Place())
-                for queue_id in range(0 if config is None else config.write_queue_nums):
-                    await self._look(place, group, topic, queue_id)
-                    await pace.step()
-            await pace.step()
-        self._times, self._seen = self._seen, {}
+    async def _rows(self) -> AsyncIterator[Row]:
+        _, groups, _, clients = self._registry
+        known = dict.fromkeys((*groups, *clients.consumers))
+        stint = Stint(TURN_SECONDS)
+        for group in known:
+            if stint.is_over:  # there may be many that have no queues
+                await stint.next()
+            places = await self._places(group, stint)
+            now = self._clock.now_ms()
+            for labels, place in places.items():
+                yield (
+                    labels,
+                    (
+                        place.lag,
+                        _waited(place.unconsumed_ms, now),
+                        place.in_flight,
+                        _waited(place.unpulled_ms, now),
+                        place.ready,
+                    ),
+                )
+        for gone in self._times.keys() - known.keys():
+            del self._times[gone]
+
+    async def _places(self, group: str, stint: Stint) -> dict[Labels, _Place]:
+        places: dict[Labels, _Place] = {}
+        times = _StoreTimes(self._store, self._times.get(group, {}))
+        for topic in self._topics_of(group):
+            config = self._registry.topics.find(topic)
+            retry = flag(topic.startswith(RETRY_PREFIX))
+            labels = group, normal_topic(topic, group), retry, flag(is_system(topic, group))
+            place = places.get(labels) or places.setdefault(labels, _Place())
+            for queue_id in range(0 if config is None else config.write_queue_nums):
+                await self._look(place, group, topic, queue_id, times)
+                if stint.is_over:
+                    await stint.next()
+        if times.seen:
+            self._times[group] = times.seen
+        else:
+            self._times.pop(group, None)
         return places
 
     def _topics_of(self, group: str) -> list[str]:
@@ -104,7 +115,7 @@ class ConsumerMetrics:
         wanted = (*(() if online is None else online.subscriptions), *offsets.topics_of(group))
         return [topic for topic in dict.fromkeys(wanted) if topic in topics]
 
-    async def _look(self, place: _Place, group: str, topic: str, queue_id: int) -> None:
+    async def _look(self, place: _Place, group: str, topic: str, queue_id: int, times: _StoreTimes) -> None:
         store, offsets, popped = self._store, self._registry.offsets, self._check_points
         end = store.queue_max(topic, queue_id)
         committed = offsets.query(group, topic, queue_id)
@@ -126,22 +137,35 @@ class ConsumerMetrics:
         place.in_flight += in_flight
         place.ready += max(0, end - fetched)
         if lag:
-            place.unconsumed_ms = _earlier(place.unconsumed_ms, await self._stored(topic, queue_id, consumed))
+            place.unconsumed_ms = _earlier(place.unconsumed_ms, await times.at(topic, queue_id, consumed))
         if fetched < end:
-            place.unpulled_ms = _earlier(place.unpulled_ms, await self._stored(topic, queue_id, fetched))
+            place.unpulled_ms = _earlier(place.unpulled_ms, await times.at(topic, queue_id, fetched))
 
-    async def _stored(self, topic: str, queue_id: int, offset: int) -> int:
-        """When the message at `offset`, or the first that is kept behind it, was stored; 0: nobody knows."""
-        offset = max(offset, self._store.queue_min(topic, queue_id))
-        key = topic, queue_id, offset
-        found = self._times.get(key)
+
+class _StoreTimes:
+    """When messages were stored. What was asked last time is remembered: it may lie on a slow disk.
+
+    `known`: the `seen` of last time, by place.
+    """
+
+    def __init__(self, store: MessageStore, known: Mapping[str, int]) -> None:
+        self._store = store
+        self._known = known
+        self.seen: dict[str, int] = {}
+
+    async def at(self, topic: str, queue_id: int, offset: int) -> int:
+        """Of the message at `offset`, or of the first that is kept behind it, ms; 0: nobody knows."""
+        store = self._store
+        offset = max(offset, store.queue_min(topic, queue_id))
+        place = f"{offset}@{queue_id}@{topic}"
+        found = self._known.get(place)
         if found is None:
-            if self._store.is_cold(topic, queue_id, offset):
-                cold = await self._store.get_cold(topic, queue_id, offset, 1)
+            if store.is_cold(topic, queue_id, offset):
+                cold = await store.get_cold(topic, queue_id, offset, 1)
                 found = decode_record(bytes(cold.parts[0])).store_timestamp if cold.count else 0
             else:
-                found = self._store.store_time_at(topic, queue_id, offset) or 0
-        self._seen[key] = found
+                found = store.store_time_at(topic, queue_id, offset) or 0
+        self.seen[place] = found
         return found
 
 

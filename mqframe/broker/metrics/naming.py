@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX
 from mqframe.core.codes import LANGUAGE_NUMBERS
-from mqframe.core.messages.names import is_system_topic
+from mqframe.core.messages.names import BROKER_GROUP_PREFIX, is_system_topic
 
 _FIRST_REGULAR: Final = 212
 """4.0.0-SNAPSHOT; from here on each version has a snapshot before it (MQVersion.java)."""

@@ -5,40 +5,39 @@ Sources: BrokerMetricsManager.java, SendMessageProcessor.java, DefaultPullMessag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 from mqframe.broker.metrics.naming import flag, is_system
 from mqframe.broker.tables.statistics import DEAD, SIZE_BOUNDS, PutCount, Statistics
-from mqframe.core.measuring.family import Family, Kind
+from mqframe.core.measuring.family import Family, Kind, Row, Table
 from mqframe.core.measuring.histogram import Histogram
-from mqframe.core.messages.names import RETRY_PREFIX
-from mqframe.core.popping.receipt_handle import normal_topic
+from mqframe.core.messages.names import RETRY_PREFIX, normal_topic
 from mqframe.core.sending.message_type import NORMAL
 from mqframe.net.turns import in_turns
 
 TURN_COUNTS: Final = 512
-"""Counts that are looked at in one turn of the loop."""
+"""Counts that are looked at in one turn of the loop, where not each becomes a row."""
 _IN: Final = ("topic", "message_type", "is_system")
 _OUT: Final = ("topic", "consumer_group", "is_retry", "is_system")
 
 
-async def messages_in(statistics: Statistics) -> tuple[Family, ...]:
+def messages_in(statistics: Statistics) -> Table:
     """What producers sent, by topic and type of message."""
     messages = Family("rocketmq_messages_in_total", Kind.COUNTER, "Messages that came in.", _IN)
     sizes = Family("rocketmq_throughput_in_total", Kind.COUNTER, "Bytes of records that came in.", _IN)
     histogram = Family("rocketmq_message_size", Kind.HISTOGRAM, "Sizes of records, bytes.", _IN)
-    async for some in in_turns(tuple(statistics.puts.items()), TURN_COUNTS):
-        for topic, count in some:
+    return Table((messages, sizes, histogram), _in(statistics))
+
+
+async def _in(statistics: Statistics) -> AsyncIterator[Row]:
+    for topic in tuple(statistics.puts):
+        count = statistics.puts.get(topic)
+        if count is not None:  # not deleted meanwhile
             system = flag(is_system(topic))
             for kind, total, size_bytes, by_size in _types(count):
-                labels = topic, kind, system
-                messages.series.append((labels, total))
-                sizes.series.append((labels, size_bytes))
-                found = Histogram(SIZE_BOUNDS)
-                found.counts, found.sum = by_size, size_bytes
-                histogram.series.append((labels, found))
-    return messages, sizes, histogram
+                histogram = Histogram(SIZE_BOUNDS, by_size, size_bytes)
+                yield (topic, kind, system), (total, size_bytes, histogram)
 
 
 def _types(count: PutCount) -> Iterator[tuple[str, int, int, list[int]]]:
@@ -53,26 +52,33 @@ def _types(count: PutCount) -> Iterator[tuple[str, int, int, list[int]]]:
         yield NORMAL, total, size_bytes, sizes
 
 
-async def messages_out(statistics: Statistics) -> tuple[Family, Family]:
+def messages_out(statistics: Statistics) -> Table:
     """What groups got, by topic and group."""
     messages = Family("rocketmq_messages_out_total", Kind.COUNTER, "Messages that went out.", _OUT)
     sizes = Family("rocketmq_throughput_out_total", Kind.COUNTER, "Bytes of records that went out.", _OUT)
-    totals: dict[tuple[str, str, str, str], tuple[int, int]] = {}
-    async for some in in_turns(tuple(statistics.gets.items()), TURN_COUNTS):
-        for (group, topic), count in some:
-            # A group may have retry topics of both forms for one topic.
-            retry = flag(topic.startswith(RETRY_PREFIX))
-            labels = normal_topic(topic, group), group, retry, flag(is_system(topic, group))
-            before = totals.get(labels, (0, 0))
-            totals[labels] = before[0] + count.total, before[1] + count.size.total
-    async for some_totals in in_turns(totals.items(), TURN_COUNTS):
-        for labels, (total, size_bytes) in some_totals:
-            messages.series.append((labels, total))
-            sizes.series.append((labels, size_bytes))
-    return messages, sizes
+    return Table((messages, sizes), _out(statistics))
 
 
-async def dead_letters(statistics: Statistics) -> tuple[Family]:
+async def _out(statistics: Statistics) -> AsyncIterator[Row]:
+    retries: dict[tuple[str, str], tuple[int, int]] = {}
+    async for some in in_turns(tuple(statistics.gets), TURN_COUNTS):
+        for group, topic in some:
+            count = statistics.gets.get((group, topic))
+            if count is None:
+                continue  # deleted meanwhile
+            sums = count.total, count.size.total
+            if topic.startswith(RETRY_PREFIX):
+                # A group may have retry topics of both forms for one topic.
+                place = normal_topic(topic, group), group
+                before = retries.get(place, (0, 0))
+                retries[place] = before[0] + sums[0], before[1] + sums[1]
+            else:
+                yield (topic, group, "false", flag(is_system(topic, group))), sums
+    for (topic, group), sums in retries.items():
+        yield (topic, group, "true", flag(is_system("", group))), sums
+
+
+def dead_letters(statistics: Statistics) -> Table:
     """Messages that groups gave up."""
     family = Family(
         "rocketmq_send_to_dlq_messages_total",
@@ -80,9 +86,12 @@ async def dead_letters(statistics: Statistics) -> tuple[Family]:
         "Messages that were given up, by the topic that they were sent to.",
         ("consumer_group", "topic", "is_system"),
     )
+    return Table((family,), _dead(statistics))
+
+
+async def _dead(statistics: Statistics) -> AsyncIterator[Row]:
     async for some in in_turns(statistics.seldom(), TURN_COUNTS):
         for (name, key), count in some:
             if name == DEAD:
                 topic, _, group = key.rpartition("@")
-                family.add(count.total, group, topic, flag(is_system(topic, group)))
-    return (family,)
+                yield (group, topic, flag(is_system(topic, group))), (count.total,)

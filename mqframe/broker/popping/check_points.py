@@ -16,7 +16,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
-from mqframe.core.measuring.family import Family
+from mqframe.core.measuring.family import Metric
 from mqframe.core.popping.check_point import CheckPoint, Kept, Key
 from mqframe.core.requests.pop import PopRollback
 from mqframe.core.requests.serving import Call, Reply, serves
@@ -97,7 +97,7 @@ class CheckPointService(BrokerPart):
         self._revive_log.arrived(queue_id, max_offset)
         self._arm()
 
-    async def metrics(self) -> Sequence[Family]:
+    async def metrics(self) -> Sequence[Metric]:
         """What is in flight, and what comes back."""
         return pop_families(self._revive_log, self._reviver)
 

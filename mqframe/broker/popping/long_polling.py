@@ -20,7 +20,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.filtering.subscription import WEIGHT_CHARS, matches_any
-from mqframe.core.popping.receipt_handle import pop_retry_topic
+from mqframe.core.messages.names import pop_retry_topic
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.pop import Notification, PopMessage
 from mqframe.core.requests.serving import Call, Reply

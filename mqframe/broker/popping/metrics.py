@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
 from mqframe.broker.popping.revive import ReviveService
-from mqframe.broker.popping.revive_log import ACK, BATCH_ACK, CHECK_POINT, QUEUES, ReviveLog
-from mqframe.core.measuring.family import Family, Kind, one
+from mqframe.broker.popping.revive_log import QUEUES, ReviveLog
+from mqframe.core.measuring.family import Family, Kind, Labels, Metric, Row, Table, one
 
-_TYPES: Final = {CHECK_POINT: "CK", ACK: "ACK", BATCH_ACK: "ACK"}
 _STORED: Final = "PUT_OK"
 
 
-def pop_families(revive_log: ReviveLog, revive: ReviveService) -> Sequence[Family]:
+def pop_families(revive_log: ReviveLog, revive: ReviveService) -> Sequence[Metric]:
     """Check points in memory, the revive log, and messages that were brought back."""
     table = revive_log.table
     return (
@@ -56,29 +55,26 @@ def _behind(revive_log: ReviveLog) -> tuple[Family, Family]:
     return lag, latency
 
 
-def _written(revive_log: ReviveLog) -> Family:
+def _written(revive_log: ReviveLog) -> Table:
     family = Family(
         "rocketmq_pop_revive_in_message_total",
         Kind.COUNTER,
         "Records written to the revive log.",
         ("consumer_group", "topic", "revive_message_type", "put_status"),
     )
-    totals: dict[tuple[str, str, str], int] = {}
-    for (group, topic, tag), count in revive_log.written.items():
-        key = group, topic, _TYPES[tag]
-        totals[key] = totals.get(key, 0) + count
-    for key, count in totals.items():
-        family.add(count, *key, _STORED)
-    return family
+    return Table((family,), _stored(revive_log.written))
 
 
-def _retried(revive: ReviveService) -> Family:
+def _retried(revive: ReviveService) -> Table:
     family = Family(
         "rocketmq_pop_revive_retry_messages_total",
         Kind.COUNTER,
         "Messages that nobody acknowledged in time, stored for another try.",
         ("consumer_group", "topic", "put_status"),
     )
-    for (group, topic), count in revive.retried.items():
-        family.add(count, group, topic, _STORED)
-    return family
+    return Table((family,), _stored(revive.retried))
+
+
+async def _stored(counts: Mapping[Labels | None, int]) -> AsyncIterator[Row]:
+    for key in tuple(counts):
+        yield None if key is None else (*key, _STORED), (counts[key],)

@@ -82,6 +82,8 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
     @serves(PopMessage)
     def pop(self, fields: PopMessage, call: Call) -> Reply | Awaitable[Reply] | None:
         """Serve a pop: at once, later when it waits, or from a thread when it reads far behind."""
+        if call.peer.closed:
+            raise Refusal(ResponseCode.POLLING_TIMEOUT, "the connection of the pop is closed")
         late_ms = round((self._clock.monotonic() - call.received) * 1000) - fields.poll_time
         if late_ms > LATE_MS:
             raise Refusal(

@@ -18,14 +18,13 @@ from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import MessageError, MqframeError
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.messages.names import RETRY_PREFIX, pop_retry_topic
 from mqframe.core.messages.properties import POP_CHECK_POINT, PROPERTIES_BYTES_MAX, encode_properties
 from mqframe.core.popping.check_point import CheckPoint, GroupQueue, Key
 from mqframe.core.popping.receipt_handle import (
     ORDER_REVIVE_QUEUE,
     ReceiptHandle,
     message_offsets_text,
-    pop_retry_topic,
     queue_text,
     retry_mark,
 )

@@ -20,11 +20,12 @@ from mqframe.broker.tables.statistics import DEAD
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
+from mqframe.core.measuring.family import Labels, key_in
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.messages.names import RETRY_PREFIX, normal_topic, pop_retry_topic
 from mqframe.core.popping.check_point import CheckPoint, Key
-from mqframe.core.popping.receipt_handle import FIRST_POP_TIME, normal_topic, pop_retry_topic
+from mqframe.core.popping.receipt_handle import FIRST_POP_TIME
 from mqframe.core.requests.failures import may_pass
 from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.record import decode_record
@@ -67,7 +68,7 @@ class ReviveService:
         self._save_topics = save_topics
         self._waiting: deque[tuple[CheckPoint, Revived]] = deque()
         self._task: asyncio.Task[None] | None = None
-        self.retried: Counter[tuple[str, str]] = Counter()
+        self.retried: Counter[Labels | None] = Counter()
         """Messages brought back for another try since the start, by group and topic."""
 
     def take(self, points: list[CheckPoint], done: Revived) -> None:
@@ -164,7 +165,8 @@ class ReviveService:
         retry = self._retry_topic(key.topic, key.group)
         await self._need_saved(retry)
         end = self._store_again(retry, message, first)
-        self.retried[key.group, normal_topic(key.topic, key.group)] += 1
+        labels = key.group, normal_topic(key.topic, key.group)
+        self.retried[key_in(self.retried, labels)] += 1
         return end
 
     def _move_to_dlq(self, topic: str, group: str, message: ReceivedMessage) -> int:

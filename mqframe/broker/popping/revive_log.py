@@ -25,12 +25,13 @@ from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.clock import SteadyClock
 from mqframe.core.errors import BodyError, Refusal
+from mqframe.core.measuring.family import Labels, key_in
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import normal_topic
 from mqframe.core.popping.bodies import AckBody, CheckPointBody
 from mqframe.core.popping.check_point import CheckPoint, Kept, key_of
 from mqframe.core.popping.check_point_table import CheckPointTable
-from mqframe.core.popping.receipt_handle import normal_topic
 from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.storage.stored import Stored
@@ -45,6 +46,7 @@ REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
 CHECK_POINT: Final = "ck"
 ACK: Final = "ack"
 BATCH_ACK: Final = "bAck"
+_METRIC_TYPES: Final = {CHECK_POINT: "CK", ACK: "ACK", BATCH_ACK: "ACK"}
 BEHIND_MAX: Final = 10_000
 """Records behind the end, besides twice as many as are needed, after which a check point is written again."""
 FOREIGN_GRACE_MS: Final = 3_000
@@ -69,7 +71,7 @@ class ReviveLog:
         self.steady = SteadyClock(conditions.clock)
         self._broker_name = conditions.identity.name
         self._read_to = [0] * QUEUES
-        self.written: Counter[tuple[str, str, str]] = Counter()
+        self.written: Counter[Labels | None] = Counter()
         """Records written since the start, by group, topic and what they are."""
         # Check points by the place of their newest record; those that are gone are dropped from the left.
         self._needed: list[deque[tuple[int, CheckPoint]]] = [deque() for _ in range(QUEUES)]
@@ -237,7 +239,8 @@ class ReviveLog:
         stored = self._writer.put(
             self.topic, queue_id, body, properties, born_timestamp=born, heed_delay=timed
         )
-        self.written[key.group, normal_topic(key.topic, key.group), tag] += 1
+        labels = key.group, normal_topic(key.topic, key.group), _METRIC_TYPES[tag]
+        self.written[key_in(self.written, labels)] += 1
         # Own records need not be read; a foreign one in between shows as a gap, and then all are.
         if not timed and stored.queue_offset == self._read_to[queue_id]:
             self._read_to[queue_id] += 1

@@ -6,11 +6,11 @@ Source: TimerMetrics.java.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.measuring.family import Family, Kind
+from mqframe.core.measuring.family import KEYS_MAX, Family, Kind, Labels, Row, Table, key_in
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.wire.bodies import Body, DataVersion
 
@@ -33,20 +33,17 @@ class TimerMetricTable(Body):
 
 
 class TimerMetrics:
-    """Counts by topic. `changes` grows with every change; the file follows after a while.
+    """Counts by topic. `changes` grows with every change; the file follows after a while."""
 
-    `delivered`: messages that left the timer since the start, by topic.
-    """
-
-    __slots__ = ("_clock", "_counts", "_delays", "changes", "delivered", "version")
+    __slots__ = ("_clock", "_counts", "_delays", "_delivered", "changes", "version")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._counts: dict[str, TimerMetric] = {}
         self.version = DataVersion(timestamp=clock.now_ms())
         self.changes = 0
-        self.delivered: Counter[str] = Counter()
-        self._delays: dict[str, Histogram] = {}
+        self._delays: dict[Labels | None, Histogram] = {}
+        self._delivered: Counter[Labels | None] = Counter()
 
     def count(self, topic: str) -> int:
         """How many messages of `topic` wait."""
@@ -55,17 +52,25 @@ class TimerMetrics:
 
     def add(self, topic: str, change: int) -> None:
         """`change` more messages of `topic` wait."""
-        self._counts[topic] = TimerMetric(self.count(topic) + change, self._clock.now_ms())
+        count = self.count(topic) + change
+        self._counts[topic] = TimerMetric(count, self._clock.now_ms())
+        if not count and len(self._counts) > KEYS_MAX:
+            del self._counts[topic]
         self.changes += 1
 
     def taken_in(self, topic: str, delay_seconds: float) -> None:
         """A message of `topic` was put into the wheel, which asked for this delay."""
-        delays = self._delays.get(topic)
+        key = key_in(self._delays, (topic,))
+        delays = self._delays.get(key)
         if delays is None:
-            delays = self._delays[topic] = Histogram(_BOUNDS_SECONDS)
+            delays = self._delays[key] = Histogram(_BOUNDS_SECONDS)
         delays.add(max(0, int(delay_seconds)))
 
-    def families(self, labels: tuple[str, ...], values: tuple[str, ...]) -> Sequence[Family]:
+    def delivered(self, topic: str) -> None:
+        """A message of `topic` left the timer for its topic."""
+        self._delivered[key_in(self._delivered, (topic,))] += 1
+
+    def tables(self, labels: tuple[str, ...], values: Labels) -> Sequence[Table]:
         """What monitoring is shown, with `labels` of these `values` beside the topic."""
         names = (*labels, "topic")
         waiting = Family("rocketmq_timing_messages", Kind.GAUGE, "Messages that wait for their time.", names)
@@ -79,14 +84,24 @@ class TimerMetrics:
             "Delays of messages taken into the timer, from their birth on.",
             names,
         )
-        for topic, metric in self._counts.items():
-            waiting.add(metric.count, *values, topic)
-        for topic, histogram in self._delays.items():
-            taken.add(sum(histogram.counts), *values, topic)
-            delays.add(histogram, *values, topic)
-        for topic, count in self.delivered.items():
-            given.add(count, *values, topic)
-        return waiting, taken, given, delays
+        return (
+            Table((waiting,), self._waiting(values)),
+            Table((taken, delays), self._taken(values)),
+            Table((given,), self._given(values)),
+        )
+
+    async def _waiting(self, values: Labels) -> AsyncIterator[Row]:
+        for topic in tuple(self._counts):
+            yield (*values, topic), (self.count(topic),)
+
+    async def _taken(self, values: Labels) -> AsyncIterator[Row]:
+        for key in tuple(self._delays):
+            histogram = self._delays[key]
+            yield None if key is None else (*values, *key), (sum(histogram.counts), histogram)
+
+    async def _given(self, values: Labels) -> AsyncIterator[Row]:
+        for key in tuple(self._delivered):
+            yield None if key is None else (*values, *key), (self._delivered[key],)
 
     def load(self, table: TimerMetricTable) -> None:
         """Take over what was saved."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from mqframe.core.codes import ResponseCode
@@ -113,6 +114,16 @@ def believed_slot(out_ms: int, stored_ms: int, limit_ms: int, round_ms: int) -> 
 def delete_key(topic: str, unique_key: str) -> str:
     """What a recall names: the message of `topic` with this unique key."""
     return f"{topic}+{unique_key}"
+
+
+def taken_back(recall: Mapping[str, str]) -> str | None:
+    """The `delete_key` of what a recall with these properties takes back: a message of its own topic.
+
+    Any producer can give a message the property that makes it a recall; it takes nothing from topics that it
+    may not send to.
+    """
+    key = recall.get(p.TIMER_DELETE_KEY, "")
+    return key if key.startswith(delete_key(recall.get(p.REAL_TOPIC, ""), "")) else None
 
 
 class RecallHandle(NamedTuple):

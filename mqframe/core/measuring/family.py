@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Final, NamedTuple, TypeVar
 
 from mqframe.core.measuring.histogram import Histogram, merged
 
 OVERFLOW = ("otel_metric_overflow", "true")
 """The only label of the series that stands for all those beyond the limit, as OpenTelemetry names it."""
+KEYS_MAX: Final = 10_000
+"""Most keys of a table that counts for monitoring alone: strangers choose the names of topics and groups."""
 
 
 class Kind(StrEnum):
@@ -20,8 +23,12 @@ class Kind(StrEnum):
 
 
 Value = float | Histogram
-Series = tuple[tuple[str, ...], Value]
-"""One series: the values of its labels, in the order of their names, and what it has."""
+Labels = tuple[str, ...]
+"""The values of a series' labels, in the order of their names."""
+Series = tuple[Labels, Value]
+"""One series: its labels and what it has."""
+Row = tuple[Labels | None, Sequence[Value]]
+"""Labels, and what the series of each of several metrics has; `None`: all that are beyond the limit."""
 
 
 class Family:
@@ -48,20 +55,38 @@ class Family:
         self.series: list[Series] = []
 
     def add(self, value: Value, *labels: str) -> None:
-        """Take in one series, with values of all `labels`. Where there are many, append to `series`."""
+        """Take in one series, with values of all `labels`. Where there may be many, make a `Table`."""
         self.series.append((labels, value))
 
-    def limited(self, most: int) -> tuple[list[Series], Value | None]:
-        """At most `most` series, and what the others come to together, `None` when there are no others.
+    def table(self) -> Table:
+        """The series that were taken in."""
+        return Table((self,), _rows(self.series))
 
-        The first ones are kept, so that a series which is there today is there tomorrow.
-        """
-        if len(self.series) <= most:
-            return self.series, None
-        rest = [value for _, value in self.series[most:]]
-        histograms = [value for value in rest if isinstance(value, Histogram)]
-        numbers = [value for value in rest if not isinstance(value, Histogram)]
-        return self.series[:most], merged(histograms) if histograms else self.merge(numbers)
+    def together(self, one: Value | None, other: Value) -> Value:
+        """What stands for both."""
+        if one is None:
+            return other
+        if isinstance(one, Histogram) or isinstance(other, Histogram):
+            return merged([each for each in (one, other) if isinstance(each, Histogram)])
+        return self.merge((one, other))
+
+
+class Table(NamedTuple):
+    """Metrics whose series have the same labels, row by row. Rows are made when they are asked for.
+
+    So however many there are, none is kept but as text, and others get their turn in between.
+    """
+
+    families: Sequence[Family]
+    rows: AsyncIterable[Row]
+
+
+Metric = Family | Table
+
+
+async def _rows(series: Iterable[Series]) -> AsyncIterator[Row]:
+    for labels, value in series:
+        yield labels, (value,)
 
 
 def one(name: str, kind: Kind, meaning: str, value: float) -> Family:
@@ -69,3 +94,11 @@ def one(name: str, kind: Kind, meaning: str, value: float) -> Family:
     family = Family(name, kind, meaning)
     family.add(value)
     return family
+
+
+_V = TypeVar("_V")
+
+
+def key_in(table: Mapping[Labels | None, _V], labels: Labels) -> Labels | None:
+    """Where in `table` to count what has `labels`: `None`, for all others, once it has `KEYS_MAX` keys."""
+    return labels if len(table) < KEYS_MAX or labels in table else None

@@ -14,10 +14,10 @@ class Histogram:
 
     __slots__ = ("bounds", "counts", "sum")
 
-    def __init__(self, bounds: Sequence[float]) -> None:
+    def __init__(self, bounds: Sequence[float], counts: list[int] | None = None, sum: float = 0) -> None:
         self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.sum: float = 0
+        self.counts = [0] * (len(bounds) + 1) if counts is None else counts
+        self.sum = sum
 
     def add(self, value: float, times: int = 1) -> None:
         """Count `value`, `times` over."""

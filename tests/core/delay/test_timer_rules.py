@@ -15,6 +15,7 @@ from mqframe.core.delay.timer_rules import (
     recall_handle,
     slot_of_write,
     slot_time,
+    taken_back,
     wanted_time,
     whole_number,
 )
@@ -139,3 +140,12 @@ DAY_MS = 86_400_000
 def test_a_time_that_nobody_can_have_been_promised_is_not_waited_for(ahead, limit, wheel, comes):
     stored = 1_700_000_000_000
     assert believed_slot(stored + ahead, stored, limit, wheel) == stored + comes
+
+
+@pytest.mark.parametrize(
+    ("topic", "key", "taken"),
+    [("t", "t+U", "t+U"), ("t", "tt+U", None), ("tt", "t+U", None), ("t", "U", None), ("t", "", None)],
+)
+def test_a_recall_takes_back_messages_of_its_own_topic_alone(topic, key, taken):
+    assert taken_back({"REAL_TOPIC": topic, "TIMER_DEL_UNIQKEY": key}) == taken
+    assert taken_back({"TIMER_DEL_UNIQKEY": key}) is None
