@@ -13,7 +13,7 @@ from mqframe.cli.configuration import PROGRAMS, settings_class
 from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.requests import REQUESTS
 
-PLUGIN_COMMANDS: Final = ("dashboard", "schedule", "spark")
+PLUGIN_COMMANDS: Final = ("dashboard", "dashboard-user", "schedule", "spark")
 """Commands of plugins in this repository; those that are installed are shown."""
 
 

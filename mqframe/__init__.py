@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces import SendRule as SendRule
     from mqframe.hooks.interfaces import TagSummary as TagSummary
     from mqframe.hooks.interfaces import TopicSummary as TopicSummary
+    from mqframe.hooks.interfaces import TransactionEnd as TransactionEnd
     from mqframe.hooks.manager import PluginManager as PluginManager
     from mqframe.hooks.specs import hookimpl as hookimpl
     from mqframe.nameserver.server import NameServer as NameServer
@@ -140,7 +141,7 @@ _INTERFACES = (
     "AllocationPort AllocationStrategy BrokerService Codec ConsumeContext ConsumeHook Dispatcher Forbidden"
     " ForbiddenContext ForbiddenHook HookPort IllegalProperty LogRange MessageFilter OffsetStore"
     " OffsetStoreContext QueueSelector ReadFrom RpcHook SavedOffsetStore SavedTable SendContext SendHook"
-    " SendOperation SendRule TagSummary TopicSummary"
+    " SendOperation SendRule TagSummary TopicSummary TransactionEnd"
 )
 _HOME = {
     name: f"mqframe.{module}"

@@ -41,7 +41,7 @@ cli → broker, nameserver, client → net, replication, store → hooks → cor
 
 FLOORS: dict[str, list[set[str]]] = {
     "net": [
-        {"access", "addresses", "busy_poll", "clock", "latencies", "settings", "turns"},
+        {"access", "addresses", "busy_poll", "clock", "latencies", "settings", "turns", "unread"},
         {"budgets", "endpoint", "deadlines"},
         {"connection", "send_buffer"},
         {"peer_group", "tls"},

@@ -19,7 +19,7 @@ from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
-from mqframe.hooks.interfaces import BrokerPort, BrokerService
+from mqframe.hooks.interfaces import BrokerPlace, BrokerPort, BrokerService
 from mqframe.hooks.isolate import hook_name
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
@@ -135,6 +135,7 @@ class Broker:
             self._listeners.enforce(access)
         except ValueError as problem:
             raise PluginError(f"access control does not go with the broker's services: {problem}") from None
+        access.of_broker(lambda: BrokerPlace(self._identity.name, self._identity.address))
         signer = access.signer()
         if signer is not None:
             self._client.sign(signer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mqframe.broker.tables.shared import Shared
-from mqframe.core.measuring.family import Family
+from mqframe.core.measuring.family import Metric
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.peer import Peer
 from mqframe.hooks.interfaces import BrokerService
@@ -21,7 +21,7 @@ class BrokerPart(BrokerService):
     def offset_reset(self, group: str, topic: str, queue_id: int) -> None:
         """An operator set an offset of `group`; whoever waits at the queue is to be woken."""
 
-    async def metrics(self) -> Sequence[Family]:
+    async def metrics(self) -> Sequence[Metric]:
         """What monitoring is shown of this part; asked for at each scrape."""
         return ()
 

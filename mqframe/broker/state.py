@@ -23,7 +23,7 @@ from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.cluster.group_table import GroupTable
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.cluster.topic_table import TopicTable, system_topics
-from mqframe.core.config.live import ChangedSettings
+from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.consuming.offset_table import OffsetTable
@@ -87,7 +87,7 @@ class BrokerState:
         self._kept_topics = self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
         self.keeper.keep("subscriptionGroup.json", SubscriptionGroupTable, self.groups, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
-        self.keeper.keep("changedSettings.json", ChangedSettings, self.live, at_once=True)
+        self.keeper.keep(CHANGED_SETTINGS, ChangedSettings, self.live, at_once=True)
         self.registry = Registry(self.topics, self.groups, self.offsets, self.clients)
         self.conditions = Conditions(self.identity, self.live, clock, self.statistics)
         self.targets = SendTargets(self.topics, self.live, self.statistics, self._is_settled)

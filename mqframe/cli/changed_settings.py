@@ -10,7 +10,7 @@ import attrs
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.config.configuration import Entry, Resolved
-from mqframe.core.config.live import ChangedSettings, kept
+from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, kept
 from mqframe.core.wire import loose_json
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.files.config_file import ConfigFile
@@ -50,6 +50,6 @@ def _files(resolved: Resolved) -> Iterator[tuple[tuple[type[Any], ...], Path]]:
     sections = {entry.path.partition(".")[0] for entry in resolved.entries}
     if "broker" in sections:
         config = Layout(resolved.section(StoreSettings).directory).config
-        yield (BrokerSettings, StoreSettings), config / "changedSettings.json"
+        yield (BrokerSettings, StoreSettings), config / CHANGED_SETTINGS
     if "nameserver" in sections and (directory := resolved.section(NameServerSettings).directory) is not None:
-        yield (NameServerSettings,), directory / "changedSettings.json"
+        yield (NameServerSettings,), directory / CHANGED_SETTINGS

@@ -16,8 +16,8 @@ from typer.core import TyperGroup
 
 from mqframe.cli.built_in import COMMANDS
 from mqframe.cli.contexts.chosen import forget_cluster, offer_contexts
-from mqframe.cli.text.escape import printable, printable_json
 from mqframe.core.errors import FixError, MqframeError, PluginError, RetryError
+from mqframe.core.printable import printable, printable_json
 
 if TYPE_CHECKING:
     from mqframe.hooks.manager import PluginManager

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mqframe.cli.commands import new_app, plugin_manager
 from mqframe.cli.output import Json, show
+from mqframe.core.config.secret_names import is_secret_name
 
 if TYPE_CHECKING:
     from mqframe.core.config.configuration import Entry, Resolved
-
-SECRET: Final = re.compile("secret|password|token|credential", re.IGNORECASE)
 
 app = new_app(help="Look at settings.")
 
@@ -95,7 +93,7 @@ def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
             origins = next((each.origins for key, each in tables.items() if same_plugin(key, name)), {})
             for field in attrs.fields(type(options)):
                 value = getattr(options, field.name)
-                hidden = field.metadata.get("secret") or SECRET.search(field.name)
+                hidden = field.metadata.get("secret") or is_secret_name(field.name)
                 yield Entry(
                     f"plugins.{name}.{field.name}",
                     "(secret)" if hidden else value,
@@ -107,7 +105,7 @@ def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
             continue
         for key, value in table.items():
             # What a plugin keeps secret is known to it alone, and one that is not in use is not imported.
-            said = "(secret)" if SECRET.search(key) else value
+            said = "(secret)" if is_secret_name(key) else value
             yield Entry(f"plugins.{name}.{key}", said, table.origins[key], "not in use here")
 
 

@@ -11,10 +11,11 @@ from mqframe.cli.access import admin_client, admin_command
 from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.live.watch import Interval
 from mqframe.cli.names.deletion import Yes, may_delete
-from mqframe.cli.names.known import check_known, is_system_group
+from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Json, NameServer, Shown, queue_columns, show, show_one, time_text, write_json
-from mqframe.cli.text.escape import printable_lines
 from mqframe.core.delay.levels import parse_levels
+from mqframe.core.messages.names import is_system_group
+from mqframe.core.printable import printable_lines
 from mqframe.core.retry.backoff import listed_waits
 from mqframe.core.retry.policy import RETRIES_MAX
 

@@ -8,9 +8,9 @@ from typing import Any
 import typer
 
 from mqframe.cli.output import queue_columns, show, show_one, write_json
-from mqframe.cli.text.escape import printable
 from mqframe.core.consuming.allocation_plan import AllocationPlan, QueuePlan
 from mqframe.core.errors import SettingError
+from mqframe.core.printable import printable
 
 
 def options_of(items: Iterable[str]) -> dict[str, str]:

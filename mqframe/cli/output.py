@@ -15,8 +15,8 @@ import typer
 
 from mqframe.cli.contexts.chosen import name_servers
 from mqframe.cli.text.body import TEXT
-from mqframe.cli.text.escape import printable, printable_json
 from mqframe.cli.text.layout import Column, table_lines
+from mqframe.core.printable import printable, printable_json
 
 if TYPE_CHECKING:
     from mqframe.core.messages.message import MessageQueue

@@ -321,7 +321,7 @@ def _access(program: str, resolved: Resolved, clock: SystemClock, plugins: Plugi
     from mqframe.net.access.settings import AccessSettings
 
     settings = resolved.section(AccessSettings)
-    if not settings.authentication:
+    if not settings.authentication_plugin:
         return None
     from mqframe.broker.settings import BrokerSettings
     from mqframe.nameserver.settings import NameServerSettings

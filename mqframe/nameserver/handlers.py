@@ -18,6 +18,7 @@ from mqframe.core.cluster.registration_body import open_register_body
 from mqframe.core.cluster.route_bodies import MemberGroupBody, TopicList, TopicRouteData
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig
 from mqframe.core.codes import STRICT_ROUTE_VERSION, ResponseCode
+from mqframe.core.config.live import CHANGED_SETTINGS
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.os_errors import told
 from mqframe.core.requests import nameserver as ns
@@ -272,7 +273,7 @@ class Handlers:
             lines = bytes(call.frame.body).decode()
         except UnicodeDecodeError as problem:
             raise BodyError(f"settings are not UTF-8: {problem}") from None
-        with _writing("changedSettings.json"):
+        with _writing(CHANGED_SETTINGS):
             self._live.change(lines)
         return Reply()
 

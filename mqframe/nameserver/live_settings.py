@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core.config.live import ChangedSettings, as_lines, changed, kept
+from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, as_lines, changed, kept
 from mqframe.core.wire import loose_json
 from mqframe.log import get_logger
 from mqframe.nameserver.settings import NameServerSettings
@@ -26,7 +26,7 @@ class LiveSettings:
         self.current = settings
         self._texts: dict[str, str] = {}
         directory = settings.directory
-        self._file = None if directory is None else ConfigFile(directory / "changedSettings.json")
+        self._file = None if directory is None else ConfigFile(directory / CHANGED_SETTINGS)
 
     def load(self) -> None:
         """Change what was changed in earlier runs. Raises `StoreError` when it cannot be read."""

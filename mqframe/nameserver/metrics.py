@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 
-from mqframe.core.measuring.family import Family
+from mqframe.core.measuring.family import Metric
 from mqframe.core.measuring.numbers import budget_families
 from mqframe.net.latencies import Latencies
 
@@ -17,7 +17,7 @@ class NameServerMetrics:
         self._latencies = latencies
         self._counters = counters
 
-    async def families(self) -> AsyncIterator[Family]:
+    async def families(self) -> AsyncIterator[Metric]:
         """All metrics."""
         yield self._latencies.family()
         for family in budget_families(self._counters()):

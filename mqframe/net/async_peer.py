@@ -19,6 +19,7 @@ from mqframe.net.addresses import address_text
 from mqframe.net.connection import Connection, failure_reply
 from mqframe.net.peer_group import PeerGroup
 from mqframe.net.send_buffer import SendBuffer
+from mqframe.net.unread import unread
 
 log = get_logger("net")
 
@@ -34,7 +35,10 @@ LONG_TURN_BYTES: Final = 128 * 1024
 class AsyncPeer(asyncio.Protocol):
     """One connection. Made by servers and clients, not by applications.
 
-    `address`: "ip:port" of the other side. `closed`: frames are neither taken nor sent any more.
+    Whatever ends it but this side, the requests and answers that came before are taken, also those that the
+    system still holds: who sent them and left may never ask what became of them.
+
+    `address`: "ip:port" of the other side. `closed`: nothing is sent any more.
     """
 
     __slots__ = (
@@ -45,8 +49,10 @@ class AsyncPeer(asyncio.Protocol):
         "_half_bytes",
         "_last_frame",
         "_loop",
+        "_lost",
         "_received",
         "_stalled_since",
+        "_taking",
         "_unsent_bytes_max",
         "address",
         "closed",
@@ -62,6 +68,8 @@ class AsyncPeer(asyncio.Protocol):
         self._half_bytes = 0
         self._received = self._last_frame = self._buffer.last_write
         self._stalled_since: float | None = None
+        self._taking = True
+        self._lost = False
         self._unsent_bytes_max = group.endpoint.settings.unsent_bytes_max
         self.address = address
         self.closed = False
@@ -178,7 +186,7 @@ class AsyncPeer(asyncio.Protocol):
             problem, more, served, long = None, False, 0, False
             buffer.gathering = True
             try:
-                while not connection.closed and (frame := next_frame()) is not None:
+                while self._taking and (frame := next_frame()) is not None:
                     self._last_frame = self._received
                     if frame.flag & FLAG_RESPONSE:
                         call = connection.take(frame.opaque)
@@ -220,6 +228,8 @@ class AsyncPeer(asyncio.Protocol):
                 self._loop.call_soon(self._continue)
                 return
             more = more and self._stalled_since is None
+        if self._lost and not buffer.held:
+            self._end()
 
     def _serve(self, frame: Frame) -> None:
         if self._stalled_since is not None and not self._group.throttle:
@@ -252,7 +262,7 @@ class AsyncPeer(asyncio.Protocol):
             call.reply(reply)
 
     def _continue(self) -> None:
-        if not self.closed and self._stalled_since is None and not self._buffer.held:
+        if self._taking and self._stalled_since is None and not self._buffer.held:
             self._read_frames(self._group.clock.monotonic())
 
     def _hold(self, until: asyncio.Future[Any]) -> None:
@@ -285,10 +295,22 @@ class AsyncPeer(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail the calls that wait (asyncio.Protocol)."""
-        self.closed = True
+        """Take what came, then fail the calls that wait (asyncio.Protocol)."""
+        self._stalled_since = None
+        if self._taking and (rest := unread(self._buffer.transport)):
+            self.data_received(rest)
+        self.closed = self._lost = True
+        self._connection.lose(exc)
+        if self._taking:
+            self._continue()
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """All that came was taken."""
+        self._taking = self._lost = False
         self._group.leave(self)
-        for future, problem in self._connection.end(exc):
+        for future, problem in self._connection.end(None):
             if not future.done():
                 future.set_exception(problem)
         if self._group.on_close is not None:
@@ -298,6 +320,7 @@ class AsyncPeer(asyncio.Protocol):
         """Send what is gathered, then close. `reason` is what the errors of waiting calls name."""
         if self._connection.close(reason):
             self.closed = True
+            self._taking = False
             self._buffer.flush()
             if self._buffer.transport is not None:
                 self._buffer.transport.close()
@@ -305,6 +328,9 @@ class AsyncPeer(asyncio.Protocol):
     def abort(self) -> None:
         """Close at once, without sending what is unsent."""
         self.closed = self._connection.closed = True
+        self._taking = False
+        if self._lost:
+            self._end()
         if self._buffer.transport is not None:
             self._buffer.transport.abort()
 
@@ -341,4 +367,5 @@ class AsyncPeer(asyncio.Protocol):
         stopped = self._stalled_since is not None or self._buffer.held
         if not stopped and transport is not None and not transport.is_closing():
             transport.resume_reading()
+        if not stopped:
             self._loop.call_soon(self._continue)

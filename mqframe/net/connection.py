@@ -229,13 +229,20 @@ class Connection(Generic[W]):
         self.blame(reason)
         return True
 
-    def end(self, problem: Exception | None) -> list[tuple[W, ConnectionLost]]:
+    def lose(self, problem: Exception | None) -> None:
         """No more bytes come, because of `problem` or because the other side closed.
 
-        Returns the waiters of all calls, each with its error.
+        Calls wait on until `end`.
         """
         self.closed = True
         self.blame(str(problem or self._closed_reason()))
+
+    def end(self, problem: Exception | None) -> list[tuple[W, ConnectionLost]]:
+        """No more bytes come, as in `lose`, and all that came were taken.
+
+        Returns the waiters of all calls, each with its error.
+        """
+        self.lose(problem)
         pending = tuple(self.pending.values())
         self.pending.clear()
         lost = []

@@ -14,7 +14,7 @@ import pytest
 
 from interop.foreign_programs import java_flags
 from interop.servers import Servers
-from mqframe import Admin, MqframeError
+from mqframe import Admin, ClientSettings, MqframeError
 from mqframe.testing.ports import lasting_port
 
 STARTED_SECONDS_MAX = 120.0
@@ -135,7 +135,8 @@ class Apache:
         self._broker = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", self.write_conf())
         self._until_listening(broker, self._broker)
         end = time.monotonic() + STARTED_SECONDS_MAX
-        with Admin(nameserver=self.servers.nameserver, **self._access) as admin:
+        patient = ClientSettings(request_timeout_seconds=STARTED_SECONDS_MAX)
+        with Admin(nameserver=self.servers.nameserver, client=patient, **self._access) as admin:
             # A change of its permission makes the broker register now; else it does so after ten seconds.
             admin.update_broker_config(broker, {"brokerPermission": "6"})
             while not self._registered(admin):
@@ -143,11 +144,14 @@ class Apache:
                     pytest.fail("Apache's broker did not register in time")
                 time.sleep(0.05)
 
-    def restart_broker(self) -> None:
-        """Kill the broker, and start it again where it was."""
+    def restart_broker(self, *, orderly: bool = False) -> None:
+        """Kill the broker, or have it end in good order, and start it again where it was."""
         assert self._broker is not None
-        self._broker.kill()
-        self._broker.wait()
+        if orderly:
+            self.end_broker()
+        else:
+            self._broker.kill()
+            self._broker.wait()
         self._start_broker()
 
     def _registered(self, admin: Admin) -> bool:
@@ -194,8 +198,9 @@ class Apache:
 
     def end_broker(self) -> None:
         """Have the broker end in good order, which takes it ten seconds."""
-        self._processes[-1].terminate()
-        self._processes[-1].wait(STARTED_SECONDS_MAX)
+        assert self._broker is not None
+        self._broker.terminate()
+        self._broker.wait(STARTED_SECONDS_MAX)
 
     def stop(self) -> None:
         """End what was started."""

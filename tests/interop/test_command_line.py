@@ -10,7 +10,7 @@ from real_time import until
 from typer.testing import CliRunner
 
 from interop.servers import Servers
-from mqframe import Admin, ConsumeResult, PushConsumer
+from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer, ReceivedMessage
 from mqframe.cli.app import app
 
 
@@ -50,6 +50,33 @@ def test_operators_see_what_goes_on(servers: Servers, topic: str) -> None:
     view = read("top", "--interval", "0.1")
     assert [row["broker"] for row in view["brokers"]] == [servers.broker_name]
     assert [row["messages"] for row in view["topics"] if row["topic"] == topic] == [3]
+
+
+@pytest.mark.proves("operation")
+def test_a_member_consumes_a_message_by_each_of_its_ids(servers: Servers, topic: str) -> None:
+    group = f"{topic}_members"
+    seen: list[str] = []
+
+    def listen(messages: list[ReceivedMessage], context: object) -> ConsumeResult:
+        seen.extend(each.message_id for each in messages)
+        return ConsumeResult.SUCCESS
+
+    with Producer("shop", nameserver=servers.nameserver) as producer:
+        sent = producer.send(Message(topic, b"again"))
+    consumer = PushConsumer(group, nameserver=servers.nameserver, consume_from="first")
+    consumer.subscribe(topic, "*", listen)
+    with consumer, Admin(nameserver=servers.nameserver) as admin:
+        until(lambda: seen == [sent.message_id])
+        until(lambda: admin.message_by_unique_key(topic, sent.message_id) is not None)
+        for client in ({}, {"client_id": consumer.client_id}):
+            result = admin.consume_directly(group, sent.offset_message_id, **client)
+            assert result.consume_result is not None
+            assert result.consume_result.value == "CR_SUCCESS"
+        for name in (sent.message_id, sent.offset_message_id):
+            for words in ((), ("--client", consumer.client_id)):
+                row = read("message", "consume-directly", group, topic, name, *words)
+                assert row["result"] == "CR_SUCCESS"
+    assert seen == [sent.message_id] * 7
 
 
 def test_names_are_checked_and_deletions_tell_what_goes(servers: Servers, topic: str) -> None:

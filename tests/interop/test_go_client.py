@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -11,7 +10,8 @@ from real_time import until
 from interop.commits import remember, until_committed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from mqframe import Admin, ConsumeResult, Message, MessageQueue, Producer, Puller, PushConsumer
+from interop.sharing import check_sharing
+from mqframe import Admin, Message, MessageQueue, Producer, Puller
 
 StartGo = Callable[..., ForeignClient]
 TEXT = "größer € 订单"
@@ -132,34 +132,7 @@ def test_broadcasting(go: StartGo, servers: Servers, topic: str) -> None:
 
 @pytest.mark.proves("consuming")
 def test_go_and_python_members_share_a_group(go: StartGo, servers: Servers, topic: str) -> None:
-    consumer = PushConsumer("go_mixed", nameserver=servers.nameserver, consume_from="first")
-    by_python: list[tuple[int, str]] = []
-
-    @consumer.on(topic)
-    def handle(messages, context):
-        by_python.extend((m.queue_id, m.properties["number"]) for m in messages)
-        return ConsumeResult.SUCCESS
-
-    with consumer:
-        other = go("consume", servers.nameserver, topic, "go_mixed")
-        other.take("started", 1)
-        until(lambda: len([queue for queue in consumer.queues if queue.topic == topic]) == 2)
-        mine = {queue.queue_id for queue in consumer.queues if queue.topic == topic}
-        with Producer("python_producer", nameserver=servers.nameserver) as producer:
-            for n in range(100):
-                queue = MessageQueue(topic, servers.broker_name, n % 4)
-                producer.send(Message(topic, b"x", properties={"number": str(n)}), queue=queue)
-        by_go: list[tuple[int, str]] = []
-
-        def complete() -> bool:
-            by_go.extend((int(line[2]), line[6]) for line in other.waiting("got"))
-            return len(by_go) + len(by_python) >= 100
-
-        until(complete)
-        by_go += [(int(line[2]), line[6]) for line in other.finish() if line[0] == "got"]
-    assert Counter(number for _, number in by_go + by_python) == Counter(str(n) for n in range(100))
-    assert {queue_id for queue_id, _ in by_python} == mine
-    assert {queue_id for queue_id, _ in by_go} == {0, 1, 2, 3} - mine
+    check_sharing(go, servers, topic, "go_mixed", tells=True)
 
 
 @pytest.mark.proves("sending")

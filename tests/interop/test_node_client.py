@@ -11,15 +11,14 @@ from real_time import until
 from interop.commits import remember, until_committed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
+from interop.sharing import check_sharing
 from interop.test_go_redelivery import dead
 from mqframe import (
     Admin,
-    ConsumeResult,
     Message,
     MessageQueue,
     Producer,
     Puller,
-    PushConsumer,
     ReceivedMessage,
 )
 from mqframe.testing import Cluster
@@ -189,28 +188,4 @@ def test_one_queue_is_consumed_in_order(node: StartNode, servers: Servers, topic
 
 @pytest.mark.proves("consuming")
 def test_node_and_python_members_share_a_group(node: StartNode, servers: Servers, topic: str) -> None:
-    consumer = PushConsumer("node_mixed", nameserver=servers.nameserver, consume_from="first")
-    by_python: list[tuple[int, str]] = []
-
-    @consumer.on(topic)
-    def handle(messages, context):
-        by_python.extend((m.queue_id, m.properties["number"]) for m in messages)
-        return ConsumeResult.SUCCESS
-
-    with consumer:
-        other = node("consume", servers.nameserver, topic, "node_mixed")
-        until(lambda: len([queue for queue in consumer.queues if queue.topic == topic]) == 2)
-        mine = {queue.queue_id for queue in consumer.queues if queue.topic == topic}
-        for queue_id in range(4):
-            send(servers, topic, 20 * queue_id, 20 * queue_id + 20, queue_id=queue_id)
-        by_node: list[tuple[int, str]] = []
-
-        def complete() -> bool:
-            by_node.extend((int(line[2]), line[6]) for line in other.waiting("got"))
-            return len(by_node) + len(by_python) >= 80
-
-        until(complete)
-        by_node += [(int(line[2]), line[6]) for line in other.finish() if line[0] == "got"]
-    assert Counter(number for _, number in by_node + by_python) == Counter(str(n) for n in range(80))
-    assert {queue_id for queue_id, _ in by_python} == mine
-    assert {queue_id for queue_id, _ in by_node} == {0, 1, 2, 3} - mine
+    check_sharing(node, servers, topic, "node_mixed", tells=False)

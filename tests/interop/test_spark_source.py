@@ -103,6 +103,7 @@ def rows_of(frame: Any) -> Counter[Row]:
     return Counter((*row[:3], bytes(row.body)) for row in found)
 
 
+@pytest.mark.proves("store files", by="Apache 5.3.3")
 def test_brokers_and_files_tell_what_was_sent(spark: Any, broker: Apache, sent: Counter[Row]) -> None:
     """Every column is the same by both ways; the broker runs on."""
     asked = through(spark, broker.servers)
@@ -172,6 +173,7 @@ def test_a_stream_reads_all_once_and_tells_its_group(
         assert sum(puller.committed(queue) or 0 for queue in puller.queues(TOPIC)) == 631
 
 
+@pytest.mark.proves("store files", by="Apache 5.3.3")
 def test_a_live_store_is_read_up_to_its_queues(spark: Any, broker: Apache, sent: Counter[Row]) -> None:
     """While a producer sends, each read holds a beginning of the queue, never less than the one before."""
     servers = broker.servers
@@ -194,6 +196,7 @@ def test_a_live_store_is_read_up_to_its_queues(spark: Any, broker: Apache, sent:
     assert seen > 500
 
 
+@pytest.mark.proves("store files", by="Apache 5.3.3")
 def test_a_stopped_store_that_lost_its_oldest_file(
     spark: Any, broker: Apache, sent: Counter[Row], tmp_path: Path
 ) -> None:

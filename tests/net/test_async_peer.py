@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import struct
 
 import pytest
 from peers import LIST, Raw, echo, run, serving
 
-from mqframe.core.codes import FLAG_ONEWAY
+from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
+from mqframe.core.errors import ConnectionLost
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.net.async_peer import TURN_SECONDS
@@ -331,5 +333,149 @@ def test_after_a_long_turn_other_connections_are_served_before_the_rest() -> Non
             raw.send(*(Frame(1, number) for number in range(1, 6)))
             assert [(await raw.frame()).opaque for _ in range(5)] == [1, 2, 3, 4, 5]
         assert served == [1, 2, -1, 3, 4, 5]
+
+    run(scenario)
+
+
+class Leaving:
+    """A side that sends without waiting, and is gone before that is read."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self.port = self._socket.getsockname()[1]
+
+    def send(self, *frames: Frame) -> None:
+        self._socket.sendall(b"".join(map(encode_frame, frames)))
+
+    def leave(self, *frames: Frame, reset: bool) -> None:
+        """Send `frames` and close, with a reset or in good order."""
+        self.send(*frames)
+        if reset:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
+
+
+def asked_and_told() -> list[Frame]:
+    asked = [Frame(1, number, body=bytes(500)) for number in range(1, 7)]
+    return asked + [Frame(1, number, FLAG_ONEWAY, body=bytes(500)) for number in range(7, 17)]
+
+
+@pytest.mark.parametrize("reset", [False, True])
+@pytest.mark.parametrize("slow", [False, True])
+def test_whatever_was_read_before_the_other_side_left_is_served(reset: bool, slow: bool) -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        events: list[int | str] = []
+
+        def serve(call: Call) -> Reply:
+            if slow:  # each in a turn of its own, so that the end is known before the last
+                clock.advance(TURN_SECONDS)
+            events.append(call.frame.opaque)
+            return Reply(body=bytes(call.frame.body))
+
+        options = {"on_close": lambda peer: events.append("closed")}
+        async with serving({1: serve}, clock, **options) as (_, _raw, port):
+            Leaving(port).leave(*asked_and_told(), reset=reset)
+            while "closed" not in events:
+                await asyncio.sleep(0)
+            assert events == [*range(1, 17), "closed"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_what_was_unread_when_an_answer_broke_the_connection_is_served(reset: bool) -> None:
+    async def scenario() -> None:
+        saved: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        events: list[int | str] = []
+
+        def serve(call: Call) -> Reply:
+            events.append(call.frame.opaque)
+            return Reply(body=bytes(call.frame.body))
+
+        def end() -> asyncio.Future[bool] | None:
+            return None if saved.done() else saved
+
+        options = {"turn_end": end, "on_close": lambda peer: events.append("closed")}
+        async with serving({1: serve}, **options) as (_, _raw, port):
+            leaving = Leaving(port)
+            leaving.send(Frame(1, 0))
+            while not events:
+                await asyncio.sleep(0)
+            leaving.leave(*asked_and_told(), reset=reset)  # nothing is read until the answer may leave
+            saved.set_result(True)
+            while "closed" not in events:
+                await asyncio.sleep(0)
+            assert events == [*range(17), "closed"]
+
+    run(scenario)
+
+
+def test_what_was_read_is_served_when_its_turn_comes_after_the_end() -> None:
+    async def scenario() -> None:
+        saved: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        events: list[int | str] = []
+
+        def serve(call: Call) -> Reply:
+            events.append(call.frame.opaque)
+            return Reply(body=bytes(20_000))
+
+        def end() -> asyncio.Future[bool] | None:
+            return None if saved.done() else saved
+
+        options = {"turn_end": end, "on_close": lambda peer: events.append("closed")}
+        async with serving({1: serve}, **options) as (_, _raw, port):
+            Leaving(port).leave(*asked_and_told(), reset=True)
+            while not events:
+                await asyncio.sleep(0)
+            assert events == [1]
+            saved.set_result(True)
+            while "closed" not in events:
+                await asyncio.sleep(0)
+            assert events == [*range(1, 17), "closed"]
+
+    run(scenario)
+
+
+def test_an_answer_that_came_before_the_other_side_left_is_taken() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+
+        def slow(call: Call) -> Reply:
+            clock.advance(TURN_SECONDS)
+            return Reply()
+
+        async with serving({1: slow}, clock) as (server, _raw, port):
+            leaving = Leaving(port)
+            while len(server.peers) < 2:
+                await asyncio.sleep(0)
+            [peer] = [each for each in server.peers if each.address.endswith(f":{leaving.port}")]
+            first, second = peer.invoke(LIST("a")), peer.invoke(LIST("b"))
+            # The server counts its requests from 1 on.
+            leaving.leave(*asked_and_told(), Frame(0, 1, FLAG_RESPONSE), reset=False)
+            assert (await first).code == 0
+            with pytest.raises(ConnectionLost):
+                await second
+
+    run(scenario)
+
+
+def test_what_this_side_closed_is_not_served_any_more() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        served: list[int] = []
+
+        def slow(call: Call) -> Reply:
+            clock.advance(TURN_SECONDS)
+            served.append(call.frame.opaque)
+            call.peer.close("enough")
+            return Reply()
+
+        async with serving({1: slow}, clock) as (server, raw, _port):
+            raw.send(*(Frame(1, number) for number in range(3)))
+            await raw.closed()
+            while server.peers:
+                await asyncio.sleep(0)
+            assert served == [0]
 
     run(scenario)

@@ -11,10 +11,10 @@ from mqframe.broker.admin.saved_changes import not_saved
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.long_bodies import table_reply
 from mqframe.broker.tables.shared import Shared
-from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import GroupConfigList, SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
+from mqframe.core.messages.names import BROKER_GROUP_PREFIX
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     GetAllSubscriptionGroupConfig,

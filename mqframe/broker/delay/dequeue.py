@@ -9,7 +9,7 @@ from typing import Final
 
 from mqframe.broker.delay.timer_parts import TimerParts, names
 from mqframe.core.delay.timer_layout import Unit
-from mqframe.core.delay.timer_rules import delete_key, delivered_properties
+from mqframe.core.delay.timer_rules import delete_key, delivered_properties, taken_back
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.storage.left_out import Place
@@ -83,7 +83,7 @@ class TimerDequeue:
                 units, await self._store.records_at([(u.log_offset, u.size) for u in units]), strict=True
             ):
                 message = None if record is None else self._redelivery.read(record, place_of_unit(unit))
-                key = None if message is None else message.properties.get(p.TIMER_DELETE_KEY)
+                key = None if message is None else taken_back(message.properties)
                 if key is not None:
                     self._recalled.add(key)
             await asyncio.sleep(0)
@@ -111,7 +111,7 @@ class TimerDequeue:
         if topic:
             self._metrics.add(topic, -1)
             if not unit.rolls:
-                self._metrics.delivered[topic] += 1
+                self._metrics.delivered(topic)
 
 
 def place_of_unit(unit: Unit) -> Place:

@@ -8,7 +8,7 @@ from typing import Final
 from mqframe.broker.delay.dequeue import place_of_unit
 from mqframe.broker.delay.timer_parts import TimerParts
 from mqframe.core.delay.timer_layout import Unit
-from mqframe.core.delay.timer_rules import delete_key, slot_of_write
+from mqframe.core.delay.timer_rules import delete_key, slot_of_write, taken_back
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.log import get_logger
@@ -50,13 +50,13 @@ class TimerReplacing:
         units = [unit for at, unit in timer.chain(slot) if newest.get(unit.log_offset, at) == at][::-1]
         stay: list[Unit] = []
         move: list[tuple[Unit, int, str]] = []
-        recalled: set[str] = set()
+        recalled: set[str | None] = set()
         for start in range(0, len(units), _SLICE_MESSAGES):
             some = units[start : start + _SLICE_MESSAGES]
             for unit, message in zip(some, await self._read(some), strict=True):
                 due = None if message is None or unit.recalls else times.due(message, slot.time)
                 if message is not None and unit.recalls:
-                    recalled.add(message.properties.get(p.TIMER_DELETE_KEY, ""))
+                    recalled.add(taken_back(message.properties))
                 if message is None or due is None or due == slot.time or (unit.rolls and due > slot.time):
                     stay.append(unit)
                 else:

@@ -18,7 +18,7 @@ from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.service import BrokerPart
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.errors import Refusal
-from mqframe.core.measuring.family import Family
+from mqframe.core.measuring.family import Metric
 from mqframe.core.measuring.meter import SAMPLE_SECONDS, Meter
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.requests.admin import GetTimerCheckPoint, GetTimerMetrics
@@ -151,7 +151,7 @@ class TimerService(BrokerPart):
             "timerFailures": str(self._alarm.failures.total + self._flush_alarm.failures.total),
         }
 
-    async def metrics(self) -> Sequence[Family]:
+    async def metrics(self) -> Sequence[Metric]:
         """How far the timer is behind, and how much waits."""
         timer, intake = self._timer, self._intake
         if timer is None or intake is None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from mqframe.broker.delay.enqueue import TimerEnqueue
 from mqframe.core.delay.timer_metrics import TimerMetrics
-from mqframe.core.measuring.family import Family, Kind
+from mqframe.core.measuring.family import Family, Kind, Metric
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.net.turns import Pace
 from mqframe.store.timer.timer_store import TimerStore
@@ -18,7 +18,7 @@ _LABELS: Final = ("storage_type", "storage_medium")
 _VALUES: Final = ("local", "disk")
 
 
-async def timer_families(timer: TimerStore, intake: TimerEnqueue, metrics: TimerMetrics) -> Sequence[Family]:
+async def timer_families(timer: TimerStore, intake: TimerEnqueue, metrics: TimerMetrics) -> Sequence[Metric]:
     """How far the timer is behind, how much waits, and for how long."""
     now = intake.parts.clock.now_ms()
     stored = intake.parts.store.store_time_at(TIMER_TOPIC, 0, timer.queue_offset) if intake.behind else None
@@ -42,7 +42,7 @@ async def timer_families(timer: TimerStore, intake: TimerEnqueue, metrics: Timer
         family = Family(name, Kind.GAUGE, meaning, _LABELS)
         family.add(value, *_VALUES)
         families.append(family)
-    return *families, await _snapshot(timer, now), *metrics.families(_LABELS, _VALUES)
+    return *families, await _snapshot(timer, now), *metrics.tables(_LABELS, _VALUES)
 
 
 async def _snapshot(timer: TimerStore, now: int) -> Family:

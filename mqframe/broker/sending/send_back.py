@@ -23,8 +23,8 @@ from mqframe.core.messages.names import (
     is_closed_topic,
     retry_topic,
 )
-from mqframe.core.popping.receipt_handle import pop_retry_topic
 from mqframe.core.requests.messages import ConsumerSendMsgBack
+from mqframe.core.requests.needs import Action, consumed_need
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.retry.backoff import retry_schedule
 from mqframe.core.retry.policy import MemberLimits, copied_properties, limit_in_request, verdict
@@ -58,8 +58,7 @@ class SendBackProcessor(Processor):
             return Reply()  # such a group wants nothing again
         topic = self._retry_topic(group, unit_mode=bool(fields.unit_mode))
         message = self._message(fields.offset)
-        if call.user:
-            _check_origin(message, fields)
+        call.demand(consumed_need(message.topic, group.group_name, (Action.SUB,)))
         what = verdict(
             message.reconsume_times,
             fields.delay_level,
@@ -136,21 +135,6 @@ class SendBackProcessor(Processor):
 
         self._when_confirmed(stored.end_offset, answer)
         return None
-
-
-def _check_origin(message: ReceivedMessage, fields: ConsumerSendMsgBack) -> None:
-    """The sender may read the topic that it names: its message must not be another one's.
-
-    Where nobody is asked who they are, the name does not count: clients with namespaces leave these out.
-    """
-    named = fields.origin_topic or ""
-    pop_retries = [pop_retry_topic(named, fields.group, v2=v2) for v2 in (False, True)]
-    if message.topic not in (named, retry_topic(fields.group), *pop_retries):
-        raise Refusal(
-            ResponseCode.NO_PERMISSION,
-            f"the message at log offset {fields.offset} is none of topic {named} nor a retry of group "
-            f"{fields.group}",
-        )
 
 
 def ensure_dead_letter_topic(topics: TopicTable, group: str) -> TopicConfig:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import ResponseCode
-from mqframe.core.config.live import ChangedSettings, changed, kept
+from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, changed, kept
 from mqframe.core.errors import FixedSetting, Refusal, SettingError
 from mqframe.log import get_logger
 from mqframe.store.settings import StoreSettings
@@ -50,7 +50,7 @@ class LiveSettings:
         (self.current, self.store), self._texts, lost = kept((self.current, self.store), table)
         if self._texts:
             log.warning(
-                "changed settings are in force", changed=self._texts, kept_in="config/changedSettings.json"
+                "changed settings are in force", changed=self._texts, kept_in=f"config/{CHANGED_SETTINGS}"
             )
         for reason in lost:
             log.error("a setting that was changed while the broker ran is lost", reason=reason)

@@ -6,11 +6,11 @@ Source: EndTransactionProcessor.java.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.measuring.family import Family, Kind
+from mqframe.core.measuring.family import Family, Kind, Labels, Row, Table, key_in
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
@@ -23,24 +23,22 @@ class TransactionEnds:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._commits: Counter[str] = Counter()
-        self._rollbacks: Counter[str] = Counter()
-        self._ages: dict[str, Histogram] = {}
+        self._rollbacks: Counter[Labels | None] = Counter()
+        self._commits: dict[Labels | None, Histogram] = {}
 
     def committed(self, half: ReceivedMessage) -> None:
         """The messages that `half` stands for are stored."""
-        topic = half.properties.get(p.REAL_TOPIC, "")
-        self._commits[topic] += 1
-        ages = self._ages.get(topic)
+        key = key_in(self._commits, _topic(half))
+        ages = self._commits.get(key)
         if ages is None:
-            ages = self._ages[topic] = Histogram(_BOUNDS_SECONDS)
+            ages = self._commits[key] = Histogram(_BOUNDS_SECONDS)
         ages.add(max(0, self._clock.now_ms() - half.born_timestamp) // 1000)
 
     def rolled_back(self, half: ReceivedMessage) -> None:
         """The messages that `half` stands for will not be."""
-        self._rollbacks[half.properties.get(p.REAL_TOPIC, "")] += 1
+        self._rollbacks[key_in(self._rollbacks, _topic(half))] += 1
 
-    def families(self) -> Sequence[Family]:
+    def tables(self) -> Sequence[Table]:
         """All of that. The latency is in seconds, whatever its name says, as the reference's is."""
         commits = Family(
             "rocketmq_commit_messages_total", Kind.COUNTER, "Transactions that were committed.", ("topic",)
@@ -54,10 +52,17 @@ class TransactionEnds:
             "From a half message's birth to its commit, seconds.",
             ("topic",),
         )
-        for topic, count in self._commits.items():
-            commits.add(count, topic)
-        for topic, count in self._rollbacks.items():
-            rollbacks.add(count, topic)
-        for topic, histogram in self._ages.items():
-            ages.add(histogram, topic)
-        return commits, rollbacks, ages
+        return Table((commits, ages), self._committed()), Table((rollbacks,), self._rolled_back())
+
+    async def _committed(self) -> AsyncIterator[Row]:
+        for key in tuple(self._commits):
+            ages = self._commits[key]
+            yield key, (sum(ages.counts), ages)
+
+    async def _rolled_back(self) -> AsyncIterator[Row]:
+        for key in tuple(self._rollbacks):
+            yield key, (self._rollbacks[key],)
+
+
+def _topic(half: ReceivedMessage) -> Labels:
+    return (half.properties.get(p.REAL_TOPIC, ""),)

@@ -18,13 +18,14 @@ from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.measuring.family import Family, Kind, one
+from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.messages import EndTransaction
+from mqframe.core.requests.needs import Action, topic_need
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.message_type import TRANSACTION
 from mqframe.core.storage.stored import Stored
@@ -98,7 +99,7 @@ class TransactionProcessor(BrokerPart):
     def end(self, fields: EndTransaction, call: Call) -> Reply | None:
         reply = Reply()
         try:
-            self._finish(fields, call.peer.address)
+            self._finish(fields, call)
         except Refusal as refusal:
             log.warning(
                 "end of a transaction refused",
@@ -123,7 +124,7 @@ class TransactionProcessor(BrokerPart):
 
         self._halves.when_durable(answer)
 
-    def _finish(self, fields: EndTransaction, peer: str) -> None:
+    def _finish(self, fields: EndTransaction, call: Call) -> None:
         if not self._is_master():
             raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, "a slave ends no transactions; ask its master")
         half = self._halves.at(fields.commit_log_offset)
@@ -131,9 +132,10 @@ class TransactionProcessor(BrokerPart):
         age = Age(0, 0) if half is None or half.topic != HALF_TOPIC else self._halves.ages.age(half)
         outcome = check_end(fields, half, age, timeout_ms)
         if outcome is TransactionOutcome.UNKNOWN:
-            log.info("transaction left open", transaction=fields.msg_id, peer=peer)
+            log.info("transaction left open", transaction=fields.msg_id, peer=call.peer.address)
             return
         assert half is not None
+        call.demand(topic_need(half.properties[p.REAL_TOPIC], (Action.PUB,)))
         if self._halves.table.place(root_of(half)) is None:
             raise ended_already(fields)
         if outcome is TransactionOutcome.COMMIT:
@@ -147,11 +149,11 @@ class TransactionProcessor(BrokerPart):
             self._halves.roll_back(half)
             self._ends.rolled_back(half)
 
-    async def metrics(self) -> Sequence[Family]:
+    async def metrics(self) -> Sequence[Metric]:
         """How many transactions are open, and how others ended."""
         halves = self._halves.table.open(self._halves.end)
         open_now = one("rocketmq_half_messages", Kind.GAUGE, "Open transactions of all topics.", halves)
-        return open_now, *self._ends.families()
+        return open_now, *self._ends.tables()
 
     # Checks
 

@@ -9,15 +9,15 @@ import typer
 
 from mqframe.cli.access import client_settings
 from mqframe.cli.commands import new_app
-from mqframe.cli.config import SECRET
 from mqframe.cli.contexts.chosen import Cluster, chosen_cluster
 from mqframe.cli.contexts.file import Context, contexts_path, read_contexts, write_contexts
 from mqframe.cli.output import Json, NameServer, show, show_one
+from mqframe.core.config.secret_names import is_secret_name
 from mqframe.core.errors import SettingError
 
 app = new_app(help="Clusters by name: add, use, list, show and remove them.")
 Name = Annotated[str, typer.Argument(help="Name of the context.")]
-ALLOWED = ("net.", "plugins.")
+ALLOWED = ("net.", "plugins.", "client.operator_port")
 
 
 @app.command()
@@ -28,7 +28,10 @@ def add(
     ],
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="net.key=value or plugins.name.key=value; may be given often."),
+        typer.Option(
+            "--set",
+            help="net.key=value, plugins.name.key=value or client.operator_port=value; may be given often.",
+        ),
     ] = None,
     secret: Annotated[
         list[str] | None,
@@ -122,7 +125,7 @@ def _setting(item: str) -> tuple[str, str]:
     key, equals, value = item.partition("=")
     if not equals:
         raise SettingError(f"--set {key}: must be written key=value")
-    if SECRET.search(key):
+    if is_secret_name(key):
         raise SettingError(f"--set {key}: all users of the machine can read it here; write --secret {key}")
     return _allowed(key), value
 
@@ -139,7 +142,7 @@ def _asked(key: str) -> str:
 
 def _allowed(key: str) -> str:
     if not key.startswith(ALLOWED):
-        raise SettingError(f"setting {key}: a context has those of connections, {' and '.join(ALLOWED)}…")
+        raise SettingError(f"setting {key}: a context has those of connections, {', '.join(ALLOWED)}")
     return key
 
 
@@ -153,4 +156,4 @@ def _row(name: str, context: Context, current: str) -> dict[str, Any]:
 
 
 def _shown(settings: Any) -> dict[str, str]:
-    return {key: "(secret)" if SECRET.search(key) else value for key, value in settings.items()}
+    return {key: "(secret)" if is_secret_name(key) else value for key, value in settings.items()}

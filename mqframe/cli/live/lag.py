@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from mqframe.cli.names.known import is_system_group
 from mqframe.cli.output import queue_columns, time_text
+from mqframe.core.consuming.lag import lag_of, queue_owners
 from mqframe.core.errors import MqframeError
+from mqframe.core.messages.names import is_system_group
 
 if TYPE_CHECKING:
     from mqframe import Admin, MessageQueue
@@ -53,7 +54,8 @@ def all_lags(admin: Admin, *, every: bool) -> list[dict[str, Any]]:
 
 def queue_lags(admin: Admin, group: str) -> list[dict[str, Any]]:
     """A row for each queue of `group`, by topic, broker and queue."""
-    owners, silent = queue_owners(admin, group)
+    infos, silent = members_of(admin, group)
+    owners = queue_owners(infos)
     return [
         {
             **queue_columns(queue),
@@ -67,11 +69,8 @@ def queue_lags(admin: Admin, group: str) -> list[dict[str, Any]]:
     ]
 
 
-def queue_owners(admin: Admin, group: str) -> tuple[dict[MessageQueue, list[str]], list[str]]:
-    """Which members of `group` hold each queue, by client id, and the members that do not answer.
-
-    Where the group pops, several may hold one.
-    """
+def members_of(admin: Admin, group: str) -> tuple[dict[str, ConsumerRunningInfo], list[str]]:
+    """What the members of `group` tell, by client id, and those that do not answer."""
     members = [each.client_id for each in admin.consumer_connections(group).connection_set]
 
     def ask(client: str) -> ConsumerRunningInfo | None:
@@ -82,19 +81,8 @@ def queue_owners(admin: Admin, group: str) -> tuple[dict[MessageQueue, list[str]
 
     with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
         answers = dict(zip(members, pool.map(ask, members), strict=True))
-    owners: dict[MessageQueue, list[str]] = {}
-    for client, info in sorted(answers.items()):
-        if info is not None:
-            held = [queue for queue, each in info.mq_table.items() if not each.dropped]
-            popped = [queue for queue, each in info.mq_pop_table.items() if not each.dropped]
-            for queue in held + popped:
-                owners.setdefault(queue, []).append(client)
-    return owners, [client for client, info in answers.items() if info is None]
-
-
-def lag_of(progress: OffsetWrapper) -> int:
-    """Messages of a queue that are yet to be consumed."""
-    return max(0, progress.broker_offset - progress.consumer_offset)
+    silent = [client for client, info in answers.items() if info is None]
+    return {client: info for client, info in answers.items() if info is not None}, silent
 
 
 def _consumed_until(offsets: Iterable[OffsetWrapper]) -> int:

@@ -9,7 +9,7 @@ import typer
 
 from mqframe.cli.output import time_text, write_json
 from mqframe.cli.text.body import body_columns, body_line
-from mqframe.cli.text.escape import printable
+from mqframe.core.printable import printable
 
 if TYPE_CHECKING:
     from mqframe.core.messages.message import ReceivedMessage

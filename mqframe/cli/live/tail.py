@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from mqframe.cli.access import access
-from mqframe.cli.text.escape import printable
 from mqframe.core.consuming.pull import MESSAGES_MAX
 from mqframe.core.errors import RetryError
+from mqframe.core.printable import printable
 
 if TYPE_CHECKING:
     from mqframe import AsyncPuller, MessageQueue

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mqframe.cli.access import admin_client
-from mqframe.cli.live.lag import ASKED_AT_ONCE, group_offsets, lag_of
+from mqframe.cli.live.lag import ASKED_AT_ONCE, group_offsets
 from mqframe.cli.live.rates import Look, Progress, group_rates, topic_rates
 from mqframe.cli.live.watch import Interval, View, show_view, watch
-from mqframe.cli.names.known import is_system_group, listed_topics
+from mqframe.cli.names.known import listed_topics
 from mqframe.cli.output import Json, NameServer, on_terminal
+from mqframe.core.consuming.lag import lag_of
 from mqframe.core.errors import AnswerError, RouteError
+from mqframe.core.messages.names import is_system_group
 
 if TYPE_CHECKING:
     from mqframe import Admin

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from mqframe.cli.output import coloured, on_terminal, people, show, terminal_width, write_json
-from mqframe.cli.text.escape import printable
 from mqframe.core.errors import RetryError, SettingError
+from mqframe.core.printable import printable
 
 Rows = Sequence[Mapping[str, Any]]
 View = Mapping[str, Rows]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from mqframe.cli.commands import FAILED
-from mqframe.cli.text.escape import printable
 from mqframe.core.errors import AnswerError, SettingError
+from mqframe.core.printable import printable
 
 if TYPE_CHECKING:
     from mqframe import Admin, MessageQueue

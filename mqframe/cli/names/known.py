@@ -6,7 +6,13 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from mqframe.core.errors import FixError
-from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic, reply_topic
+from mqframe.core.messages.names import (
+    DLQ_PREFIX,
+    RETRY_PREFIX,
+    is_system_group,
+    is_system_topic,
+    reply_topic,
+)
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -41,14 +47,6 @@ def listed_topics(admin: Admin, *, every: bool) -> list[str]:
     # Brokers and clusters are topics too, for clients that ask for their routes.
     hidden = {*info.broker_addr_table, *info.cluster_addr_table, *map(reply_topic, info.cluster_addr_table)}
     return [name for name in names if not (is_system_topic(name) or name in hidden)]
-
-
-def is_system_group(group: str) -> bool:
-    """Whether brokers make and use `group` themselves."""
-    # Imported when a command runs: help and completion need no tables of brokers.
-    from mqframe.core.cluster.group_table import BROKER_GROUP_PREFIX, SYSTEM_GROUPS
-
-    return group in SYSTEM_GROUPS or group.startswith(BROKER_GROUP_PREFIX)
 
 
 def _missing(what: str, name: str, known: Collection[str]) -> str:

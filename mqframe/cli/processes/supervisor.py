@@ -12,10 +12,13 @@ from typing import Any, Final, Protocol
 
 from mqframe.cli.processes.restarts import Next, Verdict
 from mqframe.core.errors import CallTimeout
+from mqframe.core.os_errors import told
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
 
 log: Final = get_logger("processes")
+NOT_STARTED: Final = 126
+"""Stands for the exit code of a process that the system did not start, as in shells."""
 
 
 class Program(Protocol):
@@ -105,18 +108,16 @@ class Supervisor:
         while not self._asked.is_set():
             changed = self._changed
             began = self._clock.monotonic()
-            with _Hearing(program) as hearing:
-                process = self._processes[name] = await self._start(program, hearing.theirs)
-                hearing.begin()
-                if self._asked.is_set():
-                    self._end(process)
-                code = await process.wait()
-            del self._processes[name]
+            try:
+                process, code = await self._run_once(program)
+            except OSError as problem:  # the others are to go on, and this one with them when it can be
+                log.error(f"{kind} cannot be started", name=name, problem=told(problem))
+                process, code = None, NOT_STARTED
             if self._asked.is_set():
                 program.stopped(code)
                 return
             if process in self._replaced:
-                self._replaced.discard(process)
+                self._replaced.remove(process)
                 continue
             verdict = program.ended(code, self._clock.monotonic() - began)
             if verdict.next is Next.FINISHED:
@@ -132,6 +133,17 @@ class Supervisor:
             else:
                 log.error(f"{kind} died", name=name, how=program.how(code), again_in_seconds=verdict.seconds)
                 await self._wait(changed, verdict.seconds)
+
+    async def _run_once(self, program: Program) -> tuple[Process, int]:
+        """The process that was started, and the exit code with which it has ended. Raises OSError."""
+        with _Hearing(program) as hearing:
+            process = self._processes[program.name] = await self._start(program, hearing.theirs)
+            hearing.begin()
+            if self._asked.is_set():
+                self._end(process)
+            code = await process.wait()
+        del self._processes[program.name]
+        return process, code
 
     async def _start(self, program: Program, stdin: socket.socket) -> Process:
         # In a session of its own: Ctrl-C reaches the supervisor alone, which ends the others in order.

@@ -13,9 +13,9 @@ from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.output import Json, show, show_one, time_text, write_json
 from mqframe.cli.store.show import app as show_app
 from mqframe.cli.store.transfer import export, import_
-from mqframe.cli.text.escape import printable
 from mqframe.core.errors import SettingError
 from mqframe.core.os_errors import told
+from mqframe.core.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

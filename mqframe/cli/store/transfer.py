@@ -84,7 +84,7 @@ def import_(
 
 
 def _rows(directory: Path, topic: str, queue: int | None) -> Iterator[dict[str, Any]]:
-    from mqframe.store.checking.decoding import message_row
+    from mqframe.core.messages.rows import message_row
     from mqframe.store.checking.directory import known_store
     from mqframe.store.reader import StoreReader
 

@@ -6,9 +6,10 @@ Source: MQClientInstance.java.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -21,7 +22,7 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import MASTER_ID, TopicRoute
-from mqframe.core.errors import MqframeError
+from mqframe.core.errors import CallTimeout, MqframeError
 from mqframe.core.requests.consumers import HeartBeat, NotifyConsumerIdsChanged, UnregisterClient
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.refusals import refusal
@@ -31,10 +32,13 @@ from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.log import get_logger
 from mqframe.net.client import Client
-from mqframe.net.clock import Every, LoopClock, SystemClock
+from mqframe.net.clock import Every, LoopClock, SystemClock, within
 from mqframe.net.settings import NetSettings
 
 log = get_logger("client")
+
+_LAST_BEAT_SECONDS: Final = 1.0
+"""How long the leaving of a broker waits at most for the answer to a heartbeat."""
 
 
 def _nothing() -> None:
@@ -80,7 +84,7 @@ class ClientInstance:
         self._producers: set[str] = set()
         self._notified: set[str] = set()
         self._known_to: set[str] = set()
-        self._beating: set[str] = set()
+        self._beats: dict[str, set[asyncio.Task[None]]] = {}
         self._periodic: list[Every] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         remoting.serve(self)
@@ -127,6 +131,9 @@ class ClientInstance:
             *[self.unregister_consumer(group) for group in list(self._consumers)],
             *[self.unregister_producer(group) for group in list(self._producers)],
         )
+        for beats in self._beats.values():
+            for beat in beats:
+                beat.cancel()
         await self.remoting.close()
 
     # Routes
@@ -195,7 +202,9 @@ class ClientInstance:
         self._notified = set(addresses)
         self._known_to.intersection_update(addresses)
         body = self._heartbeat()
-        await asyncio.gather(*[self._beat(address, body) for address in addresses])
+        beats = [self._beat(address, body) for address in addresses]
+        if beats:
+            await asyncio.wait(beats)  # which go on when nobody waits: whoever leaves has to know their ends
 
     def _heartbeat(self) -> bytes:
         return loose_json.dumps(
@@ -206,8 +215,20 @@ class ClientInstance:
             )
         )
 
-    async def _beat(self, address: str, body: bytes) -> None:
-        self._beating.add(address)
+    def _beat(self, address: str, body: bytes) -> asyncio.Task[None]:
+        beat = asyncio.ensure_future(self._send_beat(address, body))
+        self._beats.setdefault(address, set()).add(beat)
+        beat.add_done_callback(lambda beat: self._beat_ended(address, beat))
+        return beat
+
+    def _beat_ended(self, address: str, beat: asyncio.Task[None]) -> None:
+        beats = self._beats[address]
+        beats.discard(beat)
+        if not beats:
+            del self._beats[address]
+        self._finished(beat)
+
+    async def _send_beat(self, address: str, body: bytes) -> None:
         try:
             answer = await self.call(address, HeartBeat(), body)
             self.outages.over("heartbeat failed", address)
@@ -215,14 +236,12 @@ class ClientInstance:
             self._known_to.add(address)
         except MqframeError as problem:
             self.outages.note("heartbeat failed", address, problem, broker=address)
-        finally:
-            self._beating.discard(address)
 
     def _connection_opened(self, address: str) -> None:
         """A broker forgets a client whose connection ends: it is told at once that the client is there."""
         has_groups = bool(self._consumers or self._producers)
-        if has_groups and address in self._known_to and address not in self._beating:
-            self.spawn(self._beat(address, self._heartbeat()))
+        if has_groups and address in self._known_to and address not in self._beats:
+            self._beat(address, self._heartbeat())
 
     async def _unregister(self, request: UnregisterClient) -> None:
         # At once: of brokers that are away each would take the whole time of a call.
@@ -230,6 +249,10 @@ class ClientInstance:
         await asyncio.gather(*[self._leave(address, request) for address in addresses])
 
     async def _leave(self, address: str, request: UnregisterClient) -> None:
+        # Brokers serve the two side by side: a heartbeat that is still under way could bring the group back.
+        if beats := tuple(self._beats.get(address, ())):
+            with contextlib.suppress(CallTimeout):
+                await within(self._clock, _LAST_BEAT_SECONDS, asyncio.wait(beats))
         try:
             await self.call(address, request)
         except MqframeError as problem:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from mqframe.core.clock import Clock
-from mqframe.core.errors import ConnectError, ConnectionLost, MqframeError
+from mqframe.core.errors import AccessError, ConnectError, ConnectionLost, MqframeError
 from mqframe.log import get_logger
 
 log = get_logger("client")
@@ -25,13 +25,14 @@ class _Outage:
 
 
 class Outages:
-    """Who cannot be reached, and since when. Belongs to one loop."""
+    """Who cannot be reached, and since when, and who does not let us in. Belongs to one loop."""
 
-    __slots__ = ("_away", "_clock")
+    __slots__ = ("_away", "_clock", "_refusal")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._away: dict[tuple[str, str], _Outage] = {}
+        self._refusal: tuple[tuple[str, str], AccessError] | None = None
 
     def note(self, event: str, whom: str, problem: MqframeError, **values: Any) -> None:
         """Log that `event` came of `problem` with `whom`, a server or what stands for it.
@@ -39,6 +40,8 @@ class Outages:
         That there is no connection is INFO at first, and a WARNING once a minute when it lasts; any other
         problem is a WARNING.
         """
+        if isinstance(problem, AccessError):
+            self._refusal = (event, whom), problem
         if not isinstance(problem, ConnectError | ConnectionLost):
             log.warning(event, **values, reason=str(problem))
             return
@@ -55,3 +58,10 @@ class Outages:
         """`event` did not come any more: `whom` was reached."""
         if self._away:
             self._away.pop((event, whom), None)
+        if self._refusal is not None and self._refusal[0] == (event, whom):
+            self._refusal = None
+
+    def take_refusal(self) -> AccessError | None:
+        """The last time that somebody did not let us in, unless that is over; once."""
+        refusal, self._refusal = self._refusal, None
+        return None if refusal is None else refusal[1]

@@ -80,7 +80,9 @@ class Encoder:
         unique_id = unique_id or self._ids.next()
         body, sys_flag = message.body, 0
         if len(body) >= self.compress_over_bytes:
-            body, sys_flag = compress(body, self._compression, self._compression_level)
+            packed, packed_flag = compress(body, self._compression, self._compression_level)
+            if len(packed) < len(body):  # a body of chance would grow, and perhaps over what a broker takes
+                body, sys_flag = packed, packed_flag
         batch = SendBatch(
             (message,), [unique_id], body, message_properties(message, unique_id), sys_flag, False
         )

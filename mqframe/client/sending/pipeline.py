@@ -81,7 +81,7 @@ class SendPipeline:
         self.encoder = encoder
         self.clock = clock
         self._randomness = randomness
-        self._hooks = options.hooks
+        self.hooks = options.hooks
         preparing = preparing_hooks(options.hooks)
         self.preparing = PreparingHooks(preparing, self.group, options.client_id) if preparing else None
         self.forbidden = options.forbidden
@@ -93,7 +93,7 @@ class SendPipeline:
     @property
     def hooked(self) -> bool:
         """Whether somebody looks at the messages."""
-        return bool(self._hooks or self.forbidden)
+        return bool(self.hooks or self.forbidden)
 
     # Where to
 
@@ -215,7 +215,7 @@ class SendPipeline:
         born = self.clock.now_ms()
         if self.forbidden:
             self.check_forbidden(batch.messages, queue, address, "oneway")
-        contexts = self._before(batch, queue, address, "oneway", born) if self._hooks else ()
+        contexts = self._before(batch, queue, address, "oneway", born) if self.hooks else ()
         problem: BaseException | None = None
         try:
             left = deadline - self.clock.monotonic()
@@ -253,7 +253,7 @@ class SendPipeline:
         if self.forbidden and mode != "async":  # of submitted messages each was looked at by itself
             self.check_forbidden(batch.messages, queue, address, mode)
         born = self.clock.now_ms()
-        if not self._hooks:
+        if not self.hooks:
             header = self.encoder.header(batch, queue, born)
             answer = await self.transport.invoke(address, header, batch.body, timeout=seconds)
             return read_send_answer(answer, queue, batch.message_id, address)
@@ -297,7 +297,7 @@ class SendPipeline:
             for context, operation in zip(contexts, batch.operations, strict=True):
                 context.extras = operation.extras
         for context in contexts:
-            before_each(self._hooks, context)
+            before_each(self.hooks, context)
         return contexts
 
     def _after(
@@ -309,7 +309,7 @@ class SendPipeline:
         for context, one in zip(contexts, results, strict=True):
             context.result = one
             context.error = problem
-            after_each(self._hooks, context)
+            after_each(self.hooks, context)
 
     # Latency faults (DefaultMQProducerImpl.sendDefaultImpl)
 

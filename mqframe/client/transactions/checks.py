@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple, cast
 
@@ -16,8 +16,11 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.messages import CheckTransactionState, EndTransaction
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.sending.answer import DEFAULT_REGION
 from mqframe.core.storage.record import RecordError, decode_record
 from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.hooks.interfaces import SendHook, TransactionEnd
+from mqframe.hooks.isolate import transaction_ended
 from mqframe.log import get_logger
 
 log = get_logger("client")
@@ -57,6 +60,7 @@ class TransactionChecker:
         self._waiting: asyncio.Queue[Check] = asyncio.Queue(waiting_max)
         self._tasks: list[asyncio.Task[None]] = []
         self._pool: ThreadPoolExecutor | None = None
+        self._hooks: tuple[SendHook, ...] = ()
 
     @property
     def pool(self) -> ThreadPoolExecutor:
@@ -66,10 +70,11 @@ class TransactionChecker:
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix=name)
         return self._pool
 
-    def start(self, instance: ClientInstance) -> None:
-        """Have the brokers of `instance` answered. Twice does no harm."""
+    def start(self, instance: ClientInstance, hooks: Sequence[SendHook] = ()) -> None:
+        """Have the brokers of `instance` answered, and `hooks` shown the answers. Twice does no harm."""
         if self._tasks:
             return
+        self._hooks = tuple(hooks)
         instance.transaction_checks[self._group] = self.put
         serve_checks(instance)
         self._tasks = [asyncio.ensure_future(self._work()) for _ in range(self._workers)]
@@ -99,6 +104,8 @@ class TransactionChecker:
         fields, message = check.fields, check.message
         outcome = await self._decide(message)
         unique = message.properties.get(p.UNIQUE_KEY)
+        if self._hooks:
+            transaction_ended(self._hooks, self._end(check, unique, outcome))
         try:
             check.peer.oneway(
                 EndTransaction(
@@ -115,6 +122,15 @@ class TransactionChecker:
             )
         except MqframeError as problem:
             log.warning("broker was not answered; it asks again", transaction=unique, reason=str(problem))
+
+    def _end(self, check: Check, unique: str | None, outcome: TransactionOutcome) -> TransactionEnd:
+        message = check.message
+        return TransactionEnd(
+            self._group, message, unique or check.fields.msg_id or "", message.transaction_id, outcome,
+            check.peer.address, from_check=True,
+            region_id=message.properties.get(p.MSG_REGION) or DEFAULT_REGION,
+            trace_on=message.properties.get(p.TRACE_ON) != "false",
+        )  # fmt: skip
 
     async def _decide(self, message: ReceivedMessage) -> TransactionOutcome:
         name = message.transaction_id

@@ -35,7 +35,7 @@ class AsyncAnsweringProducer(AsyncProducer):
         await super().start()
         instance = self._instance
         assert instance is not None
-        self._answers.start(instance)
+        self._answers.start(instance, self._parts.send_hooks)
         for topic in _OF_ALL_BROKERS:
             instance.spawn(instance.routes.watch(topic))
 

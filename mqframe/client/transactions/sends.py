@@ -35,6 +35,8 @@ from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.sending.retries import NEVER
 from mqframe.core.transactions.half_batch import PreparedHalf
 from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.hooks.interfaces import TransactionEnd
+from mqframe.hooks.isolate import transaction_ended
 from mqframe.log import get_logger
 
 log = get_logger("client")
@@ -157,6 +159,12 @@ class TransactionSends:
             route = await pipeline.route(half.topic, self._seconds)
             address = await pipeline.address(route, sent.queue, self._seconds)
             request = end_request(self._group, prepared_half(sent, half.topic, 1), outcome)
+            if pipeline.hooks:
+                end = TransactionEnd(
+                    self._group, half, sent.message_id, half.transaction_id, outcome, address,
+                    from_check=False, region_id=sent.region_id, trace_on=sent.trace_on,
+                )  # fmt: skip
+                transaction_ended(pipeline.hooks, end)
             await pipeline.transport.oneway(address, request, timeout=self._seconds)
         except MqframeError as problem:
             log.warning(

@@ -16,23 +16,10 @@ from mqframe.core.consuming.group_config import (
 )
 from mqframe.core.errors import MessageError, Refusal
 from mqframe.core.measuring.budget import admit_all
-from mqframe.core.messages.names import check_group
+from mqframe.core.messages.names import BROKER_GROUP_PREFIX, SYSTEM_GROUPS, check_group
 from mqframe.core.retry.backoff import check_policy
 from mqframe.core.wire.bodies import DataVersion
 
-SYSTEM_GROUPS: Final = (
-    "TOOLS_CONSUMER",
-    "FILTERSRV_CONSUMER",
-    "SELF_TEST_C_GROUP",
-    "CID_ONS-HTTP-PROXY",
-    "CID_ONSAPI_PULL",
-    "CID_ONSAPI_PERMISSION",
-    "CID_ONSAPI_OWNER",
-    "CID_RMQ_SYS_TRANS",
-)
-"""Groups that a broker makes for itself when it starts."""
-BROKER_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
-"""Groups whose offsets say how far transactions and revivals are (MixAll.CID_RMQ_SYS_PREFIX)."""
 READ_FORBIDDEN: Final = 1 << 2
 """Bit of the forbidden table: the group may not read the topic (PermName.INDEX_PERM_READ)."""
 

@@ -17,13 +17,13 @@ from mqframe.core.wire.bodies import Body
 
 LINES_CHARS_MAX: Final = 64 * 1024
 """Longest text of changes of settings."""
-
-
+CHANGED_SETTINGS: Final = "changedSettings.json"
+"""The file of `ChangedSettings`, in the directory of a server's other tables."""
 NOTHING_MORE: Final[Mapping[str, str]] = {}
 
 
 class ChangedSettings(Body):
-    """`changedSettings.json`: what operators changed while a server ran, as text by RocketMQ's keys."""
+    """What operators changed while a server ran, as text by RocketMQ's keys."""
 
     settings: dict[str, str] = {}
 

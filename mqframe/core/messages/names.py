@@ -38,6 +38,19 @@ FORBIDDEN_TO_PRODUCERS: Final = frozenset(
     {SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, CHECK_MAX_TIME_TOPIC, SELF_TEST_TOPIC, OFFSET_MOVED_TOPIC}
 )
 SYSTEM_TOPICS: Final = frozenset({DEFAULT_TOPIC, BENCHMARK_TOPIC, TRACE_TOPIC, *FORBIDDEN_TO_PRODUCERS})
+SYSTEM_GROUPS: Final = (
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+    "CID_RMQ_SYS_TRANS",
+)
+"""Groups that a broker makes for itself when it starts."""
+BROKER_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+"""Groups whose offsets say how far transactions and revivals are (MixAll.CID_RMQ_SYS_PREFIX)."""
 
 _NAME: Final = re.compile(r"[%|a-zA-Z0-9_-]+")
 
@@ -52,6 +65,19 @@ def dead_letter_topic(group: str) -> str:
     return DLQ_PREFIX + group
 
 
+def pop_retry_topic(topic: str, group: str, *, v2: bool = False) -> str:
+    """Where messages of `topic` go that `group` popped and did not acknowledge."""
+    return f"{RETRY_PREFIX}{group}{'+' if v2 else '_'}{topic}"
+
+
+def normal_topic(topic: str, group: str) -> str:
+    """The topic whose messages come back in `topic`; `topic` itself when it is no retry topic of `group`."""
+    head = RETRY_PREFIX + group
+    if topic.startswith(head) and topic[len(head) : len(head) + 1] in ("_", "+"):
+        return topic[len(head) + 1 :]
+    return topic
+
+
 def reply_topic(cluster: str) -> str:
     """The topic by which replies find a broker of `cluster`, and that keeps them."""
     return cluster + REPLY_SUFFIX
@@ -60,6 +86,11 @@ def reply_topic(cluster: str) -> str:
 def is_system_topic(topic: str) -> bool:
     """Whether brokers make and use `topic` themselves."""
     return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)
+
+
+def is_system_group(group: str) -> bool:
+    """Whether brokers make and use `group` themselves."""
+    return group in SYSTEM_GROUPS or group.startswith(BROKER_GROUP_PREFIX)
 
 
 def is_closed_topic(topic: str) -> bool:

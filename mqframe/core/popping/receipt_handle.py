@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mqframe.core.errors import FixError
-from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.messages.names import RETRY_PREFIX, pop_retry_topic
 
 FIRST_POP_TIME: Final = "1ST_POP_TIME"
 ORDER_REVIVE_QUEUE: Final = 999
@@ -83,19 +83,6 @@ class ReceiptHandle(NamedTuple):
 
 
 # Topics
-
-
-def pop_retry_topic(topic: str, group: str, *, v2: bool = False) -> str:
-    """Where messages of `topic` go that `group` popped and did not acknowledge."""
-    return f"{RETRY_PREFIX}{group}{'+' if v2 else '_'}{topic}"
-
-
-def normal_topic(topic: str, group: str) -> str:
-    """The topic whose messages come back in `topic`; `topic` itself when it is no retry topic of `group`."""
-    head = RETRY_PREFIX + group
-    if topic.startswith(head) and topic[len(head) : len(head) + 1] in ("_", "+"):
-        return topic[len(head) + 1 :]
-    return topic
 
 
 def retry_mark(topic: str) -> str:

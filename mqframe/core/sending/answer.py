@@ -9,7 +9,7 @@ from mqframe.core.messages.message import MessageQueue, SendResult, SendStatus
 from mqframe.core.wire.frame import Frame
 
 _STATUS: Final = {status.value: status for status in SendStatus}
-_DEFAULT_REGION: Final = "DefaultRegion"
+DEFAULT_REGION: Final = "DefaultRegion"
 
 
 def read_send_answer(frame: Frame, queue: MessageQueue, message_id: str, address: str) -> SendResult:
@@ -41,7 +41,7 @@ def read_send_answer(frame: Frame, queue: MessageQueue, message_id: str, address
         offset,
         offset_message_id,
         transaction_id,
-        ext.get("MSG_REGION") or _DEFAULT_REGION,
+        ext.get("MSG_REGION") or DEFAULT_REGION,
         ext.get("TRACE_ON") != "false",
         ext.get("recallHandle"),
         ext.get("batchPlaces"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Callable
 from typing import Any, cast
@@ -10,6 +11,7 @@ from typing import Any, cast
 from mqframe.net.addresses import CLOSED
 from mqframe.net.tls.contexts import broken
 from mqframe.net.tls.pipe import TlsPipe
+from mqframe.net.unread import unread
 
 
 class TlsProtocol(asyncio.Protocol):
@@ -82,9 +84,13 @@ class TlsProtocol(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Pass the end on (asyncio.Protocol)."""
+        """Pass on what the system still holds, and the end (asyncio.Protocol)."""
         problem = self._problem or exc or ConnectionResetError(CLOSED)
         if self._made:
+            # What ends within a record, or was tampered with, is no part of what came.
+            with contextlib.suppress(ssl.SSLError):
+                if self._problem is None and (plain := self.pipe.receive(unread(self._transport))):
+                    self._inner.data_received(plain)
             self._inner.connection_lost(problem)
         else:
             self._end_handshake(problem)
@@ -139,4 +145,6 @@ class TlsTransport(asyncio.Transport):
         """What is known of the connection below, and of the session: `peer_name` (`TlsPipe.peer_name`)."""
         if name == "peer_name":
             return self._protocol.pipe.peer_name
+        if name == "socket":
+            return default  # what can be read from it is encrypted
         return self._transport.get_extra_info(name, default)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from mqframe.core.errors import BodyUnreadable, SettingError
+from mqframe.core.errors import SettingError
 from mqframe.core.messages.java_hash import index_hash
-from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.rows import Row, message_row
 from mqframe.core.storage.log_scan import is_blank, read_record
 from mqframe.core.storage.record import RecordError, decode_record
 from mqframe.store.checking.compared_index import index_paths
@@ -23,16 +22,7 @@ from mqframe.store.queues.queue_ends import read_ends
 from mqframe.store.reader import StoreReader
 from mqframe.store.timer.checkpoint import TimerCheckpoint
 
-Row = dict[str, Any]
 _SHOWN_BYTES: Final = 128
-
-
-def body_of(raw: bytes) -> Row:
-    """A body as text, if it is UTF-8, else in base64, and the word that says which."""
-    try:
-        return {"body": raw.decode(), "body_encoding": "text"}
-    except UnicodeDecodeError:
-        return {"body": base64.b64encode(raw).decode(), "body_encoding": "base64"}
 
 
 def record_at(layout: Layout, offset: int) -> Row:
@@ -65,34 +55,6 @@ def _told(view: memoryview, at: int, offset: int, path: Path) -> Row:
         raw = bytes(view[at : at + _SHOWN_BYTES])
         return place | {"kind": "no record", "problem": str(problem), "hexadecimal": raw.hex(" ", 4)}
     return place | {"kind": "record", "sound": sound} | message_row(message)
-
-
-def message_row(message: ReceivedMessage) -> Row:
-    """All that a record says; a body that cannot be unpacked as it is stored."""
-    try:
-        body = message.body
-    except BodyUnreadable:
-        body = message.stored_body
-    return {
-        "topic": message.topic,
-        "queue_id": message.queue_id,
-        "queue_offset": message.queue_offset,
-        "commit_log_offset": message.commit_log_offset,
-        "stored_bytes": message.store_size,
-        "message_id": message.message_id,
-        "tag": message.tag,
-        "keys": message.keys,
-        "born_ms": message.born_timestamp,
-        "born_host": message.born_host,
-        "stored_ms": message.store_timestamp,
-        "store_host": message.store_host,
-        "reconsume_times": message.reconsume_times,
-        "flag": message.flag,
-        "sys_flag": message.sys_flag,
-        "prepared_transaction_offset": message.prepared_transaction_offset,
-        "body_crc": message.body_crc,
-        "properties": message.properties,
-    } | body_of(body)
 
 
 def queue_entry(layout: Layout, topic: str, queue_id: int, offset: int) -> Row:

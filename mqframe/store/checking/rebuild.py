@@ -25,6 +25,10 @@ from mqframe.store.queues.queue_ends import QueueEnds, read_ends, save_note
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.quarantine import Report
 
+SET_ASIDE: Final = "set-aside-"
+"""How the folders begin that hold what there was before."""
+UNFINISHED: Final = ".unfinished"
+"""How that of a rebuild ends which has not ended."""
 _ADVICE: Final = (
     "; nothing was changed. Put the right files back, or go on without what is lost: mqframe store rebuild"
     " {root} --accept-loss"
@@ -45,8 +49,9 @@ class Rebuilt(NamedTuple):
 def rebuild(layout: Layout, settings: StoreSettings, clock: LoopClock, *, accept_loss: bool) -> Rebuilt:
     """Build them. `settings`: with the sizes of the store's files, see `with_sizes`.
 
-    Raises `StoreError`, with everything as it was, when a broker uses the store, and, unless `accept_loss`,
-    where the log lacks files or records that are known to have been there; OSError.
+    What a rebuild that was killed has set aside is kept as this one's. Raises `StoreError`, with everything
+    as it was, when a broker uses the store, and, unless `accept_loss`, where the log lacks files or records
+    that are known to have been there; OSError.
     """
     if not accept_loss:
         _refuse_parts(layout)
@@ -55,9 +60,9 @@ def rebuild(layout: Layout, settings: StoreSettings, clock: LoopClock, *, accept
     try:
         note = _noted(layout, settings)
         former = layout.queue_ends.read_bytes() if layout.queue_ends.exists() else None
-        kept = _set_aside(layout, settings)
-        if note is not None:
+        if note is not None:  # before the files go that say it
             save_note(layout.queue_ends, note.encode())
+        kept = _set_aside(layout, settings)
     finally:
         ownership.release()
     try:
@@ -72,6 +77,7 @@ def rebuild(layout: Layout, settings: StoreSettings, clock: LoopClock, *, accept
         raise
     asyncio.run(store.stop())
     found = store.recovered
+    kept = _settled(kept)
     return Rebuilt(found.records, store.max_offset, len(list(store.queues())), kept, found.set_aside)
 
 
@@ -105,23 +111,61 @@ def _noted(layout: Layout, settings: StoreSettings) -> QueueEnds | None:
 
 
 def _set_aside(layout: Layout, settings: StoreSettings) -> Path:
-    """Move queues and index into a folder of their own."""
-    name = time.strftime("set-aside-%Y%m%d%H%M%S")
-    kept, number = layout.root / name, 0
-    while kept.exists():
-        number += 1
-        kept = layout.root / f"{name}-{number}"
-    make_folder(kept)
+    """Move queues and index into a folder of their own, or into that of a rebuild which was killed."""
+    kept = _left(layout)
+    if kept is None:
+        kept = _new_folder(layout.root)
     for folder in _derived(layout, settings):
-        if folder.is_dir():
-            folder.rename(kept / folder.name)
-    light = [path for path in (kept / layout.queues.name).glob("*") if path.name.startswith(LIGHT_PREFIX)]
-    for path in light:  # the log does not say what these hold
-        make_folder(layout.queues)
-        path.rename(layout.queues / path.name)
+        former = kept / folder.name
+        if former.is_dir() and folder.is_dir():  # it is what was being built
+            _move_light(folder, former)
+            shutil.rmtree(folder)
+        elif folder.is_dir():
+            folder.rename(former)
+    _move_light(kept / layout.queues.name, layout.queues)
     sync_directory(kept)
     sync_directory(layout.root)
     return kept
+
+
+def _new_folder(root: Path) -> Path:
+    name = time.strftime(f"{SET_ASIDE}%Y%m%d%H%M%S")
+    names, number = {path.name.removesuffix(UNFINISHED) for path in root.iterdir()}, 0
+    unique = name
+    while unique in names:
+        number += 1
+        unique = f"{name}-{number}"
+    kept = root / (unique + UNFINISHED)
+    make_folder(kept)
+    return kept
+
+
+def _left(layout: Layout) -> Path | None:
+    """The folder that a rebuild which was killed has left, if there is one.
+
+    One that is older than the queues there are, because a broker has run and stopped since, is kept for good.
+    """
+    left = next(iter(sorted(layout.root.glob(f"{SET_ASIDE}*{UNFINISHED}"))), None)
+    if left is None or layout.abort.exists() or not (left / layout.queues.name).is_dir():
+        return left
+    if all(path.name.startswith(LIGHT_PREFIX) for path in layout.queues.glob("*")):
+        return left
+    _settled(left)
+    return None
+
+
+def _settled(kept: Path) -> Path:
+    """The folder by the name that it has for good."""
+    settled = kept.rename(kept.with_name(kept.name.removesuffix(UNFINISHED)))
+    sync_directory(settled.parent)
+    return settled
+
+
+def _move_light(queues: Path, other: Path) -> None:
+    """Move the queues of light topics to the folder `other`: the log does not say what these hold."""
+    for path in [each for each in queues.glob("*") if each.name.startswith(LIGHT_PREFIX)]:
+        make_folder(other)
+        path.rename(other / path.name)
 
 
 def _derived(layout: Layout, settings: StoreSettings) -> list[Path]:
@@ -133,9 +177,7 @@ def _put_back(layout: Layout, kept: Path, note: bytes | None) -> None:
         former = kept / folder.name
         if not former.is_dir():
             continue
-        for path in folder.glob("*") if folder == layout.queues else ():
-            if path.name.startswith(LIGHT_PREFIX):
-                path.rename(former / path.name)
+        _move_light(folder, former)
         shutil.rmtree(folder, ignore_errors=True)
         former.rename(folder)
     kept.rmdir()

@@ -15,6 +15,7 @@ from mqframe.core.storage.log_scan import LogRecord, read_record
 from mqframe.store.checking.compared_index import ComparedIndex, index_paths
 from mqframe.store.checking.compared_queues import ComparedQueue, ComparedQueues, Difference, entry_text
 from mqframe.store.checking.findings import Finding, Findings
+from mqframe.store.checking.rebuild import SET_ASIDE, UNFINISHED
 from mqframe.store.checking.small_files import check_checkpoint, check_note, check_tables, known_topics
 from mqframe.store.checking.timer_check import TimerCheck
 from mqframe.store.files.checkpoint import Checkpoint
@@ -65,6 +66,7 @@ class StoreCheck:
         for name in _NOT_LOOKED_AT:
             if (layout.root / name).is_dir():
                 findings.note(f"the folder {name} is not looked at")
+        self._tell_set_aside()
         queues = ComparedQueues(layout, settings.queue_file_bytes, self._deleted())
         try:
             self._check_queue_files(queues)
@@ -83,6 +85,14 @@ class StoreCheck:
         return Checked(
             ends.records, ends.start, ends.end, findings.total, findings.in_order(), findings.notes
         )  # fmt: skip
+
+    def _tell_set_aside(self) -> None:
+        for path in sorted(self._layout.root.glob(f"{SET_ASIDE}*")):
+            if path.name.endswith(UNFINISHED):
+                more = "did not end: the next mqframe store rebuild takes it over"
+            else:
+                more = "ended: delete it when you need it no more"
+            self._findings.note(f"the folder {path.name} holds what there was before a rebuild, which {more}")
 
     def _deleted(self) -> DeletedTopics:
         try:

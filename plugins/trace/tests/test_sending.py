@@ -1,12 +1,14 @@
 """What is told of sends."""
 
+import attrs
 import pytest
 from mqframe_trace import SendTrace
 from traced import ADDRESS, attached, send_once, sent_result
 
 from mqframe.core.measuring.trace import TraceMessageType
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
-from mqframe.hooks.interfaces import SendContext
+from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.hooks.interfaces import SendContext, TransactionEnd
 from mqframe.testing.conformance import SendHookConformance
 
 
@@ -86,3 +88,27 @@ def test_traces_are_not_traced() -> None:
     hook.after(context)
     hook.detach()
     assert port.sent == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        (TransactionOutcome.COMMIT, "COMMIT_MESSAGE"),
+        (TransactionOutcome.ROLLBACK, "ROLLBACK_MESSAGE"),
+        (TransactionOutcome.UNKNOWN, "UNKNOW"),
+    ],
+)
+def test_the_end_of_a_transaction_is_told(outcome: TransactionOutcome, state: str) -> None:
+    hook, port = attached(SendTrace)
+    half = Message("orders", b"x", "paid", ["k1", "k2"])
+    end = TransactionEnd("shop", half, "ID1", "ID1", outcome, ADDRESS, True, "R", True)
+    hook.transaction_ended(end)
+    hook.transaction_ended(attrs.evolve(end, trace_on=False))
+    hook.detach()
+    hook.transaction_ended(end)
+    (message,) = port.sent
+    assert list(message.keys) == ["ID1", "k1", "k2"]
+    assert message.body.decode().split("\x01") == [
+        *["EndTransaction", "1700000000000", "R", "shop", "orders", "ID1", "paid", "k1 k2", ADDRESS],
+        *["2", "ID1", state, "true\x02"],
+    ]

@@ -1,12 +1,17 @@
 """Pops, acknowledgements and messages that come again, by raw requests."""
 
-from popping import committed, pop, send
+import socket
+import struct
+
+from popping import committed, pop, pop_request, send
 
 from mqframe.core.consuming.bodies import ConsumeStats
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.admin import (
     GetConsumeStats,
 )
+from mqframe.core.requests.fields import encode_fields
+from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.core.wire.loose_json import decode
 
 
@@ -38,5 +43,22 @@ def test_what_is_out_shows_in_the_group_s_statistics(run):
         answer = await world.talker.ok(GetConsumeStats(consumer_group="g", topic="t"))
         wrapper = decode(answer.body, ConsumeStats).offset_table[MessageQueue("t", "broker-a", 0)]
         assert (wrapper.consumer_offset, wrapper.pull_offset) == (2, 2)
+
+    run(scenario)
+
+
+def test_nothing_is_popped_for_who_has_left(run):
+    async def scenario(world):
+        await send(world, bytes(200_000), b"small")
+        one = pop_request(max_msg_nums=1)
+        host, _, port = world.cluster.broker.address.rpartition(":")
+        leaving = socket.create_connection((host, int(port)))
+        # After so long an answer others come first, here the end of the connection.
+        frames = [Frame(one.CODE, number, ext=encode_fields(one)) for number in (1, 2)]
+        leaving.sendall(b"".join(map(encode_frame, frames)))
+        leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        leaving.close()
+        await world.settle()
+        assert [m.body for m in await pop(world)] == [b"small"]
 
     run(scenario)

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from mqframe import Admin
 from mqframe.cli.app import app
-from mqframe.cli.names.known import UnknownName, check_known, is_system_group, listed_topics
+from mqframe.cli.names.known import UnknownName, check_known, listed_topics
+from mqframe.core.messages.names import is_system_group
 
 
 @pytest.mark.parametrize(

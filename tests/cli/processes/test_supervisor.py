@@ -53,7 +53,8 @@ class Program:
         self._restarts = restarts or WorkerRestarts(watched=watched)
 
     def command(self) -> list[str]:
-        return [sys.executable, "-c", PROGRAM, str(self._scene.folder), self.name, self._scene.kind]
+        self._scene.commands += 1
+        return [self._scene.interpreter, "-c", PROGRAM, str(self._scene.folder), self.name, self._scene.kind]
 
     def heard(self, line: str) -> None:
         self._scene.heard.append((self.name, line))
@@ -72,6 +73,8 @@ class Scene:
     def __init__(self, folder: Path, count: int, kind: str, **options: Any) -> None:
         self.folder = folder
         self.kind = kind
+        self.interpreter = sys.executable
+        self.commands = 0
         self.clock = ManualClock()
         programs = [Program(self, number + 1, **options) for number in range(count)]
         self.supervisor = Supervisor(programs, self.clock, stop_seconds=40.0)
@@ -146,6 +149,25 @@ def test_one_that_dies_is_replaced_and_the_others_go_on(play) -> None:
         assert scene.supervisor.processes["2"] == other
         assert await scene.stop() == 0
         assert scene.stopped == {"1": 0, "2": 0}
+
+    play(story, count=2)
+
+
+def test_one_that_the_system_does_not_start_is_tried_again_and_the_others_go_on(play) -> None:
+    async def story(scene):
+        await scene.up(1, 1)
+        await scene.until(lambda: len(scene.supervisor.processes) == 2)
+        first, other = scene.supervisor.processes.values()
+        scene.interpreter = str(scene.folder / "missing")
+        os.kill(first, signal.SIGKILL)
+        await scene.until(lambda: "1" not in scene.supervisor.processes)
+        await scene.clock.aadvance(0.5)
+        await scene.until(lambda: scene.commands == 3)
+        scene.interpreter = sys.executable
+        await scene.clock.aadvance(1)
+        await scene.up(2, 1)
+        assert scene.supervisor.processes["2"] == other
+        assert await scene.stop() == 0
 
     play(story, count=2)
 

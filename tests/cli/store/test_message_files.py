@@ -18,7 +18,7 @@ from mqframe.cli.store.message_files import (
     write_parquet,
 )
 from mqframe.core.errors import MessageError
-from mqframe.store.checking.decoding import body_of
+from mqframe.core.messages.rows import body_of
 
 ROW = {
     "topic": "t", "queue_id": 1, "queue_offset": 7, "commit_log_offset": 1 << 40, "stored_bytes": 100,

@@ -1,5 +1,7 @@
 """Routes, heartbeats and notices of one client, over a scripted remoting and a manual clock."""
 
+import asyncio
+
 from instances import consumer, scene, settle
 
 from mqframe.core.errors import AnswerError, ConnectError
@@ -112,5 +114,80 @@ def test_a_broker_is_asked_for_its_version_once():
         assert await instance.broker_version(broker.address) == 407
         assert await instance.broker_version(broker.address) == 407
         assert len(broker.sent(HeartBeat)) == 1
+
+    scene(play)
+
+
+class Held:
+    """Heartbeats that are answered when the test says so."""
+
+    def __init__(self):
+        self.answer = asyncio.get_running_loop().create_future()
+
+    async def __call__(self, request):
+        await self.answer
+        return Frame(0)
+
+
+def test_a_group_is_left_once_the_heartbeat_under_way_is_answered():
+    async def play(instance, broker, clock):
+        await instance.route("t")
+        held = Held()
+        broker.script(HeartBeat, held)
+        instance.register_producer("pg")
+        await settle()
+        left = asyncio.ensure_future(instance.unregister_producer("pg"))
+        await settle()
+        assert broker.sent(UnregisterClient) == []
+        held.answer.set_result(None)
+        await left
+        assert len(broker.sent(UnregisterClient)) == 1
+
+    scene(play)
+
+
+def test_the_end_waits_for_the_heartbeat_that_it_cuts_short():
+    async def play(instance, broker, clock):
+        await instance.route("t")
+        held = Held()
+        broker.script(HeartBeat, held)
+        instance.register_consumer("cg", consumer())
+        await settle()
+        ended = asyncio.ensure_future(instance.stop())
+        await settle()
+        assert broker.sent(UnregisterClient) == []
+        held.answer.set_result(None)
+        await ended
+        assert len(broker.sent(UnregisterClient)) == 1
+
+    scene(play)
+
+
+def test_a_heartbeat_that_is_not_answered_is_not_waited_for_long():
+    async def play(instance, broker, clock):
+        await instance.route("t")
+        held = Held()
+        broker.script(HeartBeat, held)
+        instance.register_producer("pg")
+        await settle()
+        left = asyncio.ensure_future(instance.unregister_producer("pg"))
+        await clock.aadvance(0.9)
+        assert broker.sent(UnregisterClient) == []
+        await clock.aadvance(0.1)
+        await left
+        assert len(broker.sent(UnregisterClient)) == 1
+
+    scene(play)
+
+
+def test_a_heartbeat_that_a_new_connection_asks_for_names_no_group_after_its_leaving():
+    async def play(instance, broker, clock):
+        instance.register_producer("pg")
+        await instance.route("t")
+        await settle()
+        broker.on_open(broker.address)
+        await instance.unregister_producer("pg")
+        await settle()
+        assert [type(request) for request in broker.requests[-2:]] == [HeartBeat, UnregisterClient]
 
     scene(play)

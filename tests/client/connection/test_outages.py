@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from mqframe.client.connection.outages import AGAIN_SECONDS, QUIET_SECONDS, Outages
-from mqframe.core.errors import AnswerError, CallTimeout, ConnectError, ConnectionLost
+from mqframe.core.errors import AccessError, AnswerError, CallTimeout, ConnectError, ConnectionLost
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -57,3 +57,19 @@ def test_who_came_back_begins_anew(scene) -> None:
 def test_any_other_problem_is_a_warning_at_once(scene, problem) -> None:
     assert scene.fails(problem)[0] == "WARNING"
     assert scene.fails(problem)[0] == "WARNING"
+
+
+def test_who_does_not_let_us_in_is_told_once_unless_that_is_over(scene) -> None:
+    first, second = (AccessError(16, f"User:{name} may not", "10.0.0.1:1") for name in ("shop", "other"))
+    assert scene.outages.take_refusal() is None
+    assert scene.fails(first)[0] == "WARNING"
+    scene.fails(second, whom="broker-b")
+    assert scene.outages.take_refusal() is second
+    assert scene.outages.take_refusal() is None
+    scene.fails(first)
+    scene.outages.over("pull failed", "broker-b")
+    scene.fails(ConnectionLost("reset"), whom="broker-b")
+    assert scene.outages.take_refusal() is first
+    scene.fails(first)
+    scene.outages.over("pull failed", "broker-a")
+    assert scene.outages.take_refusal() is None

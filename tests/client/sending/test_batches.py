@@ -31,6 +31,12 @@ def test_bodies_are_packed_from_the_limit_on(encoder, size):
     assert body == b"x" * size
 
 
+def test_a_body_that_packing_would_lengthen_is_sent_as_it_is(encoder):
+    body = bytes(range(256))
+    batch = encoder.one(Message("t", body))
+    assert (batch.body, batch.sys_flag) == (body, 0)
+
+
 def test_ids_differ_and_a_given_one_is_kept(encoder):
     ids = [encoder.one(Message("t", b"x")).message_id for _ in range(100)] + encoder.take_ids(100)
     assert len(set(ids)) == 200

@@ -16,6 +16,8 @@ from mqframe import (
     Message,
     MessageError,
     ReceivedMessage,
+    SendHook,
+    TransactionEnd,
     TransactionListener,
     TransactionOutcome,
     TransactionProducer,
@@ -62,6 +64,28 @@ def test_the_thread_that_sends_does_the_transaction() -> None:
             result = producer.send_in_transaction(Message("orders", b"x"), outcome)
             assert (result.outcome, result.error) == (outcome, None)
     assert listener.threads == [threading.current_thread()] * 2
+
+
+class Ends(SendHook):
+    """Keeps the ends that it is shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[TransactionEnd] = []
+
+    def transaction_ended(self, end: TransactionEnd) -> None:
+        self.seen.append(end)
+
+
+def test_hooks_are_shown_the_ends() -> None:
+    ends = Ends()
+    with (
+        Cluster() as cluster,
+        TransactionProducer("shop", Noting(), nameserver=cluster.nameserver, send_hooks=[ends]) as producer,
+    ):
+        cluster.create_topic("orders", 1)
+        sent = producer.send_in_transaction(Message("orders", b"1"), COMMIT)
+    [end] = ends.seen
+    assert (end.transaction_id, end.outcome, end.from_check) == (sent.transaction_id, COMMIT, False)
 
 
 def test_a_listener_of_a_loop_is_refused() -> None:

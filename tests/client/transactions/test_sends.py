@@ -15,7 +15,7 @@ from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.transactions.half_batch import PreparedHalf
 from mqframe.core.transactions.outcome import TransactionOutcome
-from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, SendHook
+from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, SendHook, TransactionEnd
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 
@@ -257,3 +257,39 @@ class TestRequests:
     def test_a_half_that_is_not_durable_is_an_error_of_its_broker(self) -> None:
         problem = not_durable(sent(status=SendStatus.FLUSH_DISK_TIMEOUT))
         assert (problem.code, problem.address) == (SendStatus.FLUSH_DISK_TIMEOUT.value, "broker-b")
+
+
+class Ends(SendHook):
+    """Keeps the ends that it is shown, and fails then."""
+
+    def __init__(self) -> None:
+        self.seen: list[TransactionEnd] = []
+
+    def transaction_ended(self, end: TransactionEnd) -> None:
+        self.seen.append(end)
+        raise OSError("the hook's own fault")
+
+
+def test_hooks_are_shown_each_end_and_their_errors_do_no_harm(play: Any) -> None:
+    async def scenario(scene: TransactionScene) -> None:
+        ends = Ends()
+        producer = await scene.producer(Listener(checked=COMMIT), send_hooks=[ends])
+        async with producer.transaction(Message("orders", b"1", "paid", ["k"])) as first:
+            pass
+        async with producer.transaction(Message("orders", b"2", "paid", ["k"])) as second:
+            second.unknown()
+        await scene.until(lambda: scene.bodies() == [b"1"])
+        for _ in range(2):
+            await scene.clock.aadvance(CHECK)
+        await scene.until(lambda: scene.bodies() == [b"1", b"2"])
+        names = [first.transaction_id, second.transaction_id, second.transaction_id]
+        assert [each.transaction_id for each in ends.seen] == [each.message_id for each in ends.seen] == names
+        assert [(each.outcome, each.from_check) for each in ends.seen] == [
+            (COMMIT, False), (UNKNOWN, False), (COMMIT, True),
+        ]  # fmt: skip
+        for each in ends.seen:
+            assert (each.group, each.region_id, each.trace_on) == ("shop", "DefaultRegion", True)
+            assert (each.message.topic, each.message.tag, each.message.keys) == ("orders", "paid", ["k"])
+            assert each.broker_address == scene.cluster.broker.address
+
+    play(scenario)

@@ -1,8 +1,9 @@
 import pytest
 
-from mqframe.core.cluster.group_table import READ_FORBIDDEN, SYSTEM_GROUPS, GroupTable
+from mqframe.core.cluster.group_table import READ_FORBIDDEN, GroupTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
+from mqframe.core.messages.names import SYSTEM_GROUPS
 from mqframe.testing.manual_clock import ManualClock
 
 

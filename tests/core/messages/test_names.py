@@ -13,7 +13,10 @@ from mqframe.core.messages.names import (
     is_closed_topic,
     is_path_part,
     is_queue_place,
+    is_system_group,
     is_system_topic,
+    normal_topic,
+    pop_retry_topic,
     retry_topic,
 )
 
@@ -50,6 +53,12 @@ def test_system_topics() -> None:
     assert is_system_topic("SCHEDULE_TOPIC_XXXX")
     assert is_system_topic("rmq_sys_wheel_timer")
     assert not is_system_topic("orders")
+
+
+def test_system_groups() -> None:
+    assert is_system_group("TOOLS_CONSUMER")
+    assert is_system_group("CID_RMQ_SYS_TRANS_broker-a")
+    assert not is_system_group("shipping")
 
 
 @pytest.mark.parametrize(
@@ -116,3 +125,10 @@ def test_what_is_no_text_is_no_name(name, kind) -> None:
     for check, what in ((check_topic, "topic"), (check_group, "group")):
         with pytest.raises(MessageError, match=f"{what} name is a {kind}.*, not a str"):
             check(name)
+
+
+def test_retry_topics_of_pops_name_group_and_topic() -> None:
+    first, second = pop_retry_topic("t", "g"), pop_retry_topic("t", "g", v2=True)
+    assert (first, second) == ("%RETRY%g_t", "%RETRY%g+t")
+    assert [normal_topic(topic, "g") for topic in ("t", first, second)] == ["t"] * 3
+    assert normal_topic("%RETRY%g", "g") == "%RETRY%g"

@@ -6,12 +6,10 @@ from mqframe.core.popping.receipt_handle import (
     HandleError,
     ReceiptHandle,
     message_offsets_text,
-    normal_topic,
     offset_count_text,
     parse_message_offsets,
     parse_order_counts,
     parse_start_offsets,
-    pop_retry_topic,
     queue_text,
     real_topic,
     retry_mark,
@@ -54,12 +52,9 @@ def test_what_is_no_handle_is_named(text: str):
 
 
 def test_retry_topics_of_both_forms_are_told_apart():
-    first, second = pop_retry_topic("t", "g"), pop_retry_topic("t", "g", v2=True)
-    assert (first, second) == ("%RETRY%g_t", "%RETRY%g+t")
+    first, second = "%RETRY%g_t", "%RETRY%g+t"
     assert [retry_mark(topic) for topic in ("t", first, second)] == ["0", "1", "2"]
     assert [real_topic("t", "g", mark) for mark in "012"] == ["t", first, second]
-    assert [normal_topic(topic, "g") for topic in ("t", first, second)] == ["t"] * 3
-    assert normal_topic("%RETRY%g", "g") == "%RETRY%g"
     with pytest.raises(HandleError, match="mark '3'"):
         real_topic("t", "g", "3")
 

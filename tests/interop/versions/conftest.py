@@ -27,12 +27,14 @@ def class_path(version: str) -> str:
     return java_class_path(version)
 
 
+CONF = LIGHT + "recallMessageEnable=true\ntransactionCheckMax=100\n"
+"""The last: it asks each second, and a producer is known again after a restart once its heartbeat came."""
+
+
 @pytest.fixture(scope="package")
 def running(class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apache]:
     """Apache's name server and broker of that version; the one before has ended."""
-    with Apache(
-        class_path, tmp_path_factory.mktemp("apache"), conf=LIGHT + "recallMessageEnable=true\n"
-    ) as running:
+    with Apache(class_path, tmp_path_factory.mktemp("apache"), conf=CONF) as running:
         yield running
 
 

@@ -19,6 +19,7 @@ from mqframe import (
     MessageQueue,
     Producer,
     PushConsumer,
+    TransactionProducer,
 )
 from mqframe.core.errors import FixError, RetryError
 
@@ -34,7 +35,7 @@ WORKS: dict[str, tuple[Callable[[Admin, str, MessageQueue, str], Any], Any]] = {
     ),
     "topic_route": (lambda a, t, q, b: [x.broker_name for x in a.topic_route(t).queue_datas], ["apache-a"]),
     "topic_stats": (lambda a, t, q, b: [each.max_offset for each in a.topic_stats(t).values()], [2] * 4),
-    "groups_of_topic": (lambda a, t, q, b: GROUP in a.groups_of_topic(t), True),
+    "groups_of_topic": (lambda a, t, q, b: a.groups_of_topic(t), [GROUP]),
     "list_groups": (lambda a, t, q, b: GROUP in a.list_groups(), True),
     "consume_stats": (lambda a, t, q, b: sorted(a.consume_stats(GROUP, t)), None),
     "lag": (lambda a, t, q, b: a.lag(GROUP, t), 0),
@@ -131,6 +132,22 @@ def test_administration(version: str, servers: Servers, topic: str, admin: Admin
         admin.topic_route(topic)
 
 
+@pytest.mark.proves("operation")
+@pytest.mark.parametrize("kind", ["NORMAL", "FIFO", "DELAY", "TRANSACTION"])
+def test_types_of_messages_are_noted_where_brokers_do(
+    version: str, servers: Servers, admin: Admin, producer: Producer, kind: str
+) -> None:
+    topic = f"of_{kind.lower()}"
+    admin.create_topic(topic, queues=1, attributes={"+message.type": kind})
+    until(lambda: topic in admin.list_topics())
+    attributes = admin.topic_config(topic)[servers.broker_name].attributes
+    assert attributes == ({} if version == OLDER else {"message.type": kind})
+    if version != OLDER:
+        admin.create_topic(topic, queues=1, attributes={"-message.type": ""})
+        assert admin.topic_config(topic)[servers.broker_name].attributes == {}
+    assert producer.send(Message(topic, b"x")).queue_offset == 0
+
+
 @pytest.mark.proves("traces")
 def test_traces_have_all_steps(servers: Servers, topic: str, admin: Admin) -> None:
     with Producer("traced", nameserver=servers.nameserver, send_hooks=["trace"]) as producer:
@@ -150,3 +167,13 @@ def test_traces_have_all_steps(servers: Servers, topic: str, admin: Admin) -> No
     until(lambda: len(admin.message_trace(sent.message_id)) == 3)
     kinds = [each.kind.value for each in admin.message_trace(sent.message_id)]
     assert kinds == ["Pub", "SubBefore", "SubAfter"]
+    with (
+        TransactionProducer("ending", nameserver=servers.nameserver, send_hooks=["trace"]) as halves,
+        halves.transaction(Message(topic, b"half")) as transaction,
+    ):
+        pass
+    until(lambda: len(admin.message_trace(transaction.transaction_id)) == 2)
+    half, end = admin.message_trace(transaction.transaction_id)
+    assert (half.kind.value, end.kind.value) == ("Pub", "EndTransaction")
+    assert (half.message_type, end.message_type) == (1, 2)
+    assert (end.transaction_state, end.store_host, end.topic) == ("COMMIT_MESSAGE", servers.broker, topic)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import struct
 
 import pytest
 from certificates import Pems
 from peers import LIST, ROUTE, Raw, run
 from tls_peers import Serve, Served, fault
 
+from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.errors import ConnectionLost
-from mqframe.core.wire.frame import Frame
+from mqframe.core.requests.serving import Call, Reply
+from mqframe.core.wire.frame import Frame, encode_frame
+from mqframe.net.peer_group import PeerEvents
+from mqframe.net.server import Server
 from mqframe.net.tls.contexts import client_context
 from mqframe.net.tls.pipe import TlsPipe
+from mqframe.testing.manual_clock import ManualClock
 
 
 def test_damage_within_a_session_ends_it_and_names_tls(served: Serve, pems: Pems) -> None:
@@ -105,5 +112,44 @@ def test_who_is_refused_reads_why_although_it_went_on_sending(pems: Pems, others
             with pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"):
                 pipe.receive(await raw.reader.read())
             await raw.close()
+
+    run(scenario)
+
+
+def test_what_was_unread_when_an_answer_broke_the_connection_is_served(pems: Pems) -> None:
+    async def scenario() -> None:
+        saved: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        events: list[int | str] = []
+
+        def serve(call: Call) -> Reply:
+            events.append(call.frame.opaque)
+            return Reply()
+
+        server = Server(
+            {1: serve},
+            ManualClock(),
+            pems.server(),
+            events=PeerEvents(lambda: None if saved.done() else saved, lambda peer: events.append("closed")),
+        )
+        port = await server.start("127.0.0.1", 0)
+        context = client_context(pems.client())
+        assert context is not None
+        pipe = TlsPipe(context, host="127.0.0.1")
+        leaving = socket.create_connection(("127.0.0.1", port))
+        while not pipe.established:
+            leaving.sendall(pipe.outgoing())
+            pipe.receive(await asyncio.to_thread(leaving.recv, 65536))
+        leaving.sendall(pipe.outgoing() + pipe.send(encode_frame(Frame(1, 0))))
+        while not events:
+            await asyncio.sleep(0)
+        told = b"".join(encode_frame(Frame(1, number, FLAG_ONEWAY)) for number in range(1, 11))
+        leaving.sendall(pipe.send(told))
+        leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        leaving.close()
+        saved.set_result(True)
+        while "closed" not in events:
+            await asyncio.sleep(0)
+        assert events == [*range(11), "closed"]
+        await server.stop()
 
     run(scenario)

@@ -6,7 +6,8 @@ import pytest
 import small_store
 
 from mqframe.core.errors import SettingError
-from mqframe.store.checking.decoding import body_of, checkpoints, index_entries, queue_entry, record_at
+from mqframe.core.messages.rows import body_of
+from mqframe.store.checking.decoding import checkpoints, index_entries, queue_entry, record_at
 from mqframe.store.files.layout import Layout
 
 SIZES = small_store.SIZES["index_slots"], small_store.SIZES["index_entries"]

@@ -144,7 +144,8 @@ class ConsumerRuntime:
     async def join(self, registered: ConsumerRegistration) -> None:
         """Enter the group; the client instance notifies `registered` of changes.
 
-        Raises `RouteError` when no name server answers, `AnswerError` when a broker refuses an expression.
+        Raises `RouteError` when no name server answers, `AnswerError` when a broker refuses an expression,
+        and `AccessError` when one does not let its user in, or not into this group.
         """
         self._registered = registered
         for do in self._member.join():
@@ -175,6 +176,8 @@ class ConsumerRuntime:
         self.instance.register_consumer(self._plan.group, self._registered)
         # Brokers refuse pulls of a group whose subscription they have not heard of.
         await self.instance.heartbeat_now()
+        if refusal := self.instance.outages.take_refusal():
+            raise refusal
 
     def _start_timers(self) -> None:
         clock, seconds = self._plan.clock, self.parts.save_seconds

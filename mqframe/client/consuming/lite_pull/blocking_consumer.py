@@ -135,7 +135,8 @@ class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
         """Messages of one queue in its order, as soon as there are some; empty after `timeout` seconds.
 
         `max_messages`: by default `settings.poll_messages_max`. Queues take turns. Raises `ClosedError` when
-        the consumer does not run, `FixError` for numbers that make no sense.
+        the consumer does not run, `FixError` for numbers that make no sense, and `AccessError` in place of
+        nothing when servers do not let its user read.
         """
         return self._call(self._client.poll, timeout, max_messages)
 

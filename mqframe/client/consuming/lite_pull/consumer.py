@@ -164,14 +164,17 @@ class AsyncLitePullConsumer(GroupConsumer):
         """Messages of one queue in its order, as soon as there are some; empty after `timeout` seconds.
 
         `max_messages`: by default `settings.poll_messages_max`. Queues take turns. Raises `ClosedError` when
-        the consumer does not run, `FixError` for numbers that make no sense.
+        the consumer does not run, `FixError` for numbers that make no sense, and `AccessError` in place of
+        nothing when servers do not let its user read.
         """
-        self._running()
+        runtime = self._running()
         count = self._plan.settings.poll_messages_max if max_messages is None else max_messages
         if timeout < 0 or count < 1:
             raise FixError(f"poll(timeout={timeout}, max_messages={max_messages}): at least 0 s, 1 message")
         self._commits.settle()
         messages = await self._buffer.poll(timeout, count)
+        if not messages and (refusal := runtime.instance.outages.take_refusal()):
+            raise refusal
         hooks = self._plan.hooks
         if messages and hooks:
             context = ConsumeContext(self.group, messages, messages[0].queue, self.client_id)

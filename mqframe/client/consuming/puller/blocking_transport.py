@@ -15,7 +15,7 @@ from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import TopicRoute
-from mqframe.core.errors import AnswerError, RouteError
+from mqframe.core.errors import AccessError, AnswerError, RouteError
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.requests.refusals import refusal
@@ -45,6 +45,8 @@ class BlockingPullTransport:
             return found
         try:
             data = await self._ask_any(GetRouteinfoByTopic(topic), read_route)
+        except AccessError:
+            raise
         except AnswerError as refused:
             raise RouteError(f"no route to topic {topic}: {refused}") from refused
         route = TopicRoute(topic, data)

@@ -1,4 +1,4 @@
-"""Traces of sends (SendMessageTraceHookImpl.java)."""
+"""Traces of sends (SendMessageTraceHookImpl.java) and of ends of transactions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from mqframe.core.measuring.trace import TraceKind, TraceMessageType, TraceRecor
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import Message, SendResult, SendStatus
 from mqframe.core.sending.answer import split_send_result
-from mqframe.hooks.interfaces import HookPort, SendContext, SendHook
+from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.hooks.interfaces import HookPort, SendContext, SendHook, TransactionEnd
 from mqframe_trace.outbox import PRODUCER_GROUP, Outbox, TraceOptions
 
 _STARTED: Final = "trace.started_ms"
 _DELAYED: Final = (p.DELAY, p.TIMER_DELIVER_MS, p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS)
+_STATES: Final = {
+    TransactionOutcome.COMMIT: "COMMIT_MESSAGE",
+    TransactionOutcome.ROLLBACK: "ROLLBACK_MESSAGE",
+    TransactionOutcome.UNKNOWN: "UNKNOW",
+}
+"""As in LocalTransactionState.java, whose readers know no other."""
 
 
 class SendTrace(SendHook):
-    """Tells of every send that a broker answered, unless the broker wants no traces."""
+    """Tells of sends that brokers answered, and of ends of transactions, unless they want no traces."""
 
     name = "trace"
     producer_group = PRODUCER_GROUP
@@ -58,6 +65,28 @@ class SendTrace(SendHook):
                 for message, one in zip(context.messages, results, strict=False)
             ],
         )
+
+    def transaction_ended(self, end: TransactionEnd) -> None:
+        """Tell how a transaction ended (EndTransactionTraceHookImpl.java)."""
+        port, message = self.outbox.port, end.message
+        if port is None or not end.trace_on:
+            return
+        record = TraceRecord(
+            kind=TraceKind.END_TRANSACTION,
+            message_id=end.message_id,
+            time_ms=port.now_ms(),
+            region=end.region_id,
+            group=end.group,
+            topic=message.topic,
+            tags=message.tag or "",
+            keys=" ".join(message.keys),
+            store_host=end.broker_address,
+            message_type=TraceMessageType.TRANSACTION_COMMIT,
+            transaction_id=end.transaction_id,
+            transaction_state=_STATES[end.outcome],
+            from_check=end.from_check,
+        )
+        self.outbox.append(message.topic, [record])
 
 
 def _record(

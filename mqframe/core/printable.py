@@ -1,4 +1,4 @@
-"""Text of strangers, made harmless for terminals: control characters are written as escapes."""
+"""Text of strangers, made harmless for terminals and pages: control characters are written as escapes."""
 
 from __future__ import annotations
 

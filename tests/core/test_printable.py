@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.cli.text.escape import printable, printable_json, printable_lines
+from mqframe.core.printable import printable, printable_json, printable_lines
 
 HARMFUL = [*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u2028", "\u2066", "\ufeff"]
 
