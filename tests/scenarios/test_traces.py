@@ -127,7 +127,10 @@ def test_delayed_messages_and_halves_are_told_apart():
         kinds = [(await admin.message_trace(each.message_id))[0].message_type for each in sent]
         assert kinds == [TraceMessageType.NORMAL, TraceMessageType.DELAY, TraceMessageType.DELAY]
         half = await admin.message_trace(transaction.sent.message_id)
-        assert [each.message_type for each in half] == [TraceMessageType.TRANSACTION_HALF]
+        assert [(each.kind, each.message_type) for each in half] == [
+            (TraceKind.PUB, TraceMessageType.TRANSACTION_HALF),
+            (TraceKind.END_TRANSACTION, TraceMessageType.TRANSACTION_COMMIT),
+        ]
 
     play(story, broker={"trace_topic": True})
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
+from mqframe.core.config.secret_names import holds_secret, is_secret_name
 from mqframe.core.errors import Refusal
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.failures import refused
-from mqframe.core.requests.fields import Request
+from mqframe.core.requests.fields import LINES, Request
 from mqframe.core.requests.serving import Answer, Call, Handler, Reply
 from mqframe.log import get_logger
 
@@ -17,7 +18,7 @@ log = get_logger("audit")
 SHOWN_CHARS: Final = 500
 """Most characters of a value from a request that are written."""
 _SECRET_BODIES: Final = frozenset({"UserInfo"})
-_SECRET_FIELDS: Final = frozenset({"secretKey"})
+_HIDDEN: Final = "(secret)"
 
 
 def short(text: str) -> str:
@@ -75,14 +76,24 @@ def _outcome(answer: Answer | None) -> str:
 
 
 def _facts(kind: type[Request], call: Call) -> dict[str, str]:
-    """What a request says: its fields, and its body where that is text and holds no secret."""
+    """What a request says: its fields, and its body where that is text, both without what is secret."""
     frame = call.frame
     ext = frame.ext or {}
-    shown = [name for name in kind.__struct_encode_fields__ if name not in _SECRET_FIELDS]
-    facts = {name: short(ext[name]) for name in shown if name in ext}
+    shown = {name: ext[name] for name in kind.__struct_encode_fields__ if name in ext}
+    facts = {name: short(_shown(name, value)) for name, value in shown.items()}
     if kind.has_text_body() and kind.BODY not in _SECRET_BODIES:
-        facts["body"] = short(bytes(frame.body).decode("utf-8", "replace").strip())
+        body = bytes(frame.body).decode("utf-8", "replace").strip()
+        facts["body"] = short("\n".join(map(_shown_line, body.splitlines())) if kind.BODY == LINES else body)
     return facts
+
+
+def _shown_line(line: str) -> str:
+    name, equals, value = line.partition("=")
+    return f"{name}{equals}{_shown(name, value)}"
+
+
+def _shown(name: str, value: str) -> str:
+    return _HIDDEN if value and (is_secret_name(name) or holds_secret(value)) else value
 
 
 def _tell(kind: type[Request], call: Call, facts: dict[str, str], outcome: str) -> None:

@@ -71,12 +71,13 @@ def test_how_it_ended_is_told(told: list[str]) -> None:
 
 
 def test_settings_are_written_down_and_secrets_are_not(told: list[str]) -> None:
-    serve(25, lambda call: Reply(), b"brokerPermission=4\nrecall=false")
+    secrets = b'tlsKeyPassword = s3cr3t\ninner={"password":"s3cr3t"}'
+    serve(25, lambda call: Reply(), b"brokerPermission=4\nrecall=false\n" + secrets)
     serve(3001, lambda call: Reply(), b'{"password":"s3cr3t"}', username="shop")
     serve(50, lambda call: Reply(), accessKey="shop-key", secretKey="s3cr3t")
     first, *others = told
-    assert "brokerPermission=4" in first
-    assert ["s3cr3t" in other for other in others] == [False, False]
+    assert r"'brokerPermission=4\nrecall=false\ntlsKeyPassword =(secret)\ninner=(secret)'" in first
+    assert ["s3cr3t" in line for line in told] == [False, False, False]
     assert ["shop" in other for other in others] == [True, True]
 
 
