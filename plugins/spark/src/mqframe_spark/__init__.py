@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mqframe_spark.java import prepare_java
-    from mqframe_spark.local import local_session, session
+    from mqframe_spark.local import local_session, session, session_conf
 
-__all__ = ["local_session", "prepare_java", "session"]
+__all__ = ["local_session", "prepare_java", "session", "session_conf"]
 
-_HOME = {"local_session": "local", "prepare_java": "java", "session": "local"}
+_HOME = {
+    "local_session": "local",
+    "prepare_java": "java",
+    "session": "local",
+    "session_conf": "local",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from typing import Final
 
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from mqframe_spark.java import prepare_java
+from mqframe_spark.starting import quiet_start
 
-_DEFAULTS: Final = {
+_QUIET: Final = {
+    # By TCP each task waits some 40 ms for an acknowledgement that the other side puts off.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.daemon.module": "pyspark_mqframe.daemon",
+    "spark.sql.execution.pyspark.udf.hideTraceback.enabled": "true",
+}
+_LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
-    # By TCP each task waits some 40 ms for an acknowledgement that the other side puts off.
-    "spark.python.unix.domain.socket.enabled": "true",
     # Arrow's checks of each access to a value took a sixth of the JVM's time; the collector for throughput.
     "spark.driver.extraJavaOptions": "-Darrow.enable_unsafe_memory_access=true "
     "-Darrow.enable_null_check_for_get=false -XX:+UseParallelGC",
 }
+
+
+def session_conf() -> dict[str, str]:
+    """Settings for sessions of your own, where this plugin is installed for Spark's Python workers, too.
+
+    Quick sockets between the JVM and them, no traceback of a worker that Spark needs no longer, and errors
+    of tasks without the lines of Spark itself.
+    """
+    return dict(_QUIET)
 
 
 def local_session(
@@ -40,14 +54,13 @@ def local_session(
     # and the setting spark.pyspark.python comes too late for the former.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(master).appName(app_name)
-    for key, value in {**_DEFAULTS, **conf}.items():
+    settings = {"spark.master": master, "spark.app.name": app_name, **_QUIET, **_LOCAL, **conf}
+    builder = SparkSession.builder
+    for key, value in settings.items():
         builder = builder.config(key, value)
-    with warnings.catch_warnings():
-        # It is only said of the pandas that happens to be installed; nothing here uses pandas.
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    with quiet_start(SparkConf().setAll(list(settings.items()))):
         session = builder.getOrCreate()
-    session.sparkContext.setLogLevel(log_level)
+        session.sparkContext.setLogLevel(log_level)
     return session
 
 
