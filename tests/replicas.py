@@ -68,7 +68,9 @@ class Pair:
     def invoke(self, broker: Broker, request: Request, body: bytes = b"") -> Coroutine[Any, Any, Frame]:
         return self.client.invoke(broker.address, request, body, timeout=3600)
 
-    def send(self, broker: Broker, body: bytes, queue: int = 0) -> Coroutine[Any, Any, Frame]:
+    def send(
+        self, broker: Broker, body: bytes, queue: int = 0, properties: str = ""
+    ) -> Coroutine[Any, Any, Frame]:
         request = SendMessageV2(
             topic="t",
             producer_group="p",
@@ -78,7 +80,7 @@ class Pair:
             sys_flag=0,
             born_timestamp=1_700_000_000_000,
             flag=0,
-            properties=f"UNIQ_KEY\x01{body[:8].hex()}\x02",
+            properties=f"UNIQ_KEY\x01{body[:8].hex()}\x02{properties}",
         )
         return self.invoke(broker, request, body)
 

@@ -213,6 +213,27 @@ def test_a_slave_becomes_master_with_all_messages(play: Callable[[Scenario], Non
     play(scenario)
 
 
+@pytest.mark.parametrize("wait", ["DELAY\x014\x02", "TIMER_DELAY_SEC\x0130\x02"])
+def test_a_delayed_message_is_delivered_by_the_slave_that_became_master(
+    play: Callable[[Scenario], None], wait: str
+) -> None:
+    async def scenario(pair: Pair) -> None:
+        master = await pair.start("one", "ASYNC_MASTER")
+        await pair.sent(master, b"at once")
+        assert (await pair.send(master, b"later", properties=wait)).code == 0
+        slave = await pair.start("two", "SLAVE")
+        await pair.follows(master, slave)
+        await pair.stop(master)
+        await pair.stop(slave)
+        promoted = await pair.start("two", "ASYNC_MASTER")
+        await pair.settle(20)
+        assert await pair.bodies(promoted) == [b"at once"]
+        await pair.settle(20)
+        assert await pair.bodies(promoted) == [b"at once", b"later"]
+
+    play(scenario)
+
+
 def test_a_master_does_not_start_under_access_control(play: Callable[[Scenario], None]) -> None:
     async def scenario(pair: Pair) -> None:
         broker = Broker(pair.sections("master", "ASYNC_MASTER", {}), pair.clock)
