@@ -61,9 +61,8 @@ class BrokerState:
         plugins: PluginManager,
     ) -> None:
         settings, store_settings = sections.broker, sections.store
-        self.clock = clock
+        self.clock, self.plugins = clock, plugins
         self.levels = parse_levels(store_settings.delay_levels)
-        self.plugins = plugins
         self.identity = Identity(settings, sections.broker_id, sections.role)
         self.live = LiveSettings(settings, store_settings)
         self.statistics = Statistics(clock, settings.cluster)
