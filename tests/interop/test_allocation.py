@@ -1,14 +1,28 @@
-"""Strategies that share by a snapshot of lags, on Apache's name server and broker and on ours."""
+"""Strategies of plugins: by lags, on Apache's servers and on ours; by rooms, in a group with Java."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 
 import pytest
 from real_time import until
 
+from interop.conftest import StartJava
 from interop.servers import Servers
-from mqframe import Admin, ClientSettings, ConsumeResult, ConsumerSettings, Message, Producer, PushConsumer
+from mqframe import (
+    Admin,
+    ClientSettings,
+    ConsumeResult,
+    ConsumerSettings,
+    ListenerContext,
+    Message,
+    MessageQueue,
+    Producer,
+    PushConsumer,
+    ReceivedMessage,
+)
+from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("consuming")
 
@@ -57,3 +71,54 @@ def test_members_share_by_the_lags_that_brokers_tell(servers: Servers, topic: st
         gate.set()
         for member in members:
             member.stop()
+
+
+@pytest.mark.parametrize(
+    ("our_room", "their_room", "our_share"),
+    [("broker", "broker", 2), ("broker", "else", 4), ("else", "broker", 0), ("here", "there", 2)],
+)
+def test_members_in_rooms_share_with_java(
+    java: StartJava, cluster: Cluster, our_room: str, their_room: str, our_share: int
+) -> None:
+    pytest.importorskip("mqframe_machineroomnearby", reason="the plugin is not installed")
+    topic, group = "rooms", "rooms_group"
+    cluster.create_topic(topic, queues=4)
+    ours: list[tuple[int, str]] = []
+    theirs: list[tuple[int, str]] = []
+    consumer = PushConsumer(
+        group,
+        client=ClientSettings(nameserver=cluster.nameserver, client_ip=f"{our_room}-2"),
+        consume_from="first",
+        allocate="machine_room_nearby",
+        allocate_options={"broker_separator": "-"},
+    )
+
+    @consumer.on(topic)
+    def handle(messages: list[ReceivedMessage], context: ListenerContext) -> ConsumeResult:
+        ours.extend((message.queue_id, message.properties["number"]) for message in messages)
+        return ConsumeResult.SUCCESS
+
+    def mine() -> set[int]:
+        return {queue.queue_id for queue in consumer.queues if queue.topic == topic}
+
+    with consumer:
+        until(lambda: len(mine()) == 4)
+        other = java("consume", cluster.nameserver, topic, group, "*", f"in room {their_room}")
+        other.take("started", 1)
+        until(lambda: len(mine()) == our_share)
+        with Producer("python_producer", nameserver=cluster.nameserver) as producer:
+            for n in range(40):
+                message = Message(topic, b"x", properties={"number": str(n)})
+                producer.send(message, queue=MessageQueue(topic, "broker-a", n % 4))
+
+        def complete() -> bool:
+            theirs.extend((int(line[2]), line[6]) for line in other.waiting("got"))
+            return len(theirs) + len(ours) >= 40
+
+        until(complete)
+        settled = mine()
+        theirs += [(int(line[2]), line[6]) for line in other.finish() if line[0] == "got"]
+    assert len(settled) == our_share
+    assert Counter(number for _, number in ours + theirs) == Counter(str(n) for n in range(40))
+    assert {queue_id for queue_id, _ in ours} == settled
+    assert {queue_id for queue_id, _ in theirs} == {0, 1, 2, 3} - settled

@@ -76,6 +76,9 @@ def test_topics_of_all_brokers_are_made_while_name_servers_say_nothing(
                     names = {each.broker_name for each in route.queue_datas}
                     assert names == {"broker-a", "broker-b", "broker-c"}
             assert f"name servers do not know the latest topics yet nameservers=['{silent}']" in caplog.text
+            told = [each.getMessage() for each in caplog.records if each.name == "mqframe.client"]
+            unaware = ", ".join(sorted([silent, gone]))
+            assert sum(f"name servers that do not know of it yet: {unaware}" in line for line in told) == 60
             # A client that meets the silent one first goes on with the next, once its time is over.
             everywhere = ";".join([silent, gone, sound])
             async with AsyncAdmin(nameserver=everywhere, clock=clock) as admin:

@@ -41,11 +41,15 @@ ATTRIBUTES_CHARS_MAX: Final = 16_384
 class TopicProcessor(Processor):
     """Makes, changes, shows and deletes topics.
 
-    `announced`: waits until name servers know of a change; `save`: saves what was changed in later turns.
+    `announced`: waits until name servers know of a change, and returns those that do not yet; `save`: saves
+    what was changed in later turns.
     """
 
     def __init__(
-        self, shared: Shared, announced: Callable[[], Awaitable[None]], save: Callable[[], Awaitable[bool]]
+        self,
+        shared: Shared,
+        announced: Callable[[], Awaitable[list[str]]],
+        save: Callable[[], Awaitable[bool]],
     ) -> None:
         super().__init__(shared)
         self._announced = announced
@@ -69,8 +73,11 @@ class TopicProcessor(Processor):
         return self._done()
 
     async def _done(self) -> Reply:
-        await self._announced()
-        return Reply()
+        unaware = await self._announced()
+        # A success to every client, whatever its remark says.
+        return Reply(
+            remark=f"name servers that do not know of it yet: {', '.join(unaware)}" if unaware else None
+        )
 
     @serves(UpdateAndCreateTopicList)
     async def put_topics(self, fields: UpdateAndCreateTopicList, call: Call) -> Reply:

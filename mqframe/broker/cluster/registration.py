@@ -97,19 +97,21 @@ class NameServerRegistration:
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._announce_until_current())
 
-    async def announced(self) -> None:
+    async def announced(self) -> list[str]:
         """Wait until the name servers that answer know the topics as they are now, a second at most.
 
-        Those that take longer learn them behind; the log says which.
+        The addresses of those that do not know them yet: they take longer, or were not reached, and learn
+        them later.
         """
         if not self.is_current:
             self.topics_changed()
-        if self._task is None:
-            return
-        try:
-            await within(self._clock, ANNOUNCED_SECONDS_MAX, asyncio.shield(self._task))
-        except CallTimeout:
-            log.warning("name servers do not know the latest topics yet", nameservers=sorted(self._asked))
+        if self._task is not None:
+            try:
+                await within(self._clock, ANNOUNCED_SECONDS_MAX, asyncio.shield(self._task))
+            except CallTimeout:
+                late = sorted(self._asked)
+                log.warning("name servers do not know the latest topics yet", nameservers=late)
+        return sorted(self._asked | self._unreachable.intersection(self._live.current.nameservers))
 
     async def announce(self) -> None:
         """Announce all topics to all name servers now."""

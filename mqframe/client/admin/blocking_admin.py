@@ -416,7 +416,8 @@ class Admin(SyncClient[AsyncAdmin]):
         see. `perm`: 4 read, 2 write. `order`: mark it as ordered, with a fixed queue list in the name servers
         (used where they are set to: `orderMessageEnable`). `attributes`: those to set, such as
         `{"message.type": "FIFO"}`; `"+message.type"` is the same, `"-message.type"` takes one away. Raises
-        `MessageError` for an illegal name, `AnswerError`.
+        `MessageError` for an illegal name, `AnswerError`. A name server that a broker did not reach in time
+        hears of it later; the log (`mqframe.client`) says which.
         """
         self._call(
             self._client.create_topic,

@@ -37,6 +37,9 @@ from mqframe.core.requests.nameserver import (
     PutKvConfig,
 )
 from mqframe.core.requests.refusals import is_unserved
+from mqframe.log import get_logger
+
+log = get_logger("client")
 
 _NO_TOPIC = (ResponseCode.TOPIC_NOT_EXIST, ResponseCode.QUERY_NOT_FOUND)
 
@@ -77,7 +80,8 @@ class TopicAdmin(AdminCalls):
         see. `perm`: 4 read, 2 write. `order`: mark it as ordered, with a fixed queue list in the name servers
         (used where they are set to: `orderMessageEnable`). `attributes`: those to set, such as
         `{"message.type": "FIFO"}`; `"+message.type"` is the same, `"-message.type"` takes one away. Raises
-        `MessageError` for an illegal name, `AnswerError`.
+        `MessageError` for an illegal name, `AnswerError`. A name server that a broker did not reach in time
+        hears of it later; the log (`mqframe.client`) says which.
         """
         check_topic(topic)
         if min(queues, queues if read_queues is None else read_queues) < 1:
@@ -93,7 +97,10 @@ class TopicAdmin(AdminCalls):
             attributes=_changes(attributes or {}),
         )
         masters = await self.masters(cluster=cluster, broker=broker)
-        await self._call_all(masters.values(), request)
+        answers = await self._call_all(masters.values(), request)
+        for name, answer in zip(masters, answers, strict=True):
+            if answer.remark:  # only mqframe's brokers say something of a success
+                log.warning("topic was made", topic=topic, broker=name, but=answer.remark)
         if order:
             made = await self.order_config(topic)
             await self.set_order_config(topic, made | dict.fromkeys(masters, request.write_queue_nums))

@@ -166,12 +166,12 @@ def test_a_change_waits_a_second_at_most_for_a_name_server_that_is_silent(
         await clock.aadvance(0.9)
         assert not waiting.done()
         await clock.aadvance(0.2)
-        await waiting
+        assert await waiting == ["two"]
         assert "name servers do not know the latest topics yet nameservers=['two']" in caplog.text
         assert servers.take() == [("one", RegisterBroker, ["new"])]
         # It was not given up: the one that was silent learns of the topic as soon as it answers.
         servers.silent["two"].set()
-        await registration.announced()
+        assert await registration.announced() == []
         assert servers.take() == [("two", RegisterBroker, ["new"])]
 
     scene(play)

@@ -11,6 +11,8 @@ import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.PullResult;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMachineRoomNearby;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
@@ -119,6 +121,11 @@ public class Interop {
         consumer.setAwaitTerminationMillisWhenShutdown(PATIENCE_MS);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         if (how.equals("broadcasting")) consumer.setMessageModel(org.apache.rocketmq.remoting.protocol.heartbeat.MessageModel.BROADCASTING);
+        if (how.startsWith("in room ")) {
+            consumer.setClientIP(how.substring(8) + "-1");
+            consumer.setAllocateMessageQueueStrategy(
+                new AllocateMachineRoomNearby(new AllocateMessageQueueAveragely(), new FirstPart()));
+        }
         consumer.subscribe(topic, expression);
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
             for (MessageExt m : messages)
@@ -131,6 +138,19 @@ public class Interop {
         while (System.in.read() >= 0) { }
         consumer.shutdown();
         say("stopped");
+    }
+
+    /** What stands before the first hyphen names the room. */
+    static class FirstPart implements AllocateMachineRoomNearby.MachineRoomResolver {
+        @Override
+        public String brokerDeployIn(MessageQueue queue) {
+            return queue.getBrokerName().split("-")[0];
+        }
+
+        @Override
+        public String consumerDeployIn(String clientId) {
+            return clientId.split("-")[0];
+        }
     }
 
     static void queues(String nameserver, String topic) throws Exception {

@@ -142,14 +142,15 @@ class ConsumeService:
         return ended_threads and ended_tasks
 
     async def _all_back(self, seconds: float) -> None:
-        if not self._going_back:
+        going_back = set(self._going_back)  # each leaves the original when it is done
+        if not going_back:
             return
         try:
-            await within(self._clock, seconds, asyncio.wait(self._going_back))
+            await within(self._clock, seconds, asyncio.wait(going_back))
         except CallTimeout:
-            for task in self._going_back:
+            for task in going_back:
                 task.cancel()
-            await asyncio.wait(self._going_back)
+            await asyncio.wait(going_back)
 
     def _finished(self, calls: list[ConsumeCall]) -> None:
         done: dict[ProcessQueue, list[ReceivedMessage]] = {}

@@ -51,14 +51,15 @@ class WorkerTasks(Workers[W]):
             self._look.cancel()
         self._rouse(len(self._idle))
         ended = True
-        if self._tasks:
+        tasks = set(self._tasks)  # each leaves the original when it is done
+        if tasks:
             try:
-                await within(self._clock, seconds, asyncio.wait(self._tasks))
+                await within(self._clock, seconds, asyncio.wait(tasks))
             except CallTimeout:
                 ended = False
-                for task in self._tasks:
+                for task in tasks:
                     task.cancel()
-                await asyncio.wait(self._tasks)
+                await asyncio.wait(tasks)
         self.collect()
         return ended
 

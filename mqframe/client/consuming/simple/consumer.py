@@ -262,14 +262,15 @@ class AsyncSimpleConsumer(AsyncClient):
             left = max(0.0, end - self._clock.monotonic())
             if wait and not left:
                 break
-            subscription = self._subscriptions.by_topic.get(source.topic)
+            topic, broker = source.topic, source.broker_name
+            subscription = self._subscriptions.by_topic.get(topic)
             if subscription is None:
                 continue  # given up meanwhile
             try:
                 found = await self._kept_when_late(
                     calls.pop(
-                        source.topic,
-                        source.broker_name,
+                        topic,
+                        broker,
                         subscription.filter,
                         count_max=options.messages_max,
                         invisible_seconds=options.seconds,
@@ -278,12 +279,12 @@ class AsyncSimpleConsumer(AsyncClient):
                     )
                 )
             except MqframeError as problem:
-                log.warning(
-                    "pop failed", group=self.group, topic=source.topic, broker=source.broker_name,
-                    reason=str(problem),
-                )  # fmt: skip
+                calls.outages.note(
+                    "pop failed", broker, problem, group=self.group, topic=topic, broker=broker
+                )
                 failed, failures = problem, failures + 1
                 continue
+            calls.outages.over("pop failed", broker)
             if found.messages:
                 return found.messages
         if failed is not None and failures == len(sources):

@@ -54,6 +54,7 @@ class PopCalls:
         self._clock = clock
         self._init_mode = init_mode
         self._ordered = ordered
+        self.outages = instance.outages
 
     async def pop(
         self,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from dashboard_shop import Undecided
 from playwright.sync_api import Page, expect
-from shop import Undecided
 
 from mqframe import Message, Producer, TransactionProducer
 

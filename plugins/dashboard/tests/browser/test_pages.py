@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from dashboard_shop import Shop, open_shop
 from playwright.sync_api import Page, expect
-from shop import Shop, open_shop
 
 PAGES = {
     "": "Cluster",

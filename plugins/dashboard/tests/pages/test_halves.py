@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from dashboard_shop import Undecided
 from mqframe_dashboard.pages import halves
 from mqframe_dashboard.pages.halves import open_halves
-from shop import Undecided
 
 from mqframe import AsyncAdmin, Message, TransactionProducer
 from mqframe.core.errors import ConnectError

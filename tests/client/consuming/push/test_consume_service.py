@@ -202,6 +202,27 @@ class TestFailure:
 
         play(story)
 
+    @pytest.mark.parametrize("steps", range(12))
+    def test_stop_waits_for_what_is_handed_back_at_the_same_time(self, steps) -> None:
+        async def story(scene):
+            gate = asyncio.Event()
+
+            async def fail(messages, context):
+                await gate.wait()
+                return LATER
+
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, CollectingListener(fail)):
+                stopping = asyncio.ensure_future(scene.consumer.stop())
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                gate.set()
+                await scene.pass_time(1.0)
+                await stopping
+                assert handed_back(scene) == [(0, 16)]
+
+        play(story)
+
     def test_broadcasting_drops_what_failed(self, tmp_path) -> None:
         async def story(scene):
             listener = CollectingListener(LATER, OK)

@@ -157,12 +157,26 @@ def test_topics_and_brokers_take_turns() -> None:
     play(story, brokers=2)
 
 
-def test_a_broker_that_is_away_does_not_stop_the_others() -> None:
+def test_a_broker_that_is_away_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "mqframe.client")
+
     async def story(scene):
+        def told() -> list[str]:
+            records = [each for each in caplog.records if each.getMessage().startswith("pop failed")]
+            return [each.levelname for each in records]
+
         consumer = await scene.join()
         await scene.send(b"a", queue=MessageQueue("orders", "broker-a", 0))
         await scene.cluster.stop_broker(1)
-        assert bodies(await scene.receive(consumer, 1)) == [b"a"]
+        got = await scene.receive(consumer, 1)
+        assert bodies(got) == [b"a"]
+        await consumer.ack_batch(got)
+        began = scene.clock.monotonic()
+        while scene.clock.monotonic() - began < 130:
+            await scene.nothing(consumer)
+        # A restart is no news, and an outage is told once a minute.
+        assert set(told()) == {"INFO", "WARNING"}
+        assert 1 <= told().count("WARNING") <= 3
 
     play(story, brokers=2)
 
