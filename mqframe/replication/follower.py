@@ -35,7 +35,8 @@ class CopyTarget(Protocol):
 class Follower(asyncio.Protocol):
     """Copies the log of a master into `target`, one connection at a time.
 
-    `trouble`: why the last connection was given up; empty while all is well.
+    `trouble`: why the last connection was given up; empty while all is well. `heard_ms`, `reported_ms`: when
+    the master said something, and was told something, the last time; 0 before.
     """
 
     def __init__(self, target: CopyTarget, clock: LoopClock, limits: FollowLimits) -> None:
@@ -45,6 +46,7 @@ class Follower(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._following: Following | None = None
         self.trouble = ""
+        self.heard_ms = self.reported_ms = 0
 
     @property
     def is_connected(self) -> bool:
@@ -73,17 +75,23 @@ class Follower(asyncio.Protocol):
         self._target.forget_partial()
         stored = self._target.max_offset
         self._following = Following(self._limits, stored, now)
-        self._transport.write(self._following.greeting(stored, now))
+        self._say(self._following.greeting(stored, now))
+
+    def _say(self, report: bytes) -> None:
+        if report and self._transport is not None:
+            self.reported_ms = self._clock.now_ms()
+            self._transport.write(report)
 
     def data_received(self, data: bytes) -> None:
         """Append what came, and report each frame."""
-        following, transport = self._following, self._transport
-        if following is None or transport is None:
+        following = self._following
+        if following is None:
             return
+        self.heard_ms = self._clock.now_ms()
         try:
             for frame in following.hear(data, self._clock.monotonic()):
                 self._target.append_copy(frame.offset, frame.data)
-                transport.write(following.report(self._target.max_offset, self._clock.monotonic()))
+                self._say(following.report(self._target.max_offset, self._clock.monotonic()))
         except (FrameError, StoreError) as problem:
             self._give_up(str(problem))
         else:
@@ -98,7 +106,7 @@ class Follower(asyncio.Protocol):
         if self._following.is_silent(now):
             self._give_up("the master says nothing")
             return
-        self._transport.write(self._following.report(self._target.max_offset, now))
+        self._say(self._following.report(self._target.max_offset, now))
 
     def _give_up(self, trouble: str) -> None:
         if trouble != self.trouble:

@@ -87,6 +87,7 @@ def test_what_comes_is_stored_and_each_frame_is_reported() -> None:
         assert await place.reader.readexactly(16) == encode_report(1002) + encode_report(1003)
         assert (place.target.data, place.follower.trouble) == (b"abc", "")
         assert place.target.dispatched
+        assert place.follower.heard_ms == place.follower.reported_ms == place.clock.now_ms()
 
     play(scenario)
 

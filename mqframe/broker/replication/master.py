@@ -8,7 +8,10 @@ from typing import Final
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
+from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
 from mqframe.core.replication.feed import FeedLimits
+from mqframe.core.requests.admin import GetBrokerHaStatus
+from mqframe.core.requests.serving import Call, serves
 from mqframe.hooks.interfaces import Periodic
 from mqframe.replication.confirmed import ReplicaLimits, ReplicaWaits
 from mqframe.replication.feeding import Feeding
@@ -31,6 +34,7 @@ class MasterPart(BrokerPart):
         self._port = (broker.port + 1 if broker.port else 0) if port is None else port
         self._identity = state.identity
         self._end = state.store
+        self._behind_bytes_max = settings.behind_bytes_max
         limits = FeedLimits(
             settings.batch_bytes,
             sections.store.commit_log_file_bytes,
@@ -58,6 +62,25 @@ class MasterPart(BrokerPart):
             "replicationSlaves": str(len(slaves)),
             "replicationBehindBytes": behind,
         }
+
+    @serves(GetBrokerHaStatus)
+    def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
+        end = self._end.max_offset
+        slaves = [
+            HaConnectionInfo(
+                addr=slave.address,
+                diff=end - slave.acknowledged,
+                in_sync=end - slave.acknowledged < self._behind_bytes_max,
+                slave_ack_offset=slave.acknowledged,
+                transfer_from_where=slave.following,
+            )
+            for slave in self._feeding.slaves()
+        ]
+        return HaRuntimeInfo(
+            ha_connection_info=slaves,
+            in_sync_slave_nums=sum(slave.in_sync for slave in slaves),
+            master_commit_log_max_offset=end,
+        )
 
     def periodic(self) -> Sequence[Periodic]:
         """Heartbeats, what is left to send, and time limits."""

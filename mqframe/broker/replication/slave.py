@@ -13,6 +13,7 @@ from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistrat
 from mqframe.broker.replication.tables import CALL_SECONDS, CopiedTables
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
+from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, MqframeError, Refusal, StoreError, answer_error
 from mqframe.core.replication.following import FollowLimits
@@ -20,6 +21,7 @@ from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
+    GetBrokerHaStatus,
     GetBrokerRuntimeInfo,
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
@@ -45,7 +47,7 @@ from mqframe.core.requests.pop import (
     PopMessage,
     SetMessageRequestMode,
 )
-from mqframe.core.requests.serving import Call, Handler
+from mqframe.core.requests.serving import Call, Handler, serves
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode
@@ -139,6 +141,19 @@ class SlavePart(BrokerPart):
     def counters(self) -> Mapping[str, str]:
         """Whether the master is followed, and why not."""
         return {"replicationFollows": str(self.is_following).lower(), "replicationTrouble": self.trouble}
+
+    @serves(GetBrokerHaStatus)
+    def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
+        master = self._registration.master
+        follower = self._follower
+        client = HaClientRuntimeInfo(
+            activated=self.is_following,
+            last_read_timestamp=follower.heard_ms,
+            last_write_timestamp=follower.reported_ms,
+            master_addr=self._settings.master or (master.replication_address if master else None),
+            max_offset=self._store.max_offset,
+        )
+        return HaRuntimeInfo(ha_client_runtime_info=client, master=False)
 
     def periodic(self) -> Sequence[Periodic]:
         """Reports, new connections, and copies of tables."""

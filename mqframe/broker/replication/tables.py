@@ -10,7 +10,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfigTable
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
-from mqframe.core.errors import MqframeError, answer_error
+from mqframe.core.errors import ConnectError, MqframeError, answer_error
 from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
@@ -59,6 +59,8 @@ class CopiedTables:
                 if self._failed.get(name) != str(problem):
                     log.warning("a table of the master was not copied", request=name, problem=str(problem))
                 self._failed[name] = str(problem)
+                if isinstance(problem, ConnectError):
+                    return  # the others would meet the same
             else:
                 self._failed.pop(name, None)
 

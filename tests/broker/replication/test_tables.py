@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from replicas import Pair, play
 
+from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.errors import BodyError
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
@@ -58,5 +61,26 @@ def test_tables_stay_while_the_master_is_away_and_after_a_restart(tmp_path: Path
         await pair.stop(slave)
         slave = await pair.start("slave", "SLAVE")
         assert (await pair.invoke(slave, GetTopicConfig(topic="a"))).code == 0
+
+    play(tmp_path, scenario)
+
+
+def test_one_table_that_is_not_had_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(pair: Pair) -> None:
+        master = await pair.start("master", "ASYNC_MASTER")
+        await pair.invoke(master, topic("a", 2))
+
+        def refuse(*table: object) -> None:
+            raise BodyError("the table is odd")
+
+        monkeypatch.setattr(TopicTable, "replace", refuse)
+        slave = await pair.start("slave", "SLAVE")
+        group = SubscriptionGroupConfig(group_name="g", retry_max_times=3)
+        assert (await pair.invoke(master, UpdateAndCreateSubscriptionGroup(), dumps(group))).code == 0
+        await pair.settle(2)
+        assert (await pair.invoke(slave, GetTopicConfig(topic="a"))).code == 17
+        assert (await pair.invoke(slave, GetSubscriptionGroupConfig(group="g"))).code == 0
 
     play(tmp_path, scenario)
