@@ -20,6 +20,7 @@ import urllib.request
 from pathlib import Path
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.cli.serving import YOUNG_OBJECTS_MAX
 from mqframe.metrics.exporter import Exporter
@@ -70,7 +71,7 @@ async def measure(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = BrokerSettings(port=0, vip_port=False)
         store = StoreSettings(directory=Path(folder), disk_limits=False)
-        broker = Broker(settings, store, SystemClock())
+        broker = Broker(BrokerSections(settings, store), SystemClock())
         await broker.start()
         try:
             fill(broker, options.topics, options.queues, options.behind)

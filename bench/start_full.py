@@ -17,6 +17,7 @@ import time
 from typing import Any
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.log import show
 from mqframe.nameserver.server import NameServer
@@ -28,7 +29,7 @@ from mqframe.store.settings import StoreSettings
 def make(directory: pathlib.Path, nameserver: str) -> Broker:
     settings = BrokerSettings(port=0, vip_port=False, nameservers=(nameserver,))
     store = StoreSettings(directory=directory, disk_limits=False)
-    return Broker(settings, store, SystemClock())
+    return Broker(BrokerSections(settings, store), SystemClock())
 
 
 def fill(broker: Broker, topics: int, groups: int, offsets: int, queues: int) -> None:

@@ -39,6 +39,7 @@ FEATURES: Final = {
     "plugins": "plugins of clients: allocation, selectors, codecs, telemetry, idempotence, FastStream, kombu",
     "operation": "[administration and inspection](../howto/mqadmin.md)",
     "mixed clusters": "[brokers and name servers of both kinds](../howto/migrate.md) together",
+    "replication": "[a slave of one kind that copies a master of the other](../howto/replication.md)",
     "store files": "[a store handed over](../howto/migrate.md), in both directions",
 }
 """What tests may prove, and how the page calls it."""

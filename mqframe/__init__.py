@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mqframe.broker.broker import Broker as Broker
+    from mqframe.broker.sections import BrokerSections as BrokerSections
     from mqframe.broker.settings import BrokerSettings as BrokerSettings
     from mqframe.client.admin.admin import AsyncAdmin as AsyncAdmin
     from mqframe.client.admin.blocking_admin import Admin as Admin
@@ -127,6 +128,7 @@ if TYPE_CHECKING:
     from mqframe.nameserver.server import NameServer as NameServer
     from mqframe.nameserver.settings import NameServerSettings as NameServerSettings
     from mqframe.net.settings import NetSettings as NetSettings
+    from mqframe.replication.settings import ReplicationSettings as ReplicationSettings
     from mqframe.store.reader import StoreReader as StoreReader
     from mqframe.store.settings import StoreSettings as StoreSettings
 
@@ -147,6 +149,7 @@ _HOME = {
     name: f"mqframe.{module}"
     for module, names in {
         "broker.broker": "Broker",
+        "broker.sections": "BrokerSections",
         "broker.settings": "BrokerSettings",
         "client.admin.admin": "AsyncAdmin",
         "client.connection.instance": "ClientInstance",
@@ -197,6 +200,7 @@ _HOME = {
         "nameserver.server": "NameServer",
         "nameserver.settings": "NameServerSettings",
         "net.settings": "NetSettings",
+        "replication.settings": "ReplicationSettings",
         "store.reader": "StoreReader",
         "store.settings": "StoreSettings",
     }.items()

@@ -58,7 +58,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"appending", "reading"},
         {"following", "upkeep"},
         {"message_store", "reader"},
-        {"checking"},
+        {"checking", "replica_store"},
     ],
 }
 """Rooms and files of a part, lowest first: each imports what lies lower, and a room its own files."""

@@ -10,11 +10,13 @@ from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
+from mqframe.broker.replication.part import make_replication
+from mqframe.broker.replication.slave import refused_at_slaves
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
-from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
-from mqframe.core.errors import MqframeError, PluginError, StoreError
+from mqframe.core.errors import MqframeError, PluginError, SettingError, StoreError
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
 from mqframe.core.requests.peer import Peer
@@ -30,9 +32,7 @@ from mqframe.net.clock import Every, LoopClock
 from mqframe.net.listeners import Listeners
 from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
-from mqframe.net.settings import NetSettings
 from mqframe.store.message_store import MessageStore
-from mqframe.store.settings import StoreSettings
 
 log = get_logger("broker")
 _CORRECTIONS_TOLD = 20
@@ -49,32 +49,31 @@ class Broker:
 
     def __init__(
         self,
-        settings: BrokerSettings,
-        store_settings: StoreSettings,
+        sections: BrokerSections,
         clock: LoopClock,
-        net: NetSettings | None = None,
         plugins: PluginManager | None = None,
     ) -> None:
-        self._settings = settings
+        self._sections, net = sections, sections.net
+        self._settings = settings = sections.broker
         self._clock = clock
         plugins = plugins or PluginManager()
         self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers)
         hooks = plugins.create_all("rpc_hook", settings.rpc_hooks)
-        self._state = state = BrokerState(settings, store_settings, clock, self._arrived, plugins)
+        self._state = state = BrokerState(sections, clock, self._arrived, plugins)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
         self._registration = NameServerRegistration(
             self._client, clock, state.live, state.identity, state.topics
         )
         try:
-            services = make_services(state, settings)
+            services = [] if sections.is_slave else make_services(state, settings)
+            self._replication = make_replication(sections, state, self._client, self._registration)
             sharing = TopicSharing(state.shared, state.targets, self._client, self._registration.ask)
             made = make_parts(state, self._registration, services, self._counters)
-            self._parts = [*services, *made, sharing]
+            self._parts = [*services, *made, sharing, *self._replication.parts]
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
             events = PeerEvents(self._end_turn, self._connection_closed)
-            net = net or NetSettings()
             handlers = self._handlers(net.body_bytes_max)
             self._listeners = Listeners(
                 lambda: Server(handlers, clock, net, rpc_hooks=hooks, events=events),
@@ -129,8 +128,16 @@ class Broker:
     def enforce(self, access: Access) -> None:
         """Serve only those whom `access` lets, and sign what is asked of name servers.
 
-        To be called before `start`. Raises `PluginError` when two plugins serve the same request.
+        To be called before `start`. Raises `PluginError` when two plugins serve the same request, and
+        `SettingError` for a master, whose replication port has no accounts.
         """
+        if self._replication.is_open:
+            raise SettingError(
+                f"replication.role = {self._sections.replication.role}: the replication port sends all"
+                " messages to whoever connects, it knows no users; with access control a broker cannot be a"
+                " master. Set replication.role = NONE, or switch access control off in a network of trusted"
+                " machines"
+            )
         try:
             self._listeners.enforce(access)
         except ValueError as problem:
@@ -152,7 +159,8 @@ class Broker:
             handlers = handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
-        return audited(saved_before_answers(handlers, self._keeper.save_tables))
+        handlers = saved_before_answers(handlers, self._keeper.save_tables)
+        return audited(refused_at_slaves(handlers) if self._sections.is_slave else handlers)
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
@@ -268,6 +276,7 @@ class Broker:
         """
         if self._store.undispatched:
             self._store.dispatch_soon()
+        self._replication.push()
         return self._keeper.end_turn()
 
     def _tables_saved(self) -> None:
@@ -277,7 +286,10 @@ class Broker:
     def _counters(self) -> dict[str, str]:
         """How often periodic work failed, and whoever is told of arriving messages."""
         failed = self._store.failures + sum(timer.failures.total for timer in self._timers)
-        return {"taskFailures": str(failed), "arrivalFailures": str(self._arrival_failures.total)}
+        own = {"taskFailures": str(failed), "arrivalFailures": str(self._arrival_failures.total)}
+        for part in self._replication.parts:
+            own |= part.counters()
+        return own
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: list[int]) -> None:
         for follow in self._followers_by_topic.get(topic, self._followers):

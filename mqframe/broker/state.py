@@ -9,9 +9,9 @@ from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.log_reader import LogReader
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.sending.targets import SendTargets
-from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
 from mqframe.broker.tables.identity import Identity
@@ -38,8 +38,10 @@ from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
+from mqframe.replication.confirmed import ReplicaWaits
 from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.message_store import MessageStore
+from mqframe.store.replica_store import ReplicaStore
 from mqframe.store.settings import StoreSettings
 
 
@@ -53,16 +55,15 @@ class BrokerState:
 
     def __init__(
         self,
-        settings: BrokerSettings,
-        store_settings: StoreSettings,
+        sections: BrokerSections,
         clock: LoopClock,
         arrived: OnArrival,
         plugins: PluginManager,
     ) -> None:
-        self.clock = clock
+        settings, store_settings = sections.broker, sections.store
+        self.clock, self.plugins = clock, plugins
         self.levels = parse_levels(store_settings.delay_levels)
-        self.plugins = plugins
-        self.identity = Identity(settings)
+        self.identity = Identity(settings, sections.broker_id, sections.role)
         self.live = LiveSettings(settings, store_settings)
         self.statistics = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
@@ -98,7 +99,10 @@ class BrokerState:
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
-        self.store = MessageStore.open(store_settings, clock, on_arrival=arrived)
+        kind = ReplicaStore if sections.is_slave else MessageStore
+        self.store = kind.open(store_settings, clock, on_arrival=arrived)
+        self.replicas: ReplicaWaits | None = None
+        """What sends wait for besides the disk: where slaves have to have a message first."""
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in plugins.names("broker_service")  # else it is blocked

@@ -250,14 +250,17 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
 
     def make_broker() -> Service:
         from mqframe.broker.broker import Broker
+        from mqframe.broker.sections import BrokerSections
         from mqframe.broker.settings import BrokerSettings
+        from mqframe.replication.settings import ReplicationSettings
         from mqframe.store.settings import StoreSettings
 
         settings: Any = resolved.section(BrokerSettings)
         own = tuple(_reachable(each.address) for each in nameservers)
         settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
         stored = resolved.section(StoreSettings)
-        broker = Broker(settings, stored, clock, net, plugins)
+        sections = BrokerSections(settings, stored, net, resolved.section(ReplicationSettings))
+        broker = Broker(sections, clock, plugins)
         if access is not None:
             broker.enforce(access)
         return broker

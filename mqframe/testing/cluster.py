@@ -20,6 +20,7 @@ from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
 import attrs
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import answer_error
 from mqframe.core.requests.admin import UpdateAndCreateTopic
@@ -221,7 +222,8 @@ class AsyncCluster:
     def _make(self, index: int) -> Broker:
         settings = self._settings[index]
         store = StoreSettings(directory=self.directory / settings.name, **self._store_fields)
-        broker = Broker(settings, store, self.clock, self._net, self._plugins)
+        sections = BrokerSections(settings, store, self._net or NetSettings())
+        broker = Broker(sections, self.clock, self._plugins)
         if self._access is not None:
             broker.enforce(self._access)
         if isinstance(self.clock, ManualClock):

@@ -16,6 +16,7 @@ from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.heartbeats import HeartbeatProcessor
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.consuming.processor import PullProcessor
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.processor import SendProcessor
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.settings import BrokerSettings
@@ -81,7 +82,7 @@ class Parts:
         plugins = PluginManager(list)
         plugins.block("broker_service.delay")
         settings = BrokerSettings(host="127.0.0.1")
-        self.state = BrokerState(settings, store, self.clock, lambda *arrival: None, plugins)
+        self.state = BrokerState(BrokerSections(settings, store), self.clock, lambda *arrival: None, plugins)
         state = self.state
         state.topics.put(TopicConfig(topic_name="t", read_queue_nums=2, write_queue_nums=2))
         state.groups.put(SubscriptionGroupConfig(group_name="g"))

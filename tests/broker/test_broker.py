@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import PullFlag
 from mqframe.core.errors import PluginError, SettingError, StoreError
@@ -147,7 +148,7 @@ def test_an_advertised_host_is_what_clients_are_told(run):
 def test_an_advertised_host_without_address_is_a_bad_setting(tmp_path):
     settings = BrokerSettings(port=0, advertise="no-such-host.invalid")
     with pytest.raises(SettingError, match="no-such-host"):
-        Broker(settings, StoreSettings(directory=tmp_path, **SMALL), SystemClock())
+        Broker(BrokerSections(settings, StoreSettings(directory=tmp_path, **SMALL)), SystemClock())
     assert not (tmp_path / "lock").exists()
 
 
@@ -155,7 +156,8 @@ def test_a_broker_that_failed_to_start_does_not_unregister_its_twin(run, tmp_pat
     async def scenario(world):
         port = int(world.cluster.broker.address.rpartition(":")[2])
         settings = BrokerSettings(port=port, vip_port=False, nameservers=(world.cluster.nameserver,))
-        twin = Broker(settings, StoreSettings(directory=tmp_path, disk_limits=False, **SMALL), world.clock)
+        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+        twin = Broker(BrokerSections(settings, store), world.clock)
         with pytest.raises(OSError, match="address"):
             await twin.start()
         assert (await route(world))["brokerDatas"]
@@ -167,11 +169,11 @@ def test_a_directory_has_one_broker(tmp_path):
     async def scenario():
         settings = BrokerSettings(port=0)
         store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
-        first = Broker(settings, store, SystemClock())
+        first = Broker(BrokerSections(settings, store), SystemClock())
         await first.start()
         try:
             with pytest.raises(StoreError):
-                Broker(settings, store, SystemClock())
+                Broker(BrokerSections(settings, store), SystemClock())
         finally:
             await first.stop()
 
@@ -186,13 +188,13 @@ def test_tables_that_cannot_be_read_stop_the_start_and_are_not_saved_over(tmp_pa
         config.mkdir()
         for path in (config / name, config / f"{name}.bak"):
             path.write_bytes(b'{"dataVersion":')
-        broker = Broker(BrokerSettings(port=0), store, SystemClock())
+        broker = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
         with pytest.raises(StoreError, match=rf"{name} is broken.*{name}\.bak is broken.*move it and"):
             await broker.start()
         left = {path.name: path.read_bytes() for path in config.iterdir() if path.name.startswith(name)}
         assert left == {name: b'{"dataVersion":', f"{name}.bak": b'{"dataVersion":'}
         (config / name).write_bytes(b"{}")
-        again = Broker(BrokerSettings(port=0), store, SystemClock())
+        again = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
         await again.start()
         await again.stop()
 
@@ -206,11 +208,11 @@ def test_a_service_that_fails_stops_the_start_in_words(tmp_path):
 
     async def scenario():
         store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
-        broker = Broker(BrokerSettings(port=0), store, SystemClock())
+        broker = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
         broker._parts.append(Failing())
         with pytest.raises(PluginError, match="Failing cannot start: KeyError: 'odd'"):
             await broker.start()
-        await Broker(BrokerSettings(port=0), store, SystemClock()).abandon()
+        await Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock()).abandon()
 
     asyncio.run(scenario())
 
@@ -243,10 +245,10 @@ def test_a_taken_port_stops_the_start_and_frees_the_directory(tmp_path):
     async def scenario():
         store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
         with socket.create_server(("127.0.0.1", 0)) as taken:
-            broker = Broker(BrokerSettings(port=taken.getsockname()[1]), store, SystemClock())
+            broker = Broker(BrokerSections(BrokerSettings(port=taken.getsockname()[1]), store), SystemClock())
             with pytest.raises(OSError, match="address"):
                 await broker.start()
-        again = Broker(BrokerSettings(port=0), store, SystemClock())
+        again = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
         await again.start()
         await again.stop()
 
@@ -267,7 +269,7 @@ def test_the_second_port_serves_too(tmp_path):
     async def started():
         store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
         while True:
-            broker = Broker(BrokerSettings(port=free_pair()), store, SystemClock())
+            broker = Broker(BrokerSections(BrokerSettings(port=free_pair()), store), SystemClock())
             with contextlib.suppress(OSError):  # somebody else was quicker to take one of the two
                 await broker.start()
                 return broker
@@ -291,7 +293,7 @@ def test_a_name_server_that_is_away_does_not_stop_the_start(tmp_path):
     async def scenario():
         store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
         settings = BrokerSettings(port=0, nameservers=("127.0.0.1:1",))
-        broker = Broker(settings, store, SystemClock())
+        broker = Broker(BrokerSections(settings, store), SystemClock())
         await broker.start()
         await broker.stop()
 

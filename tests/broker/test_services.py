@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import PluginError, Refusal
@@ -351,12 +352,11 @@ def test_a_service_that_does_not_fit_leaves_the_directory_free(
     async def scenario() -> None:
         with pytest.raises(PluginError, match=message):
             Broker(
-                BrokerSettings(port=0, services=("mine",)),
-                store,
+                BrokerSections(BrokerSettings(port=0, services=("mine",)), store),
                 SystemClock(),
                 plugins=with_service(made)["plugins"],
             )
-        again = Broker(BrokerSettings(port=0), store, SystemClock())
+        again = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
         await again.start()
         await again.stop()
 

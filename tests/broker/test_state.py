@@ -6,6 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -22,7 +23,9 @@ FILES = [
 def opened(directory: Path) -> BrokerState:
     settings = BrokerSettings(host="127.0.0.1", default_topic_queues=3)
     store = StoreSettings(directory=directory)
-    return BrokerState(settings, store, ManualClock(), lambda *arrival: None, PluginManager(list))
+    return BrokerState(
+        BrokerSections(settings, store), ManualClock(), lambda *arrival: None, PluginManager(list)
+    )
 
 
 def test_its_tables_are_kept_below_the_store_s_directory(tmp_path: Path) -> None:

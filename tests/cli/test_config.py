@@ -90,10 +90,13 @@ def test_config_show_refuses_what_a_start_would_refuse(words: list[str], said: s
 
 def test_a_broker_conf_means_the_broker(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
-    file.write_text("listenPort=20911\nbrokerRole=ASYNC_MASTER\n")
+    file.write_text("listenPort=20911\nbrokerRole=ASYNC_MASTER\ndiskFallRecorded=true\n")
     result = CliRunner().invoke(app, ["config", "show", "--config", str(file), "--changed", "--json"])
-    assert [(row["setting"], row["value"]) for row in json.loads(result.stdout)] == [("broker.port", 20911)]
-    assert "brokerRole" in result.stderr
+    assert [(row["setting"], row["value"]) for row in json.loads(result.stdout)] == [
+        ("broker.port", 20911),
+        ("replication.role", "ASYNC_MASTER"),
+    ]
+    assert "diskFallRecorded" in result.stderr
 
 
 def test_config_show_keeps_secrets_of_servers() -> None:

@@ -109,7 +109,9 @@ def test_a_wrong_setting_stops_the_start_and_is_named(data: Path, words: list[st
 
 def test_a_broker_conf_is_taken_and_its_other_keys_are_listed(start: Start, tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
-    conf.write_text("brokerName=broker-x\nlistenPort=0\nflushDiskType=SYNC_FLUSH\nbrokerRole=ASYNC_MASTER\n")
+    conf.write_text(
+        "brokerName=broker-x\nlistenPort=0\nflushDiskType=SYNC_FLUSH\nbrokerRole=ASYNC_MASTER\ndiskFallRecorded=true\n"
+    )
     running = start("server", "--nameserver-port", "0", "--data", str(tmp_path), "--config", str(conf))
     with Producer(group="cli", nameserver=running.address("nameserver")) as producer:
         assert producer.send(Message("named", b"body")).queue.broker_name == "broker-x"
@@ -117,7 +119,7 @@ def test_a_broker_conf_is_taken_and_its_other_keys_are_listed(start: Start, tmp_
     _, errors = running.process.communicate(timeout=120)
     assert running.process.returncode == 0
     assert "without effect" in errors
-    assert "brokerRole" in errors
+    assert "diskFallRecorded" in errors
     assert errors.count("\n") == 1
 
 

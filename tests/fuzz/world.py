@@ -20,6 +20,7 @@ from simulated.clock import SimulatedClock
 from simulated.loop import SimulatedLoop
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import MqframeError
 from mqframe.log import get_logger
@@ -113,7 +114,9 @@ class World:
     async def _start_broker(self) -> None:
         address = f"127.0.0.1:{NAMESERVER_PORT}"
         broker = BrokerSettings(port=BROKER_PORT, nameservers=(address,), **BROKER)
-        self.broker = Broker(broker, StoreSettings(directory=self.directory, **STORE), self.clock)
+        self.broker = Broker(
+            BrokerSections(broker, StoreSettings(directory=self.directory, **STORE)), self.clock
+        )
         await self.broker.start()
 
     async def stop(self) -> None:

@@ -11,6 +11,7 @@ from simulated.loop import SimulatedLoop
 from soak.timeline import Timeline
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
@@ -62,7 +63,9 @@ class Servers:
             auto_create_topics=False,
             transaction_check_interval_ms=10_000,
         )
-        self.broker = Broker(settings, StoreSettings(directory=self._folder / "store", **STORE), self._clock)
+        self.broker = Broker(
+            BrokerSections(settings, StoreSettings(directory=self._folder / "store", **STORE)), self._clock
+        )
         await self.broker.start()
         self.up = True
         self.quiet_since = self._clock.monotonic()

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from mqframe.broker.admin.saved_changes import not_saved
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
-from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.codes import PERM_INHERIT, PERM_READ, PERM_WRITE, ResponseCode
 from mqframe.core.config.live import as_lines
 from mqframe.core.errors import Refusal
@@ -61,10 +60,10 @@ class ConfigurationProcessor(Processor):
         """What is no setting here but true, under the keys of BrokerConfig and MessageStoreConfig."""
         host, _, port = self._identity.address.rpartition(":")
         return {
-            "brokerId": str(MASTER_ID),
+            "brokerId": str(self._identity.broker_id),
             "brokerIP1": host.strip("[]"),
             "listenPort": port,
-            "brokerRole": "ASYNC_MASTER",  # one that waits for no replica
+            "brokerRole": self._identity.role,
             "slaveReadEnable": "false",
             "msgTraceTopicName": TRACE_TOPIC,
             "storePathCommitLog": str(self._live.store.directory / "commitlog"),

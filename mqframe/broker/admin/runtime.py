@@ -16,13 +16,8 @@ from typing import Final
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.long_bodies import table_reply
 from mqframe.broker.tables.shared import Shared
-from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
-from mqframe.core.requests.admin import (
-    GetAllConsumerOffset,
-    GetBrokerHaStatus,
-    GetBrokerRuntimeInfo,
-)
+from mqframe.core.requests.admin import GetAllConsumerOffset, GetBrokerRuntimeInfo
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.record import decode_record
 from mqframe.core.wire.bodies import KVTable
@@ -55,10 +50,6 @@ class RuntimeProcessor(Processor):
         super().__init__(shared)
         self._whole_store = shared.store
         self._more = more
-
-    @serves(GetBrokerHaStatus)
-    def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
-        return HaRuntimeInfo(master_commit_log_max_offset=self._store.max_offset)
 
     @serves(GetAllConsumerOffset)
     async def all_offsets(self, fields: GetAllConsumerOffset, call: Call) -> Reply:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from mqframe.broker.cluster.registration import MASTER_ID
 from mqframe.broker.sending.targets import SendTargets
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.cluster.route_bodies import ClusterInfo
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode

@@ -6,7 +6,7 @@ Source: BrokerOuterAPI.java.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 import msgspec
@@ -29,12 +29,18 @@ from mqframe.net.clock import Every, LoopClock, within
 
 log = get_logger("broker")
 
-MASTER_ID = 0
 ANNOUNCED_SECONDS_MAX: Final = 1.0
 """For so long the answer to a change waits for name servers: well below what callers wait for it (3 s)."""
 _EMPTY: Final = TopicConfigTable(
     mapping_data_version=DataVersion(), topic_queue_mapping_detail_map={}, topic_queue_mapping_info_map={}
 )
+
+
+class MasterPlace(NamedTuple):
+    """Where a master serves requests, and where its log is copied; each "host:port", or empty."""
+
+    address: str
+    replication_address: str
 
 
 class NameServerRegistration:
@@ -56,9 +62,19 @@ class NameServerRegistration:
         self._unreachable: set[str] = set()
         self._known_at: set[str] = set()
         self._asked: set[str] = set()
+        self._masters: dict[str, MasterPlace] = {}
         self._announced = -1
         self._task: asyncio.Task[None] | None = None
         self._timer: Every | None = None
+
+    @property
+    def master(self) -> MasterPlace | None:
+        """Where the master of this broker is, by the first name server that knows; `None`: none does."""
+        for server in self._live.current.nameservers:
+            place = self._masters.get(server)
+            if place is not None and place.address:
+                return place
+        return None
 
     @property
     def is_current(self) -> bool:
@@ -120,12 +136,15 @@ class NameServerRegistration:
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
             cluster_name=self._identity.cluster,
-            ha_server_addr=self._ha_address(),
-            broker_id=MASTER_ID,
+            ha_server_addr=self._identity.replication_address,
+            broker_id=self._identity.broker_id,
             body_crc32=crc32(body) & 0x7FFFFFFF,
         )
         answer = await self._send(server, request, body)
         (self._known_at.discard if answer is None else self._known_at.add)(server)
+        if answer is not None and self._identity.broker_id:
+            ext = answer.ext or {}
+            self._masters[server] = MasterPlace(ext.get("masterAddr", ""), ext.get("haServerAddr", ""))
         if answer is not None and answer.body:
             self._mark_ordered(server, bytes(answer.body))
         return answer is not None
@@ -162,7 +181,7 @@ class NameServerRegistration:
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
             cluster_name=self._identity.cluster,
-            broker_id=MASTER_ID,
+            broker_id=self._identity.broker_id,
         )
         await asyncio.gather(*(self._send(server, request, b"") for server in self._live.current.nameservers))
 
@@ -211,7 +230,3 @@ class NameServerRegistration:
         wrapper = msgspec.structs.replace(_EMPTY, data_version=table.data_version, topic_config_table=topics)
         before, _, behind = dumps(empty).partition(dumps(_EMPTY))
         return b"".join([before, *await body_parts(wrapper), behind])
-
-    def _ha_address(self) -> str:
-        host, _, port = self._identity.address.rpartition(":")
-        return f"{host}:{int(port) + 1}"

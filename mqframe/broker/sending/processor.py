@@ -8,6 +8,7 @@ message in which one of these words occurs takes the long way through the rules 
 
 from __future__ import annotations
 
+from functools import partial
 from random import randrange
 from typing import Final
 
@@ -32,6 +33,7 @@ from mqframe.core.transactions.half_batch import check_half_batch
 from mqframe.core.transactions.rules import is_half
 from mqframe.hooks.interfaces import PendingRecord, StoredAt
 from mqframe.hooks.interfaces.send_rule import SendFields
+from mqframe.replication.confirmed import ReplicaWaits
 from mqframe.store.incoming import Incoming
 
 _KEY: Final = f"{p.UNIQUE_KEY}{p.NAME_END}"
@@ -43,17 +45,25 @@ _CLUSTER: Final = f"{p.CLUSTER}{p.NAME_END}"
 class SendProcessor(Processor):
     """Stores messages of producers and answers with their offsets and ids.
 
-    `rules`: applied to messages that are not ordinary.
+    `rules`: applied to messages that are not ordinary. `replicas`: what answers wait for besides the disk.
     """
 
-    def __init__(self, shared: Shared, targets: SendTargets, unique_ids: UniqueIds, rules: SendRules) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        targets: SendTargets,
+        unique_ids: UniqueIds,
+        rules: SendRules,
+        replicas: ReplicaWaits | None = None,
+    ) -> None:
         super().__init__(shared)
         self._messages = shared.store
         self._targets = targets
         self._unique_ids = unique_ids
         self._rules = rules
         self._words = rules.words
-        self._waits_for_disk = self._store.settings.flush == "SYNC_FLUSH"
+        self._replicas = replicas
+        self._waits = self._store.settings.flush == "SYNC_FLUSH" or replicas is not None
         self._keys_looked_at_from = 2 * self._store.settings.message_keys_max
         settings = self._live.current
         self._region = settings.region
@@ -152,7 +162,7 @@ class SendProcessor(Processor):
         if record is not None:
             self._rules.after(record, StoredAt(queue_id, stored))
             ext.update(record.answer)
-        if self._waits_for_disk and _NO_WAIT not in text:
+        if self._waits and _NO_WAIT not in text:
             self._answer_when_confirmed(call, stored, ext)
             return None
         return Reply(ext=ext)
@@ -243,16 +253,27 @@ class SendProcessor(Processor):
     def _answer(
         self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str], text: str
     ) -> Reply | None:
-        if self._waits_for_disk and _NO_WAIT not in text:
+        if self._waits and _NO_WAIT not in text:
             self._answer_when_confirmed(call, stored, ext)
             return None
         return Reply(ext=ext)
 
     def _answer_when_confirmed(self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str]) -> None:
-        def answer(ok: bool) -> None:
-            call.reply(Reply(ResponseCode.SUCCESS if ok else ResponseCode.FLUSH_DISK_TIMEOUT, ext=ext))
+        replicas = self._replicas
+        # Disk and slaves are waited for side by side; what is said of slaves counts first.
+        codes = [None if replicas is not None else ResponseCode.SUCCESS, None]
 
-        self._messages.when_confirmed(stored.end_offset, answer)
+        def answer(place: int, code: int) -> None:
+            codes[place] = ResponseCode(code)
+            if None not in codes:
+                call.reply(Reply(codes[0] or codes[1] or ResponseCode.SUCCESS, ext=ext))
+
+        def flushed(ok: bool) -> None:
+            answer(1, ResponseCode.SUCCESS if ok else ResponseCode.FLUSH_DISK_TIMEOUT)
+
+        self._messages.when_confirmed(stored.end_offset, flushed)
+        if replicas is not None:
+            replicas.when_replicated(stored.end_offset, partial(answer, 0))
 
 
 def _type_of(record: PendingRecord) -> str:

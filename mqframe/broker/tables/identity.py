@@ -15,12 +15,27 @@ class Identity:
     """Name, cluster and address of the broker; the port is known once it listens.
 
     `address`: "host:port" that clients are told; `store_host`: the packed IP and port that go into records
-    and offset ids. Raises `SettingError` for an advertised host that has no address.
+    and offset ids; `broker_id`: 0 for a master; `role`: by Apache's names; `replication_port`: where
+    the log is copied, 0 where that is not possible. Raises `SettingError` for an advertised host that has no
+    address.
     """
 
-    __slots__ = ("_host", "_ip", "_offset_id_prefix", "address", "cluster", "name", "store_host")
+    __slots__ = (
+        "_host",
+        "_ip",
+        "_offset_id_prefix",
+        "address",
+        "broker_id",
+        "cluster",
+        "name",
+        "replication_port",
+        "role",
+        "store_host",
+    )
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, broker_id: int = 0, role: str = "ASYNC_MASTER") -> None:
+        self.broker_id, self.role = broker_id, role
+        self.replication_port = 0
         self.name = settings.name
         self.cluster = settings.cluster
         self._host = _advertised_host(settings)
@@ -32,6 +47,12 @@ class Identity:
         self.address = _join(self._host, port)
         self.store_host = encode_host(_join(self._ip, port))
         self._offset_id_prefix = self.store_host.hex().upper()
+
+    @property
+    def replication_address(self) -> str:
+        """As "host:port"; where there is none, of the port behind the broker's, as Apache's masters say."""
+        port = self.replication_port or int(self.address.rpartition(":")[2]) + 1
+        return _join(self._host, port)
 
     def offset_id(self, commit_log_offset: int) -> str:
         """The id of the record at `commit_log_offset` (bytes)."""

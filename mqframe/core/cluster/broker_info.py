@@ -69,11 +69,21 @@ class HaClientRuntimeInfo(Body):
     transferred_byte_in_second: int = 0
 
 
+class HaConnectionInfo(Body):
+    """A replica that follows: where it has the log up to, how far that is behind, what it is sent next."""
+
+    addr: str
+    diff: int
+    in_sync: bool
+    slave_ack_offset: int
+    transfer_from_where: int
+
+
 class HaRuntimeInfo(Body):
     """The replicas of a master, in `ha_connection_info`, and where its log ends, bytes."""
 
     ha_client_runtime_info: HaClientRuntimeInfo = msgspec.field(default_factory=HaClientRuntimeInfo)
-    ha_connection_info: list[msgspec.Raw] = []
+    ha_connection_info: list[HaConnectionInfo] = []
     in_sync_slave_nums: int = 0
     master: bool = True
     master_commit_log_max_offset: int = 0

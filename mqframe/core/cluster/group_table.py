@@ -154,6 +154,12 @@ class GroupTable:
         self.rules = sum(map(len, self.forbidden.values()))
         self.version = table.data_version
 
+    def replace(self, table: SubscriptionGroupTable) -> None:
+        """Be what `table` is, that of a master; groups that it has not go."""
+        self._groups = {}
+        self.load(table)
+        self.changes += 1
+
     def dump(self) -> SubscriptionGroupTable:
         """Everything, as it is saved."""
         return SubscriptionGroupTable(

@@ -93,6 +93,21 @@ class TopicTable:
             )
         self.version = table.data_version
 
+    def replace(self, table: TopicConfigTable) -> None:
+        """Be what `table` is, that of a master; topics that it has not go.
+
+        Raises `BodyError` for a topic that no broker has; nothing is changed then.
+        """
+        old, version = self._topics, self.version
+        self._topics = {}
+        try:
+            self.load(table)
+        except BodyError:
+            self._topics, self.version = old, version
+            raise
+        self._changed_names.update(old, self._topics)
+        self.changes += 1
+
     def dump(self) -> TopicConfigTable:
         """Everything, as it is saved and registered."""
         return TopicConfigTable(data_version=self.version, topic_config_table=dict(self._topics))

@@ -145,9 +145,9 @@ class OffsetTable:
         for key, queues in table.offset_table.items():
             topic, found, group = key.partition(SEPARATOR)
             if found and topic and group and SEPARATOR not in group:
+                self.entries += len(queues) - len(self._committed.get((topic, group), ()))
                 self._committed[topic, group] = dict(queues)
                 self._know(topic, group)
-                self.entries += len(queues)
         self.version = table.data_version or self.version
 
     def keep_within(

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Final
 
-from mqframe.core.errors import MessageError, StoreUnavailable
+from mqframe.core.errors import MessageError, StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
 from mqframe.core.storage.record import BLANK_BYTES, MAGIC_BLANK
 from mqframe.store.files.durability import Durability
@@ -103,6 +103,32 @@ class CommitLog:
         if self.keep_ahead:
             self.allocate_ahead()
         return following
+
+    def begin_at(self, base: int) -> None:
+        """Let an empty log begin at `base`, a multiple of the file size; its first file is made.
+
+        Raises `StoreError` where there is a log already, or no file begins; `StoreUnavailable` without room.
+        """
+        if self.files or base % self.file_bytes:
+            raise StoreError(
+                f"the log in {self.directory} cannot begin at {base}: files are of {self.file_bytes} bytes"
+                + (", and it begins elsewhere" if self.files else "")
+            )
+        self.files.append(self._next_file(base))
+        self.end = self.flushed = base
+
+    def append_copy(self, data: bytes | bytearray) -> None:
+        """Append a part of another log as it is; it reaches to the end of a file at most.
+
+        Raises `StoreUnavailable` without room for the next file; nothing is changed then.
+        """
+        if self.end == (self.files[-1].base + self.file_bytes if self.files else 0):
+            self.files.append(self._next_file(self.end))
+            if self.keep_ahead:
+                self.allocate_ahead()
+        file = self.files[-1]
+        file.write(self.end - file.base, data)
+        self.end += len(data)
 
     def _next_file(self, base: int) -> LogFile:
         ahead, self._ahead = self._ahead, None

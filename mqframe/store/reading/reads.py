@@ -37,6 +37,13 @@ class StoreReads(Search):
         """First log offset that is not known to be on disk, bytes."""
         return self._log.flushed
 
+    def log_bytes(self, offset: int, size: int) -> memoryview | None:
+        """`size` bytes of the log from `offset` on, within one file; `None` where it has not (any more) all.
+
+        A slice of the map, to be used at once.
+        """
+        return self._log.slice(offset, size)
+
     @property
     def damaged_entries(self) -> int:
         """Queue entries that reads found damaged and entered again from the log, since the start."""

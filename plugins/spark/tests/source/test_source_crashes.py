@@ -12,7 +12,17 @@ from typing import Any
 
 from sent_rows import Row, Sender
 
-from mqframe import Admin, Broker, BrokerSettings, Message, MessageQueue, Producer, Puller, StoreSettings
+from mqframe import (
+    Admin,
+    Broker,
+    BrokerSections,
+    BrokerSettings,
+    Message,
+    MessageQueue,
+    Producer,
+    Puller,
+    StoreSettings,
+)
 from mqframe.testing.cluster import SMALL_STORE, Cluster
 from mqframe.testing.server_process import ServerProcess
 
@@ -92,7 +102,7 @@ def add_broker(cluster: Cluster) -> Broker:
     store = StoreSettings(directory=cluster.directory / "broker-z", **SMALL_STORE)
 
     async def started() -> Broker:
-        broker = Broker(settings, store, cluster.cluster.clock)
+        broker = Broker(BrokerSections(settings, store), cluster.cluster.clock)
         await broker.start()
         return broker
 

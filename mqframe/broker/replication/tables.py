@@ -1,0 +1,87 @@
+"""What a slave copies besides the log: topics, groups, how far groups and levels are (replication.md §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from mqframe.broker.state import BrokerState
+from mqframe.core.cluster.topic_bodies import TopicConfigTable
+from mqframe.core.consuming.bodies import ConsumerOffsetTable
+from mqframe.core.consuming.group_config import SubscriptionGroupTable
+from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
+from mqframe.core.errors import ConnectError, MqframeError, answer_error
+from mqframe.core.popping.bodies import RequestModeTable
+from mqframe.core.requests.admin import (
+    GetAllConsumerOffset,
+    GetAllDelayOffset,
+    GetAllSubscriptionGroupConfig,
+    GetAllTopicConfig,
+)
+from mqframe.core.requests.fields import Request
+from mqframe.core.requests.pop import GetAllMessageRequestMode
+from mqframe.core.wire.bodies import Body
+from mqframe.core.wire.loose_json import decode
+from mqframe.log import get_logger
+from mqframe.net.client import Client
+
+log = get_logger("replication")
+CALL_SECONDS: Final = 3.0
+
+
+class CopiedTables:
+    """The tables of a slave that follow those of its master. A failure of one does not stop the others."""
+
+    def __init__(self, state: BrokerState, client: Client) -> None:
+        self._state = state
+        self._client = client
+        self._delays = DelayOffsets(state.clock)
+        state.keeper.keep("delayOffset.json", DelayOffsetTable, self._delays)
+        self._failed: dict[str, str] = {}
+        self._copies: list[tuple[Request, type[Body], Callable[[Any], None]]] = [
+            (GetAllTopicConfig(), TopicConfigTable, self._take_topics),
+            (GetAllConsumerOffset(), ConsumerOffsetTable, self._take_offsets),
+            (GetAllDelayOffset(), DelayOffsetTable, self._take_delays),
+            (GetAllSubscriptionGroupConfig(), SubscriptionGroupTable, self._take_groups),
+            (GetAllMessageRequestMode(), RequestModeTable, self._take_modes),
+        ]
+
+    async def copy(self, master: str) -> None:
+        """Take over all tables from the master at `master`, "host:port"."""
+        for request, kind, take in self._copies:
+            name = type(request).__name__
+            try:
+                answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
+                if answer.code:
+                    raise answer_error(answer.code, answer.remark, master)
+                take(decode(bytes(answer.body), kind))
+            except MqframeError as problem:
+                if self._failed.get(name) != str(problem):
+                    log.warning("a table of the master was not copied", request=name, problem=str(problem))
+                self._failed[name] = str(problem)
+                if isinstance(problem, ConnectError):
+                    return  # the others would meet the same
+            else:
+                self._failed.pop(name, None)
+
+    def _take_topics(self, table: TopicConfigTable) -> None:
+        if table.data_version != self._state.topics.version:
+            self._state.topics.replace(table)
+
+    def _take_groups(self, table: SubscriptionGroupTable) -> None:
+        if table.data_version != self._state.groups.version:
+            self._state.groups.replace(table)
+
+    def _take_offsets(self, table: ConsumerOffsetTable) -> None:
+        # A group's entry replaces the one here; groups that the master does not know stay.
+        self._state.offsets.load(table)
+        self._state.offsets.changes += 1
+
+    def _take_delays(self, table: DelayOffsetTable) -> None:
+        self._delays.load(table)
+        self._delays.changes += 1
+
+    def _take_modes(self, table: RequestModeTable) -> None:
+        if table != self._state.modes.dump():
+            self._state.modes.load(table)
+            self._state.modes.changes += 1

@@ -1,0 +1,58 @@
+"""All sections of settings that a broker has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from mqframe.broker.settings import BrokerSettings
+from mqframe.core.errors import SettingError
+from mqframe.net.settings import NetSettings
+from mqframe.replication.settings import ASYNC_MASTER, NONE, SLAVE, ReplicationSettings
+from mqframe.store.settings import StoreSettings
+
+_ALONE: Final = ReplicationSettings()
+
+
+@attrs.frozen
+class BrokerSections:
+    """The settings of a broker, of its store, its connections, and how it is copied.
+
+    Raises `SettingError` where they do not go together.
+    """
+
+    broker: BrokerSettings
+    store: StoreSettings
+    net: NetSettings = attrs.Factory(NetSettings)
+    replication: ReplicationSettings = _ALONE
+
+    def __attrs_post_init__(self) -> None:
+        is_slave = self.replication.role == SLAVE
+        if is_slave and not self.replication.id:
+            raise SettingError("replication.id (brokerId) = 0: a slave needs a number of its own, 1 or more")
+        if is_slave and self.broker.services:
+            raise SettingError(
+                f"broker.services = {', '.join(self.broker.services)}: a slave runs none, since they write to"
+                " its log; leave them out, and put them back when it becomes master"
+            )
+        if is_slave and not self.broker.nameservers:
+            raise SettingError(
+                "replication.role = SLAVE: a slave finds its master by name servers; set broker.nameservers"
+                " (namesrvAddr)"
+            )
+
+    @property
+    def is_slave(self) -> bool:
+        """Whether the broker copies another one."""
+        return self.replication.role == SLAVE
+
+    @property
+    def role(self) -> str:
+        """The role by RocketMQ's names: of a broker that is alone that of a master that waits for nobody."""
+        return ASYNC_MASTER if self.replication.role == NONE else self.replication.role
+
+    @property
+    def broker_id(self) -> int:
+        """The number under which name servers know the broker: that of any master is 0."""
+        return self.replication.id if self.is_slave else 0

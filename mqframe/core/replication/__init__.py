@@ -1,0 +1,1 @@
+"""The replication stream between a master and its slaves: bytes in, bytes out."""

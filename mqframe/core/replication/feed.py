@@ -1,0 +1,86 @@
+"""What a master does on the connection of one slave (replication.md §1.1, §1.3, §1.5)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import attrs
+
+from mqframe.core.errors import FrameError
+from mqframe.core.replication.stream import ReportReader
+
+
+@attrs.frozen
+class FeedLimits:
+    """`batch_bytes`: most of one frame; `file_bytes`: no frame reaches across a file's end; times in s."""
+
+    batch_bytes: int
+    file_bytes: int
+    heartbeat_seconds: float
+    silent_seconds: float
+
+
+class Due(NamedTuple):
+    """What is to be sent now: `size` bytes of the log from `offset` on; 0: a heartbeat."""
+
+    offset: int
+    size: int
+
+
+class Feed:
+    """Follows the reports of one slave, and says what it is to be sent.
+
+    `following`: the log offset of the next byte to send, -1 before the first report; `acknowledged`: up to
+    where the slave has the log, bytes; 0 before. `now`: seconds of a clock that never goes back.
+    """
+
+    def __init__(self, limits: FeedLimits, now: float) -> None:
+        self._limits = limits
+        self._reader = ReportReader()
+        self._heard = self._sent = now
+        self.following = -1
+        self.acknowledged = 0
+
+    def hear(self, data: bytes, start: int, end: int, now: float) -> None:
+        """Take what the slave sent, while the log reaches from `start` to before `end`.
+
+        Raises `FrameError` for a slave that this master cannot feed; its connection is to be closed.
+        """
+        self._heard = now
+        for offset in self._reader.read(data):
+            if offset > end:
+                raise FrameError(
+                    f"the slave's log ends at {offset}, behind the end of this log at {end}: they differ."
+                    " Start the slave with an empty store, or let it be the master if it has what was"
+                    " acknowledged"
+                )
+            if self.following < 0:
+                self._begin(offset, start)
+            self.acknowledged = max(self.acknowledged, offset)
+
+    def _begin(self, offset: int, start: int) -> None:
+        if offset < 0:
+            raise FrameError(f"the slave reports {offset}, which is no place in a log")
+        if 0 < offset < start:
+            raise FrameError(
+                f"the slave's log ends at {offset}, before the oldest byte that is kept here, {start}: start"
+                " the slave with an empty store"
+            )
+        self.following = offset or start
+
+    def due(self, end: int, now: float) -> Due | None:
+        """What is to be sent while the log ends at `end`; `None`: nothing. It counts as sent from then on."""
+        at, limits = self.following, self._limits
+        if at < 0:
+            return None
+        size = min(end - at, limits.batch_bytes, limits.file_bytes - at % limits.file_bytes)
+        if size <= 0 and now - self._sent <= limits.heartbeat_seconds:
+            return None
+        size = max(size, 0)
+        self._sent = now
+        self.following = at + size
+        return Due(at, size)
+
+    def is_silent(self, now: float) -> bool:
+        """Whether the slave has said nothing for so long that it is taken for dead."""
+        return now - self._heard > self._limits.silent_seconds

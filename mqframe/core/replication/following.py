@@ -1,0 +1,64 @@
+"""What a slave does on its connection to the master (replication.md §1.2, §1.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from mqframe.core.errors import FrameError
+from mqframe.core.replication.stream import CopyFrame, FrameReader, encode_report
+
+
+@attrs.frozen
+class FollowLimits:
+    """`report_seconds`: longest time between reports; `silent_seconds`: after it a silent master is gone."""
+
+    report_seconds: float
+    silent_seconds: float
+
+
+class Following:
+    """Checks that what the master sends follows on what the slave has, and says when to report.
+
+    `end`: log offset behind the last byte that was received, 0 before any. `stored`: up to where the slave
+    keeps the log. `now`: seconds of a clock that never goes back.
+    """
+
+    def __init__(self, limits: FollowLimits, stored: int, now: float) -> None:
+        self._limits = limits
+        self._reader = FrameReader()
+        self._heard = now
+        self._reported_at = now
+        self._reported = stored
+        self.end = stored
+
+    def hear(self, data: bytes, now: float) -> Iterator[CopyFrame]:
+        """The frames that are whole now, in order; each is to be stored before the next is asked for.
+
+        Raises `FrameError` for one that does not follow; the connection is to be closed.
+        """
+        self._heard = now
+        for frame in self._reader.read(data):
+            if self.end not in (0, frame.offset):
+                raise FrameError(
+                    f"the master goes on at log offset {frame.offset}, this log ends at {self.end}: it is not"
+                    " the log that was followed, or of another file size"
+                )
+            self.end = frame.offset + len(frame.data)
+            yield frame
+
+    def report(self, stored: int, now: float) -> bytes:
+        """The report to send at once: where more is stored than the last one said, or that is long ago."""
+        if stored <= self._reported and now - self._reported_at <= self._limits.report_seconds:
+            return b""
+        return self.greeting(stored, now)
+
+    def greeting(self, stored: int, now: float) -> bytes:
+        """The report, whatever was reported before: the first of a connection."""
+        self._reported, self._reported_at = stored, now
+        return encode_report(stored)
+
+    def is_silent(self, now: float) -> bool:
+        """Whether the master has said nothing for so long that it is taken for dead."""
+        return now - self._heard > self._limits.silent_seconds

@@ -1,0 +1,69 @@
+"""What a role adds to a broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from replicas import Pair, play
+
+from mqframe.broker.broker import Broker
+from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
+from mqframe.core.requests.admin import GetBrokerHaStatus
+from mqframe.core.wire.loose_json import decode
+
+
+@pytest.mark.parametrize(
+    ("role", "counters"),
+    [
+        ("NONE", set()),
+        ("ASYNC_MASTER", {"replicationPort", "replicationSlaves", "replicationBehindBytes"}),
+        ("SLAVE", {"replicationFollows", "replicationTrouble"}),
+    ],
+)
+def test_a_role_shows_in_the_counters_of_the_broker(tmp_path: Path, role: str, counters: set[str]) -> None:
+    async def scenario(pair: Pair) -> None:
+        broker = await pair.start("one", role)
+        found = await pair.counters(broker)
+        assert {name for name in found if name.startswith("replication")} == counters
+
+    play(tmp_path, scenario)
+
+
+def test_all_roles_say_who_follows_whom(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        alone = await pair.start("alone", "NONE")
+        assert await status(pair, alone) == HaRuntimeInfo()
+        await pair.stop(alone)
+        master = await pair.start("master", "SYNC_MASTER")
+        slave = await pair.start("slave", "SLAVE")
+        await pair.follows(master, slave)
+        await pair.settle(2)
+        await pair.sent(master, b"x")
+        end = master.store.max_offset
+        told = await status(pair, master)
+        [connection] = told.ha_connection_info
+        assert connection == HaConnectionInfo(connection.addr, 0, True, end, end)
+        assert (told.master, told.in_sync_slave_nums, told.master_commit_log_max_offset) == (True, 1, end)
+        said = await status(pair, slave)
+        client = said.ha_client_runtime_info
+        assert (said.master, said.ha_connection_info) == (False, [])
+        assert (client.activated, client.max_offset, client.last_read_timestamp) == (
+            True, end, pair.clock.now_ms(),
+        )  # fmt: skip
+
+    play(tmp_path, scenario)
+
+
+async def status(pair: Pair, broker: Broker) -> HaRuntimeInfo:
+    return decode(bytes((await pair.invoke(broker, GetBrokerHaStatus())).body), HaRuntimeInfo)
+
+
+def test_only_a_sync_master_lets_sends_wait(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        for role, code in (("NONE", 0), ("ASYNC_MASTER", 0), ("SYNC_MASTER", 11)):
+            broker = await pair.start(role, role)
+            assert (await pair.send(broker, b"x")).code == code
+            await pair.stop(broker)
+
+    play(tmp_path, scenario)

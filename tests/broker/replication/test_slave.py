@@ -1,0 +1,67 @@
+"""The slave's part of a broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from replicas import Pair, play
+
+from mqframe.broker.replication.slave import refused_at_slaves
+from mqframe.core.errors import Refusal
+from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateAndCreateTopic
+from mqframe.core.requests.consumers import QueryConsumerOffset
+from mqframe.core.requests.messages import ConsumerSendMsgBack, SendBatchMessage, SendMessageV2
+from mqframe.core.requests.pop import PopMessage
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (SendMessageV2, 14),
+        (SendBatchMessage, 14),
+        (ConsumerSendMsgBack, 14),
+        (PopMessage, 14),
+        (UpdateAndCreateTopic, 1),
+        (DeleteTopicInBroker, 1),
+    ],
+)
+def test_what_writes_is_refused(kind: Any, code: int) -> None:
+    with pytest.raises(Refusal, match="slave") as refusal:
+        refused_at_slaves({})[kind.CODE](None)  # type: ignore[arg-type]
+    assert refusal.value.code == code
+
+
+def test_what_reads_is_served_as_ever() -> None:
+    def serve(call: Any) -> str:
+        return "served"
+
+    assert refused_at_slaves({QueryConsumerOffset.CODE: serve})[QueryConsumerOffset.CODE] is serve  # type: ignore[dict-item]
+
+
+def test_a_slave_without_a_master_says_so_and_follows_when_there_is_one(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        slave = await pair.start("slave", "SLAVE")
+        await pair.settle(1.1)
+        counters = await pair.counters(slave)
+        assert counters["replicationFollows"] == "false"
+        assert counters["replicationTrouble"] == "no name server knows a master of this broker's name"
+        master = await pair.start("master", "ASYNC_MASTER")
+        await pair.sent(master, b"x")
+        await pair.settle(40)
+        await pair.follows(master, slave)
+        counters = await pair.counters(slave)
+        assert (counters["replicationFollows"], counters["replicationTrouble"]) == ("true", "")
+
+    play(tmp_path, scenario)
+
+
+def test_an_address_of_the_replication_port_that_is_set_counts(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        await pair.start("master", "ASYNC_MASTER")
+        slave = await pair.start("slave", "SLAVE", master="127.0.0.1:1")
+        await pair.settle(1.1)
+        assert "127.0.0.1:1 of the master" in (await pair.counters(slave))["replicationTrouble"]
+
+    play(tmp_path, scenario)

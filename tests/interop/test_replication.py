@@ -1,0 +1,142 @@
+"""A master of one kind with a slave of the other: the log that arrives is the log that was sent."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from real_time import until
+
+from interop.apache import Apache, port_of
+from interop.conftest import LIGHT
+from mqframe import Admin, FixError, Message, MqframeError, Producer, Puller, SendStatus
+from mqframe.testing import Cluster
+from mqframe.testing.ports import lasting_port
+
+FILE_BYTES = 16 << 20
+"""Of the logs of both: as in the file of Apache's broker."""
+
+
+class OurBroker:
+    """`mqframe broker` of the name of Apache's, on `port`, with a folder of its own."""
+
+    def __init__(self, folder: Path, nameserver: str, role: str, *more: str) -> None:
+        self.address = f"127.0.0.1:{lasting_port(1, -2)}"
+        self.log = folder / "store" / "commitlog"
+        self._words = [
+            "--name", "apache-a", "--nameserver", nameserver, "--port", str(port_of(self.address)),
+            "--data", str(folder), "--set", f"replication.role={role}", "--set", "store.disk_limits=false",
+            "--set", f"store.commit_log_file_bytes={FILE_BYTES}",
+            *(word for each in more for word in ("--set", each)),
+        ]  # fmt: skip
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[subprocess.Popen[str]]:
+        command = [sys.executable, "-m", "mqframe", "broker", *self._words]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline().startswith("ready broker=")
+            yield process
+        finally:
+            process.terminate()
+            process.wait(60)
+            process.stdout.close()
+
+
+def log_end(admin: Admin, address: str) -> int:
+    try:
+        return int(admin.broker_runtime(address)["commitLogMaxOffset"])
+    except MqframeError:
+        return -1
+
+
+def has_master(admin: Admin) -> bool:
+    try:
+        return bool(admin.masters())
+    except FixError:
+        return False
+
+
+def send(nameserver: str, start: int, count: int) -> None:
+    with Producer("p", nameserver=nameserver) as producer:
+        for number in range(start, start + count):
+            producer.send(Message("copied", b"%06d" % number * 1000, tag="T", keys=[f"k{number}"]))
+
+
+def bodies(nameserver: str) -> list[bytes]:
+    found = []
+    with Puller(nameserver=nameserver) as puller:
+        for queue in puller.queues("copied"):
+            offset = 0
+            while (result := puller.pull(queue, offset, wait=0.1)).messages:
+                found += [message.body[:6] for message in result.messages]
+                offset = result.next_offset
+    return sorted(found)
+
+
+def log_of(folder: Path, end: int) -> bytes:
+    files = [path for path in sorted(folder.iterdir()) if path.name.isdecimal()]
+    return b"".join(path.read_bytes() for path in files)[:end]
+
+
+SLAVE = "brokerClusterName=DefaultCluster\nbrokerRole=SLAVE\nbrokerId=1\nslaveReadEnable=true\n" + LIGHT
+MASTER = "brokerClusterName=DefaultCluster\nbrokerRole=ASYNC_MASTER\n" + LIGHT
+
+
+class ApacheSlave(Apache):
+    """It is never a master, so it is ready when it listens."""
+
+    def _registered(self, admin: Admin) -> bool:
+        return True
+
+
+@pytest.mark.proves("replication", by="Apache 5.3.3")
+def test_a_slave_of_ours_copies_a_master_of_apaches_and_serves_its_messages(
+    newest_class_path: str, tmp_path: Path
+) -> None:
+    with Cluster(0) as cluster, Admin(nameserver=cluster.nameserver) as admin:
+        apache = Apache(newest_class_path, tmp_path / "apache", conf=MASTER, nameserver=cluster.nameserver)
+        slave = OurBroker(tmp_path / "ours", cluster.nameserver, "SLAVE", "replication.id=1")
+        apache.home.mkdir()
+        with apache:
+            master = apache.servers.broker
+            send(cluster.nameserver, 0, 40)
+            with slave.running():
+                until(lambda: log_end(admin, slave.address) == log_end(admin, master) > 0, seconds=60)
+                send(cluster.nameserver, 40, 20)
+                until(lambda: log_end(admin, slave.address) == log_end(admin, master), seconds=60)
+                end = log_end(admin, master)
+                apache.stop()  # it is killed
+                until(lambda: not has_master(admin), seconds=60)
+                assert bodies(cluster.nameserver) == [b"%06d" % number for number in range(60)]
+        ours, theirs = log_of(slave.log, end), log_of(apache.home / "store/commitlog", end)
+        assert len(ours) == end
+        assert ours == theirs
+
+
+@pytest.mark.proves("replication", by="Apache 5.3.3")
+def test_a_slave_of_apaches_copies_a_master_of_ours(newest_class_path: str, tmp_path: Path) -> None:
+    with Cluster(0) as cluster, Admin(nameserver=cluster.nameserver) as admin:
+        master = OurBroker(tmp_path / "ours", cluster.nameserver, "SYNC_MASTER")
+        apache = ApacheSlave(
+            newest_class_path, tmp_path / "apache", conf=SLAVE, nameserver=cluster.nameserver
+        )
+        apache.home.mkdir()
+        with master.running():
+            send(cluster.nameserver, 0, 40)
+            with apache:
+                slave = apache.servers.broker
+                until(lambda: log_end(admin, slave) == log_end(admin, master.address) > 0, seconds=60)
+                with Producer("p", nameserver=cluster.nameserver) as producer:
+                    sent = [producer.send(Message("copied", b"%06d" % n * 1000)) for n in range(40, 60)]
+                assert {result.status for result in sent} == {SendStatus.SEND_OK}
+                end = log_end(admin, master.address)
+                assert log_end(admin, slave) == end
+        ours, theirs = log_of(master.log, end), log_of(apache.home / "store/commitlog", end)
+        assert len(ours) == end
+        assert ours == theirs

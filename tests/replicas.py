@@ -1,0 +1,153 @@
+"""A master and its slaves in this process, on a clock that the test moves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from thread_pools import at_rest
+
+from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
+from mqframe.broker.settings import BrokerSettings
+from mqframe.core.codes import PullFlag
+from mqframe.core.requests import Request
+from mqframe.core.requests.admin import (
+    GetBrokerRuntimeInfo,
+)
+from mqframe.core.requests.messages import PullMessage, SendMessageV2
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.frame import Frame
+from mqframe.core.wire.loose_json import loads
+from mqframe.nameserver.server import NameServer
+from mqframe.nameserver.settings import NameServerSettings
+from mqframe.net.client import Client
+from mqframe.replication.settings import ReplicationSettings
+from mqframe.store.settings import StoreSettings
+from mqframe.testing.at_once import AtOnce
+from mqframe.testing.cluster import SMALL_STORE
+from mqframe.testing.manual_clock import ManualClock
+
+FILE_BYTES = 64 << 10
+
+
+class Pair:
+    """A name server, a master and slaves, each started and stopped by the test."""
+
+    def __init__(self, directory: Path) -> None:
+        self.clock = ManualClock()
+        self.client = Client(self.clock)
+        self.directory = directory
+        self.names = NameServer(NameServerSettings(port=0), self.clock)
+        self.running: list[Broker] = []
+
+    def sections(self, folder: str, role: str, store: dict[str, Any], **replication: Any) -> BrokerSections:
+        fields = {**SMALL_STORE, "commit_log_file_bytes": FILE_BYTES, **store}
+        number = {"id": 1} if role == "SLAVE" else {}
+        return BrokerSections(
+            BrokerSettings(port=0, nameservers=(self.names.address,)),
+            StoreSettings(directory=self.directory / folder, **fields),
+            replication=ReplicationSettings(**({"role": role, **number} | replication)),
+        )
+
+    async def start(
+        self, folder: str, role: str, store: dict[str, Any] | None = None, **replication: Any
+    ) -> Broker:
+        broker = Broker(self.sections(folder, role, store or {}, **replication), self.clock)
+        broker.save_by(AtOnce())
+        await broker.start()
+        self.running.append(broker)
+        return broker
+
+    async def stop(self, broker: Broker, *, kill: bool = False) -> None:
+        self.running.remove(broker)
+        await (broker.abandon() if kill else broker.stop())
+
+    def invoke(self, broker: Broker, request: Request, body: bytes = b"") -> Coroutine[Any, Any, Frame]:
+        return self.client.invoke(broker.address, request, body, timeout=3600)
+
+    def send(
+        self, broker: Broker, body: bytes, queue: int = 0, properties: str = ""
+    ) -> Coroutine[Any, Any, Frame]:
+        request = SendMessageV2(
+            topic="t",
+            producer_group="p",
+            default_topic="TBW102",
+            default_topic_queue_nums=4,
+            queue_id=queue,
+            sys_flag=0,
+            born_timestamp=1_700_000_000_000,
+            flag=0,
+            properties=f"UNIQ_KEY\x01{body[:8].hex()}\x02{properties}",
+        )
+        return self.invoke(broker, request, body)
+
+    async def sent(self, broker: Broker, *bodies: bytes) -> None:
+        for body in bodies:
+            assert (await self.send(broker, body)).code == 0
+
+    async def bodies(self, broker: Broker, queue: int = 0) -> list[bytes]:
+        """All of a queue, pulled."""
+        found: list[bytes] = []
+        while True:
+            answer = await self.invoke(
+                broker,
+                PullMessage(
+                    topic="t", consumer_group="g", queue_id=queue, max_msg_nums=32, queue_offset=len(found),
+                    sys_flag=PullFlag.SUBSCRIPTION, commit_offset=0, suspend_timeout_millis=0, sub_version=0,
+                    subscription="*",
+                ),
+            )  # fmt: skip
+            if answer.code:
+                assert answer.code == 19, f"{answer.code} {answer.remark}"
+                return found
+            found += [message.body for message in decode_records(answer.body)]
+
+    async def settle(self, seconds: float = 0) -> None:
+        await self.clock.aadvance(seconds)
+        for _ in range(5):
+            await self.clock.aadvance(0)
+            await at_rest()
+
+    async def follows(self, master: Broker, slave: Broker) -> None:
+        """Wait until the slave has what the master has."""
+        for _ in range(100):
+            if slave.store.max_offset == master.store.max_offset and not slave.store.undispatched:
+                return
+            await self.settle(0.5)
+        raise AssertionError(await self.counters(slave))
+
+    async def counters(self, broker: Broker) -> dict[str, str]:
+        answer = await self.invoke(broker, GetBrokerRuntimeInfo())
+        table: dict[str, str] = loads(bytes(answer.body))["table"]
+        return table
+
+    def log(self, broker_folder: str) -> bytes:
+        files = sorted((self.directory / broker_folder / "commitlog").iterdir())
+        return b"".join(file.read_bytes() for file in files)
+
+
+Scenario = Callable[[Pair], Coroutine[Any, Any, None]]
+
+
+def play(directory: Path, scenario: Scenario) -> None:
+    """Run `scenario` with stores below `directory`; what still runs is stopped in the end."""
+
+    async def whole() -> None:
+        pair = Pair(directory)
+        await pair.names.start()
+        try:
+            await scenario(pair)
+        finally:
+            for broker in reversed(pair.running):
+                await broker.stop()
+            await pair.client.close()
+            await pair.names.stop()
+
+    asyncio.run(whole())
+
+
+def texts(start: int, count: int) -> list[bytes]:
+    return [b"%06d" % number * 200 for number in range(start, start + count)]

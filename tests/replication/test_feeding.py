@@ -1,0 +1,146 @@
+"""The replication port, with slaves that speak by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from mqframe.core.replication.feed import FeedLimits
+from mqframe.core.replication.stream import encode_report, frame_head
+from mqframe.replication.feeding import SLAVES_MAX, FedSlave, Feeding
+from mqframe.testing.manual_clock import ManualClock
+
+LIMITS = FeedLimits(batch_bytes=100, file_bytes=1000, heartbeat_seconds=5, silent_seconds=20)
+
+
+class Log:
+    """A log of `data` that begins at 1000."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.min_offset = 1000
+
+    @property
+    def max_offset(self) -> int:
+        return 1000 + len(self.data)
+
+    def log_bytes(self, offset: int, size: int) -> memoryview | None:
+        if offset < self.min_offset:
+            return None
+        return memoryview(self.data)[offset - 1000 : offset - 1000 + size]
+
+
+class Place:
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.log = Log(bytes(range(250)))
+        self.writers: list[asyncio.StreamWriter] = []
+        self.reports: list[list[int]] = []
+        self.feeding = Feeding(
+            self.log, self.clock, LIMITS, lambda: self.reports.append(self.feeding.acknowledged())
+        )
+
+    async def close(self) -> None:
+        for writer in self.writers:
+            writer.close()
+        await self.feeding.stop()
+
+    async def join(self, report: int | None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.feeding.port)
+        self.writers.append(writer)
+        if report is not None:
+            writer.write(encode_report(report))
+        await self.clock.aadvance(0)
+        return reader, writer
+
+
+async def is_left(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await reader.read() == b""
+    except ConnectionResetError:
+        return True
+
+
+def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        place = Place()
+        await place.feeding.start("127.0.0.1", 0)
+        try:
+            await scenario(place)
+        finally:
+            await place.close()
+
+    asyncio.run(whole())
+
+
+def test_a_slave_gets_the_log_and_then_what_is_appended() -> None:
+    async def scenario(place: Place) -> None:
+        reader, writer = await place.join(0)
+        data = place.log.data
+        first = b"".join(
+            frame_head(1000 + at, len(data[at : at + 100])) + data[at : at + 100] for at in (0, 100, 200)
+        )
+        assert await reader.readexactly(len(first)) == first
+        place.log.data += b"more"
+        place.feeding.push()
+        assert await reader.readexactly(16) == frame_head(1250, 4) + b"more"
+        writer.write(encode_report(1254))
+        await place.clock.aadvance(0)
+        assert place.feeding.acknowledged() == [1254]
+        [slave] = place.feeding.slaves()
+        assert slave == FedSlave(slave.address, 1254, 1254)
+        writer.close()
+        await place.clock.aadvance(0)
+        assert place.feeding.acknowledged() == []
+        assert place.reports == [[0], [1254], []]
+
+    play(scenario)
+
+
+def test_an_idle_slave_gets_heartbeats_and_a_silent_one_is_left() -> None:
+    async def scenario(place: Place) -> None:
+        reader, _ = await place.join(1250)
+        for seconds in (5.1, 5.1):
+            await place.clock.aadvance(seconds)
+            place.feeding.look()
+            assert await reader.readexactly(12) == frame_head(1250, 0)
+        await place.clock.aadvance(10)
+        place.feeding.look()
+        assert await is_left(reader)
+        assert place.feeding.slaves() == []
+
+    play(scenario)
+
+
+def test_a_slave_whose_log_is_another_is_refused_and_does_not_count() -> None:
+    async def scenario(place: Place) -> None:
+        reader, _ = await place.join(1251)
+        assert await is_left(reader)
+        assert place.feeding.acknowledged() == []
+
+    play(scenario)
+
+
+def test_a_slave_that_is_behind_what_is_deleted_is_left() -> None:
+    async def scenario(place: Place) -> None:
+        reader, _ = await place.join(1250)
+        place.log.data += b"more"
+        place.log.min_offset = 2000
+        place.feeding.push()
+        assert await is_left(reader)
+
+    play(scenario)
+
+
+def test_strangers_do_not_fill_the_port() -> None:
+    async def scenario(place: Place) -> None:
+        kept = [await place.join(None) for _ in range(SLAVES_MAX)]
+        reader, _ = await place.join(1250)
+        assert await is_left(reader)
+        kept[0][1].close()
+        await place.clock.aadvance(0)
+        await place.join(1250)
+        assert len(place.feeding.slaves()) == 1
+
+    play(scenario)

@@ -1,0 +1,147 @@
+"""The connection of a slave, to a master that speaks by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from mqframe.core.errors import ConnectError, StoreError
+from mqframe.core.replication.following import FollowLimits
+from mqframe.core.replication.stream import encode_report, frame_head
+from mqframe.replication.follower import Follower
+from mqframe.testing.manual_clock import ManualClock
+
+
+class Target:
+    """A log that takes what comes but records of `bad`."""
+
+    def __init__(self) -> None:
+        self.max_offset = 1000
+        self.data = b""
+        self.forgotten = self.dispatched = 0
+
+    def append_copy(self, offset: int, data: bytes) -> None:
+        if b"bad" in data:
+            raise StoreError("no sound record")
+        assert offset == self.max_offset
+        self.data += data
+        self.max_offset += len(data)
+
+    def forget_partial(self) -> None:
+        self.forgotten += 1
+
+    def dispatch_soon(self) -> None:
+        self.dispatched += 1
+
+
+class Place:
+    """A follower that is connected to `writer`; `reader` gets what it reports."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.target = Target()
+        self.follower = Follower(self.target, self.clock, FollowLimits(5, 20))
+
+    async def connect(self) -> asyncio.Server:
+        came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.reader, self.writer = reader, writer
+            came.set_result(None)
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        await self.follower.connect(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await came
+        return server
+
+    async def say(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.clock.aadvance(0)
+
+
+def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        place = Place()
+        server = await place.connect()
+        try:
+            await scenario(place)
+        finally:
+            place.follower.close()
+            place.writer.close()
+            server.close()
+            await server.wait_closed()
+
+    asyncio.run(whole())
+
+
+def test_what_comes_is_stored_and_each_frame_is_reported() -> None:
+    async def scenario(place: Place) -> None:
+        assert await place.reader.readexactly(8) == encode_report(1000)
+        await place.say(frame_head(1000, 2) + b"ab" + frame_head(1002, 1) + b"c" + frame_head(1003, 0)[:5])
+        assert await place.reader.readexactly(16) == encode_report(1002) + encode_report(1003)
+        assert (place.target.data, place.follower.trouble) == (b"abc", "")
+        assert place.target.dispatched
+        assert place.follower.heard_ms == place.follower.reported_ms == place.clock.now_ms()
+
+    play(scenario)
+
+
+def test_reports_go_on_while_nothing_comes_and_a_silent_master_is_left() -> None:
+    async def scenario(place: Place) -> None:
+        await place.reader.readexactly(8)
+        await place.clock.aadvance(5.1)
+        place.follower.look()
+        assert await place.reader.readexactly(8) == encode_report(1000)
+        await place.clock.aadvance(15)
+        place.follower.look()
+        assert not place.follower.is_connected
+        assert place.follower.trouble == "the master says nothing"
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (frame_head(999, 1) + b"x", "goes on at log offset 999"),
+        (frame_head(1000, 3) + b"bad", "no sound record"),
+        (b"HTTP/1.1 400 Bad Request", "no replication port"),
+    ],
+)
+def test_a_master_that_cannot_be_followed_is_left_with_nothing_stored(sent: bytes, said: str) -> None:
+    async def scenario(place: Place) -> None:
+        await place.say(sent)
+        assert not place.follower.is_connected
+        assert said in place.follower.trouble
+        assert place.target.data == b""
+
+    play(scenario)
+
+
+def test_the_next_connection_begins_behind_what_is_stored() -> None:
+    async def scenario(place: Place) -> None:
+        await place.say(frame_head(1000, 2) + b"ab")
+        place.writer.close()
+        await place.clock.aadvance(0)
+        assert not place.follower.is_connected
+        assert place.target.forgotten == 2
+        server = await place.connect()
+        assert await place.reader.readexactly(8) == encode_report(1002)
+        server.close()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere", "127.0.0.1:"])
+def test_an_address_that_does_not_answer_is_named(address: str) -> None:
+    async def scenario() -> None:
+        with pytest.raises(ConnectError, match=address):
+            await Follower(Target(), ManualClock(), FollowLimits(5, 20)).connect(address)
+
+    asyncio.run(scenario())

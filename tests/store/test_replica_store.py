@@ -1,0 +1,196 @@
+"""The store of a slave: the log of its master, with queues and index made here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stores import bodies, put
+
+from mqframe.core.errors import StoreError, StoreUnavailable
+from mqframe.core.replication.stream import FrameReader
+from mqframe.core.storage.record import decode_records
+from mqframe.store.incoming import Incoming
+from mqframe.store.message_store import MessageStore
+from mqframe.store.replica_store import ReplicaStore
+from mqframe.store.settings import StoreSettings
+from mqframe.testing.manual_clock import ManualClock
+
+RECORDED = Path(__file__).parents[1] / "data" / "replication"
+Open = Callable[..., ReplicaStore]
+Message = Callable[..., Incoming]
+
+
+@pytest.fixture
+def replica(small: Callable[..., StoreSettings], clock: ManualClock, tmp_path: Path) -> Iterator[Open]:
+    opened: list[ReplicaStore] = []
+
+    def open_replica(**changes: Any) -> ReplicaStore:
+        store = ReplicaStore.open(small(tmp_path / "replica", **changes), clock)
+        assert isinstance(store, ReplicaStore)
+        opened.append(store)
+        return store
+
+    yield open_replica
+    for store in opened:
+        store.abandon()
+
+
+def copy_all(master: MessageStore, slave: ReplicaStore, *, piece: int = 1000) -> None:
+    """What the stream does: parts of at most `piece` bytes, none across the end of a file."""
+    file_bytes = master.settings.commit_log_file_bytes
+    at = slave.max_offset or master.min_offset
+    while at < master.max_offset:
+        size = min(piece, master.max_offset - at, file_bytes - at % file_bytes)
+        part = master.log_bytes(at, size)
+        assert part is not None
+        slave.append_copy(at, bytes(part))
+        at += size
+    slave.dispatch()
+
+
+def log_of(store: MessageStore) -> bytes:
+    files = sorted((store.settings.directory / "commitlog").iterdir())
+    return b"".join(file.read_bytes() for file in files)[: store.max_offset - store.min_offset]
+
+
+def test_a_slave_has_log_queues_and_index_of_its_master(
+    opened: Callable[..., MessageStore], replica: Open, message: Message
+) -> None:
+    master, slave = opened(), replica()
+    texts = [b"%d" % number * 9000 for number in range(200)]  # three files
+    put(
+        master,
+        *(
+            message("t", number % 3, text, TAGS=f"T{number % 2}", KEYS=f"k{number}")
+            for number, text in enumerate(texts)
+        ),
+    )
+    copy_all(master, slave, piece=32_768)
+    assert slave.max_offset == master.max_offset > 2 << 20
+    assert log_of(slave) == log_of(master)
+    for queue in range(3):
+        found = slave.get("t", queue, 0, 1000, bytes_max=1 << 30)
+        assert bodies(found) == texts[queue::3]
+        assert slave.queue_max("t", queue) == master.queue_max("t", queue)
+    found = slave.query("t", "k77", 10, 0, 1 << 60)
+    assert [one.body for raw in found.records for one in decode_records(raw)] == [texts[77]]
+
+
+def test_a_slave_goes_on_where_it_was_after_a_stop_and_after_a_kill(
+    opened: Callable[..., MessageStore], replica: Open, message: Message
+) -> None:
+    async def scenario() -> None:
+        master, slave = opened(), replica()
+        for round_ in range(4):
+            put(master, *(message(body=b"%d.%d" % (round_, number) * 1000) for number in range(90)))
+            copy_all(master, slave)
+            tail = message(body=b"half" * 500)
+            put(master, tail)
+            part = master.log_bytes(slave.max_offset, 700)
+            assert part is not None
+            slave.append_copy(slave.max_offset, bytes(part))  # the start of a record
+            if round_ % 2:
+                await slave.stop()
+            else:
+                slave.abandon()
+            end = slave.max_offset
+            slave = replica()
+            assert slave.max_offset == end
+            copy_all(master, slave)
+        assert log_of(slave) == log_of(master)
+        assert slave.queue_max("t", 0) == 4 * 91 == master.queue_max("t", 0)
+        assert bodies(slave.get("t", 0, 0, 1000, bytes_max=1 << 30)) == bodies(
+            master.get("t", 0, 0, 1000, bytes_max=1 << 30)
+        )
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("version", ["4.9.7", "5.3.3"])
+def test_what_a_real_master_sent_makes_the_queues_of_its_slave(version: str, replica: Open) -> None:
+    known = json.loads((RECORDED / version / "manifest.json").read_text())
+    slave = replica(commit_log_file_bytes=known["segment"])
+    for connection in known["connections"]:
+        for frame in FrameReader().read((RECORDED / version / connection["masterFile"]).read_bytes()):
+            slave.append_copy(frame.offset, frame.data)
+        assert slave.max_offset == connection["reports"][-1]
+    slave.dispatch()
+    assert [slave.min_offset, slave.max_offset] == [known["slaveLog"]["first"], known["slaveLog"]["end"]]
+    for number, (low, high) in known["slaveQueues"]["TopicR"].items():
+        assert [slave.queue_min("TopicR", int(number)), slave.queue_max("TopicR", int(number))] == [low, high]
+        parts = slave.get("TopicR", int(number), low, 1000, bytes_max=1 << 30).parts
+        offsets = [one.queue_offset for part in parts for one in decode_records(part)]
+        assert offsets == list(range(low, high))
+
+
+def test_a_queue_whose_topic_was_made_anew_begins_again(
+    opened: Callable[..., MessageStore], replica: Open, message: Message
+) -> None:
+    async def scenario() -> None:
+        master, slave = opened(), replica()
+        put(master, *(message(body=b"old") for _ in range(5)))
+        copy_all(master, slave)
+        await master.delete_topic("t")
+        put(master, message(body=b"new 0"), message(body=b"new 1"))
+        copy_all(master, slave)
+        assert bodies(slave.get("t", 0, 0, 10)) == [b"new 0", b"new 1"]
+        assert slave.queue_max("t", 0) == 2
+
+    asyncio.run(scenario())
+
+
+def test_what_does_not_follow_is_refused_and_nothing_is_overwritten(
+    opened: Callable[..., MessageStore], replica: Open, message: Message
+) -> None:
+    master, slave = opened(), replica()
+    put(master, *(message() for _ in range(5)))
+    copy_all(master, slave)
+    before, end = log_of(slave), slave.max_offset
+    for offset in (0, end - 1, end + 1):
+        with pytest.raises(StoreError, match="does not follow"):
+            slave.append_copy(offset, b"x")
+    with pytest.raises(StoreError, match="no sound record"):
+        slave.append_copy(end, b"x" * 100)
+    slave.forget_partial()
+    assert (log_of(slave), slave.max_offset) == (before, end)
+    put(master, message())
+    copy_all(master, slave)
+    assert slave.queue_max("t", 0) == 6
+
+
+def test_a_slave_takes_no_messages_of_its_own(replica: Open, message: Message) -> None:
+    slave = replica()
+    for write in (
+        lambda: slave.put(message()),
+        lambda: slave.put_batch(message(), b""),
+        lambda: slave.make_room(1),
+    ):
+        with pytest.raises(StoreUnavailable, match="slave"):
+            write()
+    assert slave.max_offset == 0
+
+
+def test_the_last_record_is_that_which_lies_last(
+    opened: Callable[..., MessageStore], replica: Open, message: Message
+) -> None:
+    master, slave = opened(), replica()
+    assert slave.last_record() is None
+    stored = put(master, message("u", body=b"a"), message("t", body=b"b"), message("u", 1, body=b"c"))
+    copy_all(master, slave)
+    found = slave.last_record()
+    assert found is not None
+    assert found[0] == stored[-1].commit_log_offset
+    assert found[1] == master.record_at(found[0])
+
+
+def test_an_empty_slave_begins_where_its_masters_log_does(replica: Open) -> None:
+    slave = replica()
+    slave.append_copy(3 << 20, b"")
+    assert (slave.min_offset, slave.max_offset) == (3 << 20, 3 << 20)
+    slave.abandon()
+    assert replica().max_offset == 3 << 20
