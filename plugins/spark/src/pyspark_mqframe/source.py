@@ -6,7 +6,6 @@ those who use it, and to nobody else.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,15 +34,6 @@ class DefaultSource(DataSource):
     def name(cls) -> str:
         """What `format` takes."""
         return "mqframe"
-
-    def __init__(self, options: MutableMapping[str, str]) -> None:
-        from mqframe_spark.given import Given
-        from mqframe_spark.sink.options import SINK_NAMES
-        from mqframe_spark.source.options import NAMES
-
-        super().__init__(options)
-        # Nobody says here whether it is to read or to write; what neither knows is wrong at any rate.
-        Given(options, tuple(dict.fromkeys((*NAMES, *SINK_NAMES))))
 
     @cached_property
     def settings(self) -> SourceOptions:

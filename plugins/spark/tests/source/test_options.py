@@ -42,7 +42,7 @@ def test_names_count_without_regard_to_case() -> None:
 def test_defaults(monkeypatch) -> None:
     monkeypatch.setenv("NAMESRV_ADDR", "n:9876")
     options = parse_options({"topic": "orders"})
-    assert (options.nameserver, options.stores, options.topics) == ("n:9876", (), ("orders",))
+    assert (options.nameserver, options.path, options.topics) == ("n:9876", (), ("orders",))
     assert (options.starting, options.ending, options.columns) == (
         EARLIEST, LATEST, tuple(ARROW_SCHEMA.names),
     )  # fmt: skip
@@ -65,15 +65,15 @@ def test_times_stand_for_offsets() -> None:
 def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
     monkeypatch.delenv("NAMESRV_ADDR", raising=False)
     given = {"mode": "files", "topic": "t"}
-    assert parse_options({**given, "path": str(store)}).stores == (Store("store", store),)
+    assert parse_options({**given, "path": str(store)}).path == (Store("store", store),)
     other = f"{store}, b = {store}"
-    assert parse_options({**given, "path": other}).stores == (Store("store", store), Store("b", store))
+    assert parse_options({**given, "path": other}).path == (Store("store", store), Store("b", store))
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"topik": "x"}, "unknown option topik = 'x'; options of mqframe: mode, nameserver, path, topic"),
+        ({"topik": "x"}, r"unknown option topik = 'x'; did you mean topic or topics\?"),
         ({"topic": None}, "option topic is missing"),
         ({"topics": "b"}, "options topic and topics contradict each other"),
         ({"topic": "a b"}, "option topic = 'a b'"),
@@ -82,7 +82,7 @@ def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
         ({"tags": "||"}, r"option tags = '\|\|'"),
         ({"nameserver": "nowhere"}, "option nameserver = 'nowhere'.*not host:port"),
         ({"nameserver": None}, "option nameserver = ''.*NAMESRV_ADDR"),
-        ({"mode": "fast"}, "option mode = 'fast': must be broker or files"),
+        ({"mode": "fast"}, "option mode = 'fast': must be one of broker, files"),
         ({"path": "/x"}, "option path = '/x': only mode = 'files'"),
         ({"mode": "files"}, "option path is missing"),
         ({"startingOffsets": "soon"}, "option startingOffsets = 'soon': must be earliest"),
@@ -116,7 +116,7 @@ def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
         ({"minPartitions": "-1"}, "option minPartitions = '-1'"),
         ({"columns": "body,nope"}, "option columns = 'body,nope': name each once, of topic, broker"),
         ({"columns": "body,body"}, "option columns"),
-        ({"failOnDataLoss": "no"}, "option failOnDataLoss = 'no': must be true or false"),
+        ({"failOnDataLoss": "maybe"}, "option failOnDataLoss = 'maybe': must be true or false"),
         ({"group": "a b"}, "option group = 'a b'"),
         ({"commitToGroup": "a b"}, "option commitToGroup = 'a b'"),
     ],
