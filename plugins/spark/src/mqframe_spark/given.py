@@ -20,6 +20,7 @@ from mqframe.core.config.settings import Check
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import FixError, SettingError
 from mqframe.core.messages.names import check_group
+from mqframe_spark.kafka_options import instead
 
 SECRETS: Final = ("accesskey", "secretkey", "securitytoken")
 """Options whose values are never shown, nor those of names that were meant to be one of them."""
@@ -53,8 +54,8 @@ class Given:
         unknown = sorted(name for name in given if name.lower() not in known)
         if unknown:
             shown = ", ".join(_shown(name, given[name]) for name in unknown)
-            told = [did_you_mean(name, names, most=_MEANT_MAX) for name in unknown]
-            meant = " ".join(filter(None, told)) or f"options of {side}: {', '.join(names)}"
+            told = [instead(name) or did_you_mean(name, names, most=_MEANT_MAX) for name in unknown]
+            meant = "; ".join(filter(None, told)) or f"options of {side}: {', '.join(names)}"
             raise SettingError(f"unknown option {shown}; {meant}")
 
     def get(self, name: str) -> str | None:

@@ -1,4 +1,5 @@
 import pickle
+import time
 
 import pytest
 from mqframe_spark.records.schema import spark_schema
@@ -12,14 +13,15 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, Rea
 
 from mqframe.core.errors import ConnectError, FixError, SettingError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.testing.manual_clock import ManualClock
 
 ALL = ReadAllAvailable()
 
 
-def reader(wire, **options) -> StreamReader:
+def reader(wire, *, clock=time.monotonic, **options) -> StreamReader:
     source = SourceOptions("n:1", topics=("t",), **options)
     origin = BrokerOrigin(source, wire, sleep=lambda seconds: None)
-    return StreamReader(source, spark_schema(), Planner(source, origin))
+    return StreamReader(source, spark_schema(), Planner(source, origin), clock)
 
 
 def begun(stream) -> dict:
@@ -234,3 +236,33 @@ def test_connections_stay_behind_when_the_reader_travels_and_close_when_it_stops
     pickle.dumps(stream)
     stream.stop()
     assert wire.closed
+
+
+def test_a_micro_batch_waits_for_enough_messages_or_long_enough(wire) -> None:
+    clock = ManualClock()
+    wire.add(0, 3)
+    stream = reader(wire, min_offsets_per_trigger=5, max_trigger_delay=60.0, clock=clock.monotonic)
+    start = begun(stream)
+    first = stream.latestOffset(start, ALL)
+    assert first == {"t": {"a/0": 3}}  # nothing was read before: nobody has to wait
+    wire.add(0, 7)
+    clock.advance(59)
+    assert stream.latestOffset(first, ALL) == first
+    clock.advance(1)
+    second = stream.latestOffset(first, ALL)
+    assert second == {"t": {"a/0": 7}}
+    wire.add(0, 12)
+    assert stream.latestOffset(second, ALL) == {"t": {"a/0": 12}}
+    # A queue that appears is entered at once, and read when there is enough.
+    wire.add(0, 13)
+    wire.add(1, 2)
+    entered = stream.latestOffset({"t": {"a/0": 12}}, ALL)
+    assert entered == {"t": {"a/0": 12, "a/1": 0}}
+    assert stream.latestOffset(entered, ALL) == entered
+
+
+def test_a_stream_that_ends_waits_for_nothing(wire) -> None:
+    wire.add(0, 3)
+    stream = reader(wire, min_offsets_per_trigger=5)
+    stream.prepareForTriggerAvailableNow()
+    assert stream.latestOffset(begun(stream), ALL) == {"t": {"a/0": 3}}

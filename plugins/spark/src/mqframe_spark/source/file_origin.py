@@ -92,7 +92,7 @@ class FileOrigin:
         """See `Origin`. Files take no progress: the broker that a folder is named after does."""
         if self._progress is None:
             self._progress = connect(self._options.nameserver, self._options.group, self._options.access)
-        commit_forward(self._progress, group, queue, offset)
+        commit_forward(self._progress, group, queue, offset, pauses=self._options.pauses)
 
     def close(self) -> None:
         """Close the connections, if there are any."""

@@ -9,17 +9,23 @@ from typing import Any, Final, Literal, NamedTuple
 
 import attrs
 
-from mqframe.core.config.settings import at_least, encodable, setting, settings
+from mqframe.core.config.settings import at_least, encodable, setting, settings, within
 from mqframe.core.errors import SettingError
 from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe.core.messages.names import check_topic
 from mqframe_spark.access import ACCESS_NAMES, OPEN, Access, parse_access
 from mqframe_spark.given import Given, group_name, if_any, option_names, options_of
 from mqframe_spark.records.schema import ARROW_SCHEMA
+from mqframe_spark.retrying import growing
 from mqframe_spark.source.bounds import EARLIEST, LATEST, Bound, check_order, parse_bound, parse_time
 
-STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "commitToGroup")
+STREAM_ONLY: Final = (
+    "maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "commitToGroup",
+)  # fmt: skip
 ENDINGS: Final = ("endingOffsets", "endingTimestamp")
+RETRIES_MAX: Final = 100
+_DURATION: Final = re.compile(r"(\d{1,9})\s*(ms|s|m|min|h|d)")
+_UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Store(NamedTuple):
@@ -35,7 +41,7 @@ def _folders(text: str) -> tuple[Store, ...]:
         name, found, path = part.rpartition("=")
         folder = Path(path.strip()).expanduser().absolute()
         if not (folder / "commitlog").is_dir():
-            raise ValueError(f"{str(folder)!r}: there is no store: the folder holds no commitlog")
+            raise ValueError(f"there is no store in {folder}: the folder holds no commitlog")
         stores.append(Store(name.strip() if found else folder.name, folder))
     names = [store.broker for store in stores]
     if not stores or len(set(names)) < len(names):
@@ -79,12 +85,23 @@ def _columns(text: str) -> tuple[str, ...]:
     return names
 
 
+def _duration(text: str) -> float:
+    """Seconds."""
+    found = _DURATION.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError("must be a number with a unit: ms, s, m, h or d")
+    return int(found[1]) * _UNITS_MS[found[2]] / 1000
+
+
 _OFFSETS: Final = (
     "`earliest`, `latest`, `group:NAME` (where that consumer group is), or JSON: "
     '`{"orders": {"broker-a/0": 23, "broker-a/1": -2}}`, where -2 is the oldest and -1 the end; queues that '
     "are left out are read whole"
 )
-_TIME: Final = "milliseconds since 1970 or `2026-11-21T10:00:00Z`"
+_TIME: Final = (
+    "milliseconds since 1970 or `2026-11-21T10:00:00Z`, or JSON with such a time by queue: "
+    '`{"orders": {"broker-a/0": 1700000000000}}`; queues that are left out are read whole'
+)
 
 
 @settings("source", kw_only=False)
@@ -161,6 +178,18 @@ class SourceOptions:
         doc="bytes of one micro-batch, about; both limits may be given; streams only",
         check=if_any(at_least(1)),
     )
+    min_offsets_per_trigger: int | None = setting(
+        None,
+        doc="a micro-batch waits until so many messages do; streams only, and without effect with "
+        "the trigger `availableNow`",
+        check=if_any(at_least(1)),
+    )
+    max_trigger_delay: float = setting(
+        900.0,
+        doc="with `minOffsetsPerTrigger`: how long a micro-batch waits at most, as `500ms`, `30s`, `15m` or "
+        "`2h`; the default is in seconds",
+        from_conf=_duration,
+    )
     columns: tuple[str, ...] = setting(
         tuple(ARROW_SCHEMA.names),
         doc="names, with commas between, by default all: what is not asked for is not even looked for",
@@ -182,6 +211,18 @@ class SourceOptions:
         doc="the consumer group in whose name brokers are asked; nothing is committed for it",
         from_conf=group_name,
     )
+    retries: int = setting(
+        4,
+        doc="how often brokers and name servers are asked again that do not answer; a task and a planned "
+        "batch fail after the last",
+        check=within(0, RETRIES_MAX),
+    )
+    retry_interval_ms: int = setting(
+        50,
+        doc="pause before the first of these, ms; each next one is four times as long, but 2 s at most, or "
+        "this",
+        check=within(1, 3_600_000),
+    )
     access: Access = OPEN
     given: Mapping[str, str] = {}
 
@@ -194,6 +235,11 @@ class SourceOptions:
     def ending(self) -> Bound:
         """The end of a batch, and where a stream with the trigger `availableNow` stops."""
         return self.ending_offsets or self.ending_timestamp or LATEST
+
+    @property
+    def pauses(self) -> tuple[float, ...]:
+        """Waited before each call that is made again, s."""
+        return growing(self.retry_interval_ms / 1000, self.retries)
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
         """Raise `SettingError` when one of the options called `names` was given."""
@@ -270,8 +316,19 @@ def _check(options: SourceOptions, table: Given) -> None:
         for name in ACCESS_NAMES:
             if table.get(name) is not None:
                 raise SettingError(f"option {name}: only brokers ask for it; mode = 'files' reads a folder")
+    least, most = options.min_offsets_per_trigger, options.max_offsets_per_trigger
+    if least is None and table.get("maxTriggerDelay") is not None:
+        raise SettingError(
+            f"option maxTriggerDelay = {table.get('maxTriggerDelay')!r}: needs option minOffsetsPerTrigger, "
+            "which is missing"
+        )
+    if least is not None and most is not None and least > most:
+        raise SettingError(
+            f"options minOffsetsPerTrigger = '{least}' and maxOffsetsPerTrigger = '{most}' contradict each "
+            "other: the first is larger"
+        )
     check_order(options.starting, options.ending)
     for bound in (options.starting, options.ending):
-        for queue in bound.offsets:
+        for queue in {**bound.offsets, **bound.times}:
             if not options.wants(queue.topic):
                 raise SettingError(f"option {bound.option}: topic {queue.topic} is not one of those to read")
