@@ -6,7 +6,6 @@ those who use it, and to nobody else.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -35,27 +34,35 @@ class DefaultSource(DataSource):
         """What `format` takes."""
         return "mqframe"
 
-    @cached_property
-    def settings(self) -> SourceOptions:
-        """The options, as a reader understands them."""
-        from mqframe_spark.source.options import parse_options
-
-        return parse_options(self.options)
-
     def schema(self) -> StructType:
         """The columns, the same for every topic, or those of them that are wanted."""
+        from mqframe_spark.catalog_table import is_table, own_options, with_options
         from mqframe_spark.records.schema import spark_schema
+        from mqframe_spark.source.options import parse_options
 
-        return spark_schema(self.settings.columns)
+        if not is_table(self.options):
+            return spark_schema(parse_options(self.options).columns)
+        own = own_options(self.options)
+        return with_options(spark_schema(parse_options(own).columns), own)
+
+    def _settings(self, schema: StructType) -> SourceOptions:
+        """The options, as a reader understands them."""
+        from mqframe_spark.catalog_table import options_for
+        from mqframe_spark.source.options import parse_options
+
+        return parse_options(options_for(self.options, schema))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads what the topic holds when the query is planned."""
+        from mqframe_spark.catalog_table import plain
         from mqframe_spark.source.batch import BatchReader
 
-        return BatchReader(self.settings, schema)
+        return BatchReader(self._settings(schema), plain(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Reads on as messages come. Raises `ImportError` that names versions where PySpark is too old."""
+        from mqframe_spark.catalog_table import plain
+
         try:
             from mqframe_spark.source.stream import StreamReader
         except ImportError as problem:
@@ -68,7 +75,7 @@ class DefaultSource(DataSource):
                 "source can keep neither maxOffsetsPerTrigger nor maxBytesPerTrigger, cannot stop where "
                 "trigger(availableNow=True) wants it, and cannot report what waits; batches can be read"
             ) from problem
-        return StreamReader(self.settings, schema)
+        return StreamReader(self._settings(schema), plain(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Sends rows as messages."""
