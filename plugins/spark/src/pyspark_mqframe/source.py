@@ -55,9 +55,11 @@ class DefaultSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads what the topic holds when the query is planned."""
         from mqframe_spark.catalog_table import plain
-        from mqframe_spark.source.batch import BatchReader
+        from mqframe_spark.source.batch import BatchReader, FilteredBatchReader, pushes_filters
 
-        return BatchReader(self._settings(schema), plain(schema))
+        settings = self._settings(schema)
+        kind = FilteredBatchReader if settings.push_filters and pushes_filters() else BatchReader
+        return kind(settings, plain(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Reads on as messages come. Raises `ImportError` that names versions where PySpark is too old."""

@@ -195,6 +195,12 @@ class SourceOptions:
         doc="names, with commas between, by default all: what is not asked for is not even looked for",
         from_conf=_columns,
     )
+    push_filters: bool = setting(
+        False,
+        doc="whether filters of a batch narrow what is read, where Spark's setting "
+        "`spark.sql.python.filterPushdown.enabled` is on. Every use of such a DataFrame then gives the "
+        "rows of the first: load one for each use",
+    )
     fail_on_data_loss: bool = setting(
         True,
         doc="whether messages that are gone are an error; with `false` they are skipped, and a line on "
