@@ -368,9 +368,10 @@ def test_every_file_with_logic_has_tests_of_its_own() -> None:
 
 
 def test_generated_files_are_what_their_script_writes() -> None:
-    command = [sys.executable, str(ROOT / "tools/generate_sync_api.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for script in ("generate_sync_api", "generate_spark_options"):
+        command = [sys.executable, str(ROOT / f"tools/{script}.py"), "--check"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_files_are_called_after_what_they_hold() -> None:

@@ -28,11 +28,11 @@ SECRET: Final = "(secret)"
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
-def settings(section: str) -> Callable[[C], C]:
-    """Class decorator: a frozen, keyword-only attrs class that holds the settings of `section`."""
+def settings(section: str, *, kw_only: bool = True) -> Callable[[C], C]:
+    """Class decorator: a frozen attrs class of the settings of `section`, keyword-only by default."""
 
     def make(cls: C) -> C:
-        made = attrs.frozen(kw_only=True)(cls)
+        made = attrs.frozen(kw_only=kw_only)(cls)
         made.SECTION = section
         return made
 
@@ -53,9 +53,10 @@ def setting(
 ) -> Any:
     """One field of a settings class. `doc` states meaning and unit; `check` refuses bad values.
 
-    `from_conf` turns the text of the `broker.conf` key into the field's value where the two are written
-    differently; it raises ValueError for text that means nothing. `secret`: the value shows nowhere. `live`:
-    the value can be changed while the program runs. `plugin`: the kind of the plugins that the value names.
+    `from_conf` turns the text of the `broker.conf` key, or of a plugin's option, into the field's value where
+    the two are written differently; it raises ValueError for text that means nothing. `secret`: the value
+    shows nowhere. `live`: the value can be changed while the program runs. `plugin`: the kind of the plugins
+    that the value names.
     """
 
     def validate(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -65,6 +66,7 @@ def setting(
 
     metadata = {
         "doc": doc,
+        "check": check,
         "conf": conf,
         "from_conf": from_conf,
         "secret": secret,

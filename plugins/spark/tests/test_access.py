@@ -57,9 +57,9 @@ def test_tls_is_a_setting_of_connections(pem) -> None:
         ({"secretKey": "hidden"}, "option secretKey needs option accessKey"),
         ({"securityToken": "hidden"}, "option securityToken needs option accessKey"),
         ({"accessKey": "a", "secretKey": " "}, "option secretKey: is empty"),
-        ({"tls": "on"}, "option tls = 'on': must be true or false"),
+        ({"tls": "maybe"}, "option tls = 'maybe': must be true or false"),
         ({"tlsVerify": "full"}, "option tlsVerify = 'full': has no effect without tls"),
-        ({"tlsCaFile": "/c", "tls": "false"}, "option tlsCaFile = '/c': has no effect without tls"),
+        ({"tlsVerify": "none", "tls": "false"}, "option tlsVerify = 'none': has no effect without tls"),
         ({"tls": "true", "tlsCaFile": "/nowhere"}, "option tlsCaFile = '/nowhere': there is no such file"),
         ({"tls": "true", "tlsVerify": "some"}, "option tlsVerify = 'some': must be one of full, chain, none"),
     ],
@@ -104,11 +104,11 @@ def test_files_ask_nobody_for_access(tmp_path, monkeypatch) -> None:
 def test_a_secret_under_a_wrong_name_is_not_shown(name) -> None:
     with pytest.raises(SettingError) as caught:
         parse_options({**GOOD, name: "hidden"})
-    assert f"unknown option {name.lower()};" in str(caught.value)
+    assert f"unknown option {name};" in str(caught.value)
     assert "hidden" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["topik", "maxOffsetPerTrigger", "startOffsets", "endingTimestmp", "colums"])
 def test_other_unknown_options_are_shown_with_their_values(name) -> None:
-    with pytest.raises(SettingError, match=f"unknown option {name.lower()} = 'seen'"):
+    with pytest.raises(SettingError, match=rf"unknown option {name} = 'seen'; did you mean .*\?"):
         parse_options({**GOOD, name: "seen"})

@@ -4,7 +4,7 @@ import io
 import sys
 
 import pytest
-from mqframe_spark.functions import avro_body, json_body
+from mqframe_spark.functions import avro_body, json_body, own_properties
 from mqframe_spark.records.schema import spark_schema
 from pyspark.sql import types as t
 
@@ -102,3 +102,21 @@ def test_avro_options_are_checked(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "fastavro", None)
     with pytest.raises(SettingError, match=r'pip install "mqframe-plugin-spark\[avro\]"'):
         avro_body(ORDER)
+
+
+def test_properties_of_the_application_alone(spark) -> None:
+    messages = spark.sql(
+        "select * from values (1, map('UNIQ_KEY', 'u', 'mine', '1', 'CLUSTER', 'c', 'IDEMPOTENCE_KEY', 'i')),"
+        " (2, map('yours', '2', 'TAGS', 'x')), (3, map('WAIT', 'true')), (4, null)"
+        " as messages (n, properties)"
+    )
+    whole, left, named = (
+        {row.n: row.kept for row in messages.select("n", column.alias("kept")).collect()}
+        for column in (
+            own_properties(),
+            own_properties("mine", "other"),
+            own_properties(column=messages["properties"]),
+        )
+    )
+    assert whole == named == {1: {"mine": "1"}, 2: {"yours": "2"}, 3: {}, 4: None}
+    assert left == {1: {}, 2: {"yours": "2"}, 3: {}, 4: None}

@@ -1,5 +1,5 @@
 import pytest
-from mqframe_spark.retrying import PAUSES_SECONDS, retrying
+from mqframe_spark.retrying import PAUSES_SECONDS, growing, retrying
 
 from mqframe.core.errors import ConnectError, FixError
 
@@ -42,3 +42,10 @@ def test_what_another_try_does_not_help_is_raised_at_once() -> None:
     with pytest.raises(FixError):
         retrying(call, sleep=slept.append)
     assert (call.count, slept) == (2, [PAUSES_SECONDS[0]])
+
+
+def test_pauses_grow_up_to_two_seconds() -> None:
+    assert growing(0.05, 4) == PAUSES_SECONDS
+    assert growing(0.05, 0) == ()
+    assert growing(0.5, 4) == (0.5, 2.0, 2.0, 2.0)
+    assert growing(30, 2) == (30, 30)

@@ -39,15 +39,9 @@ def test_it_has_the_name_that_users_write() -> None:
     assert DefaultSource.name() == "mqframe"
 
 
-def test_what_neither_readers_nor_writers_know_is_refused_at_once() -> None:
-    DefaultSource({**WHERE, "batchBytes": "2048", "TAGS": "a"})
-    with pytest.raises(SettingError, match="unknown option colour = 'red'"):
-        DefaultSource({**WHERE, "colour": "red"})
-
-
 def test_options_of_one_side_are_refused_by_the_other() -> None:
     source = DefaultSource({**WHERE, "batchBytes": "2048"})
-    with pytest.raises(SettingError, match="unknown option batchbytes = '2048'"):
+    with pytest.raises(SettingError, match="unknown option batchBytes = '2048'"):
         source.schema()
     source = DefaultSource({**WHERE, "tags": "a"})
     for writer in (source.writer, source.streamWriter):

@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
-
-import attrs
+from typing import Any, Final, Literal
 
 from mqframe import NetSettings
+from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import SettingError
-from mqframe_spark.given import Given
-
-ACCESS_NAMES: Final = (
-    "accessKey", "secretKey", "securityToken", "tls", "tlsVerify", "tlsCaFile", "tlsCertFile", "tlsKeyFile",
-)  # fmt: skip
-"""Options of all that asks name servers and brokers."""
-
-VERIFY: Final = ("full", "chain", "none")
+from mqframe_spark.given import Given, option_names
 
 
-@attrs.frozen
+def _key(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return text.strip()  # as Apache RocketMQ's clients read theirs
+
+
+def _file(text: str) -> str:
+    path = Path(text.strip()).expanduser().absolute()
+    if not text.strip() or not path.is_file():
+        raise ValueError("there is no such file")
+    return str(path)
+
+
+@settings("access", kw_only=False)
 class Access:
-    """How name servers and brokers are to be reached. Secrets show in no `repr`.
+    """How name servers and brokers are to be reached. Secrets show in no `repr`."""
 
-    `access_key`, `secret_key`, `security_token`: requests are signed with them; empty: they are not. `tls`:
-    whether connections use TLS; `tls_verify`: full, chain or none, as of `NetSettings`; the files, PEM, must
-    be there under the same path on every machine of the cluster.
-    """
-
-    access_key: str = ""
-    secret_key: str = attrs.field(default="", repr=False)
-    security_token: str = attrs.field(default="", repr=False)
-    tls: bool = False
-    tls_verify: str = "full"
-    tls_ca_file: str = ""
-    tls_cert_file: str = ""
-    tls_key_file: str = ""
+    access_key: str = setting("", doc="requests are signed in the name of this key", from_conf=_key)
+    secret_key: str = setting("", doc="requests are signed with it", from_conf=_key, secret=True)
+    security_token: str = setting("", doc="the token of a temporary key", from_conf=_key, secret=True)
+    tls: bool = setting(False, doc="whether connections use TLS")
+    tls_verify: Literal["full", "chain", "none"] = setting(
+        "full",
+        doc="what must be right about a server's certificate: `full`: trusted, and made out to its address; "
+        "`chain`: trusted; `none`: nothing",
+    )
+    tls_ca_file: str = setting(
+        "",
+        doc="authorities whose certificates are trusted, by default the system's; this file and the next two "
+        "are PEM, and in the same place on every machine",
+        from_conf=_file,
+    )
+    tls_cert_file: str = setting(
+        "", doc="certificate that is shown to servers that want one", from_conf=_file
+    )
+    tls_key_file: str = setting("", doc="its private key", from_conf=_file)
 
     def client_arguments(self) -> dict[str, Any]:
         """Keyword arguments for any client of mqframe; none where nothing was asked for."""
@@ -58,62 +69,30 @@ class Access:
 
 OPEN: Final = Access()
 """Without keys and TLS."""
+ACCESS_NAMES: Final = option_names(Access)
+"""Options of all that asks name servers and brokers."""
+_TOGETHER: Final = (
+    ("accessKey", "secretKey"), ("secretKey", "accessKey"), ("securityToken", "accessKey"),
+)  # fmt: skip
 
 
 def parse_access(table: Given) -> Access:
     """What `table` says. Raises `SettingError` naming the options, and never a secret's value."""
-    keys = {name: _text(table, name) for name in ("accessKey", "secretKey", "securityToken")}
-    for name, needed in (
-        ("accessKey", "secretKey"), ("secretKey", "accessKey"), ("securityToken", "accessKey"),
-    ):  # fmt: skip
-        if keys[name] and not keys[needed]:
+    values = table.read(Access)
+    for name, needed in _TOGETHER:
+        if table.get(name) is not None and table.get(needed) is None:
             raise SettingError(f"option {name} needs option {needed}, which is missing")
-    tls = table.flag("tls", default=False)
     for name in ("tlsVerify", "tlsCaFile", "tlsCertFile", "tlsKeyFile"):
-        if table.get(name) is not None and not tls:
+        if table.get(name) is not None and not values.get("tls"):
             raise SettingError(f"option {name} = {table.get(name)!r}: has no effect without tls = 'true'")
-    files = {name: _file(table, name) for name in ("tlsCaFile", "tlsCertFile", "tlsKeyFile")}
     for name, needed in (("tlsCertFile", "tlsKeyFile"), ("tlsKeyFile", "tlsCertFile")):
-        if files[name] and not files[needed]:
-            raise SettingError(f"option {name} = {files[name]!r}: needs option {needed}, which is missing")
-    return Access(
-        access_key=keys["accessKey"],
-        secret_key=keys["secretKey"],
-        security_token=keys["securityToken"],
-        tls=tls,
-        tls_verify=_verify(table, files["tlsCaFile"]),
-        tls_ca_file=files["tlsCaFile"],
-        tls_cert_file=files["tlsCertFile"],
-        tls_key_file=files["tlsKeyFile"],
-    )
-
-
-def _text(table: Given, name: str) -> str:
-    value = table.get(name)
-    if value is None:
-        return ""
-    if not value.strip():
-        raise SettingError(f"option {name}: is empty")
-    return value.strip()  # as Apache RocketMQ's clients read theirs
-
-
-def _file(table: Given, name: str) -> str:
-    value = table.get(name)
-    if value is None:
-        return ""
-    path = Path(value.strip()).expanduser().absolute()
-    if not value.strip() or not path.is_file():
-        raise SettingError(f"option {name} = {value!r}: there is no such file")
-    return str(path)
-
-
-def _verify(table: Given, ca_file: str) -> str:
-    value = table.get("tlsVerify")
-    if value is None:
-        return "full"
-    word = value.strip().lower()
-    if word not in VERIFY:
-        raise SettingError(f"option tlsVerify = {value!r}: must be one of {', '.join(VERIFY)}")
-    if word == "none" and ca_file:
-        raise SettingError(f"options tlsVerify = 'none' and tlsCaFile = {ca_file!r} contradict each other")
-    return word
+        if table.get(name) is not None and table.get(needed) is None:
+            raise SettingError(
+                f"option {name} = {table.get(name)!r}: needs option {needed}, which is missing"
+            )
+    access = Access(**values)
+    if access.tls_verify == "none" and access.tls_ca_file:
+        raise SettingError(
+            f"options tlsVerify = 'none' and tlsCaFile = {access.tls_ca_file!r} contradict each other"
+        )
+    return access

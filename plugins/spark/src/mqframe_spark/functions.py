@@ -1,4 +1,4 @@
-"""Functions over the columns of a topic: bodies decoded into columns.
+"""Functions over the columns of a topic: bodies decoded into columns, properties of the application.
 
 from mqframe_spark.functions import json_body
 
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 import pyarrow as pa
 
 from mqframe.core.errors import SettingError
+from mqframe.core.messages.properties import RESERVED
+from mqframe_spark.sink.row_texts import IDEMPOTENCE_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from mqframe_spark.decoding.avro_decoding import Framing
 
-__all__ = ["avro_body", "json_body"]
+__all__ = ["avro_body", "json_body", "own_properties"]
 
 OnError = Literal["null", "fail"]
 _ON_ERROR: Final = ("null", "fail")
@@ -103,6 +105,16 @@ def avro_body(
     decode.__annotations__ = {"bodies": pa.Array, "return": pa.Array}
     made = cast("Any", arrow_udf)(decode, returnType=decoder.type.spark)
     return cast("Column", made(f.col(column) if isinstance(column, str) else column))
+
+
+def own_properties(*left_out: str, column: str | Column = "properties") -> Column:
+    """The properties that the sender's application set: without those of the system, the idempotence key of
+    the sink, and those called `left_out`. Needs an active session."""
+    from pyspark.sql import functions as f
+
+    names = (*sorted(RESERVED), IDEMPOTENCE_KEY, *left_out)
+    source = f.col(column) if isinstance(column, str) else column
+    return f.map_filter(source, lambda name, _: ~name.isin(*names))
 
 
 def _spark_type(schema: str | DataType) -> DataType:

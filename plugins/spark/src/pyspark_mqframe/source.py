@@ -6,8 +6,6 @@ those who use it, and to nobody else.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -36,36 +34,37 @@ class DefaultSource(DataSource):
         """What `format` takes."""
         return "mqframe"
 
-    def __init__(self, options: MutableMapping[str, str]) -> None:
-        from mqframe_spark.given import Given
-        from mqframe_spark.sink.options import SINK_NAMES
-        from mqframe_spark.source.options import NAMES
-
-        super().__init__(options)
-        # Nobody says here whether it is to read or to write; what neither knows is wrong at any rate.
-        Given(options, tuple(dict.fromkeys((*NAMES, *SINK_NAMES))))
-
-    @cached_property
-    def settings(self) -> SourceOptions:
-        """The options, as a reader understands them."""
-        from mqframe_spark.source.options import parse_options
-
-        return parse_options(self.options)
-
     def schema(self) -> StructType:
         """The columns, the same for every topic, or those of them that are wanted."""
+        from mqframe_spark.catalog_table import is_table, own_options, with_options
         from mqframe_spark.records.schema import spark_schema
+        from mqframe_spark.source.options import parse_options
 
-        return spark_schema(self.settings.columns)
+        if not is_table(self.options):
+            return spark_schema(parse_options(self.options).columns)
+        own = own_options(self.options)
+        return with_options(spark_schema(parse_options(own).columns), own)
+
+    def _settings(self, schema: StructType) -> SourceOptions:
+        """The options, as a reader understands them."""
+        from mqframe_spark.catalog_table import options_for
+        from mqframe_spark.source.options import parse_options
+
+        return parse_options(options_for(self.options, schema))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads what the topic holds when the query is planned."""
-        from mqframe_spark.source.batch import BatchReader
+        from mqframe_spark.catalog_table import plain
+        from mqframe_spark.source.batch import BatchReader, FilteredBatchReader, pushes_filters
 
-        return BatchReader(self.settings, schema)
+        settings = self._settings(schema)
+        kind = FilteredBatchReader if settings.push_filters and pushes_filters() else BatchReader
+        return kind(settings, plain(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Reads on as messages come. Raises `ImportError` that names versions where PySpark is too old."""
+        from mqframe_spark.catalog_table import plain
+
         try:
             from mqframe_spark.source.stream import StreamReader
         except ImportError as problem:
@@ -78,7 +77,7 @@ class DefaultSource(DataSource):
                 "source can keep neither maxOffsetsPerTrigger nor maxBytesPerTrigger, cannot stop where "
                 "trigger(availableNow=True) wants it, and cannot report what waits; batches can be read"
             ) from problem
-        return StreamReader(self.settings, schema)
+        return StreamReader(self._settings(schema), plain(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Sends rows as messages."""

@@ -14,8 +14,8 @@ def options(**change: str) -> SinkOptions:
 
 
 def test_a_stream_has_its_record_in_its_checkpoint() -> None:
-    assert stream_place(options(checkpoint="file:///c/")) == Place("/c/mqframe", "stream")
-    assert stream_place(options(checkpoint="/c", commit_path="/d")) == Place("/d", "stream")
+    assert stream_place(options(checkpoint_location="file:///c/")) == Place("/c/mqframe", "stream")
+    assert stream_place(options(checkpoint_location="/c", commit_path="/d")) == Place("/d", "stream")
 
 
 def test_writes_of_one_name_share_a_record_and_others_do_not() -> None:
@@ -26,7 +26,10 @@ def test_writes_of_one_name_share_a_record_and_others_do_not() -> None:
 
 
 def test_those_who_share_a_path_share_a_group() -> None:
-    stream, other = stream_place(options(checkpoint="/c")), stream_place(options(checkpoint="/d"))
+    stream, other = (
+        stream_place(options(checkpoint_location="/c")),
+        stream_place(options(checkpoint_location="/d")),
+    )
     assert group_of(options(), stream) == group_of(options(), Place("/c/mqframe", "named-x"))
     assert group_of(options(), stream) != group_of(options(), other)
     assert group_of(options(group="mine"), stream) == "mine"

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from mqframe_spark.jobs.copying import connection, copies, not_before, own_properties
+from mqframe_spark.jobs.copying import connection, copies, not_before
 from pyspark.sql import functions as f
 
 from mqframe import MessageQueue
@@ -56,11 +56,6 @@ def test_columns_may_be_added_or_made_otherwise(messages) -> None:
     assert [(row.topic, row.properties, row.sharding_key) for row in made.collect()] == [
         ("u", {"from": "t"}, "1"), ("u", {"from": "t"}, "2"), ("u", {"from": "t"}, "1"),
     ]  # fmt: skip
-
-
-def test_more_properties_may_be_left_out(messages) -> None:
-    kept = messages.select(own_properties("mine", "other").alias("kept"))
-    assert [row.kept for row in kept.collect()] == [{}, {"yours": "2"}, {}]
 
 
 def test_what_lies_before_an_offset_is_left_out_queue_by_queue(messages) -> None:

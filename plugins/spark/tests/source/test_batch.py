@@ -21,7 +21,7 @@ def test_what_a_store_holds_is_planned_and_read_queue_by_queue(store) -> None:
     for number in range(6):
         store.add("t", number % 2)
     store.add("another")
-    options = SourceOptions(stores=(Store("a", store.folder),), topics=("t",))
+    options = SourceOptions(path=(Store("a", store.folder),), topics=("t",))
     reader = BatchReader(options, spark_schema())
     parts = reader.partitions()
     assert [repr(part) for part in parts] == ["QueueSpan(t, a/0, 0..3)", "QueueSpan(t, a/1, 0..3)"]

@@ -23,6 +23,9 @@ def test_words_times_groups_and_numbers_name_offsets() -> None:
     assert at(parse_bound("group:g"), HIGH) == {A: 7, B: 5}
     assert at(parse_bound('{"t": {"a/0": 4, "b/1": -1}}')) == {A: 4, B: 5}
     assert at(parse_bound('{"t": {"a/0": -2}}'), HIGH) == {A: 2, B: 5}
+    # A time by queue; those that are left out are where they would be without it.
+    assert at(parse_time('{"t": {"b/1": 1700000000000}}')) == {A: 2, B: 5}
+    assert at(parse_time('{"t": {"a/0": "2023-11-14T22:13:20Z"}}'), HIGH) == {A: 2, B: 5}
     # A time before the oldest message is its place, one after the newest is the end.
     assert at(parse_time("1700000000000")) == {A: 2, B: 5}
 
@@ -53,9 +56,18 @@ def test_bad_offsets_are_named(text, said) -> None:
         parse_bound(text)
 
 
-def test_a_bad_time_is_refused() -> None:
-    with pytest.raises(SettingError, match="milliseconds since 1970"):
-        parse_time("yesterday")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("yesterday", "milliseconds since 1970"),
+        ('{"t": {"a/0": "yesterday"}}', "t: 'a/0': 'yesterday' is not broker/queue: time"),
+        ('{"t": {"0": 5}}', 'queues belong to brokers: write {"t": {"broker-a/0": 5}}'),
+        ("{}", "holds no time"),
+    ],
+)
+def test_a_bad_time_is_refused(text, said) -> None:
+    with pytest.raises(SettingError, match=said):
+        parse_time(text)
 
 
 @pytest.mark.parametrize(
@@ -68,3 +80,8 @@ def test_a_bad_time_is_refused() -> None:
 def test_offsets_that_no_queue_has_are_refused(text, said) -> None:
     with pytest.raises(SettingError, match=said):
         at(parse_bound(text))
+
+
+def test_times_of_no_queue_are_refused() -> None:
+    with pytest.raises(SettingError, match="topic t has no queue a/9"):
+        at(parse_time('{"t": {"a/9": 5}}'))

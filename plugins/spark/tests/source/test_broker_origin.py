@@ -87,7 +87,7 @@ def test_a_broker_that_comes_back_between_two_questions_has_lost_nothing(wire) -
 def test_a_pattern_leaves_the_system_s_topics_out(wire) -> None:
     wire.add(0, 4)
     wire.topics = lambda: ["t", "%RETRY%t", "%DLQ%t", "SCHEDULE_TOPIC_XXXX", "another"]
-    found = origin(wire, topics=(), pattern="t|.*(RETRY|DLQ|SCHEDULE).*")
+    found = origin(wire, topics=(), topic_pattern="t|.*(RETRY|DLQ|SCHEDULE).*")
     assert [queue.topic for queue in found.queues()] == ["t"]
 
 

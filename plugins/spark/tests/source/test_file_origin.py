@@ -10,7 +10,7 @@ from_time = 1_700_000_000_000
 
 
 def origin(store, **options) -> FileOrigin:
-    return FileOrigin(SourceOptions(**{"stores": (Store("a", store.folder),), "topics": ("t",), **options}))
+    return FileOrigin(SourceOptions(**{"path": (Store("a", store.folder),), "topics": ("t",), **options}))
 
 
 def test_queues_and_their_bounds(store) -> None:
@@ -34,7 +34,7 @@ def test_a_topic_without_a_queue_is_named_unless_it_may_come(store) -> None:
 def test_a_pattern_leaves_the_system_s_topics_out(store) -> None:
     for topic in ("t", "%RETRY%t", "%DLQ%t", "SCHEDULE_TOPIC_XXXX"):
         store.add(topic)
-    assert origin(store, topics=(), pattern=".*").queues() == [MessageQueue("t", "a", 0)]
+    assert origin(store, topics=(), topic_pattern=".*").queues() == [MessageQueue("t", "a", 0)]
     assert origin(store, topics=("%RETRY%t",)).queues() == [MessageQueue("%RETRY%t", "a", 0)]
 
 

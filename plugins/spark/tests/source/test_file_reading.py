@@ -25,7 +25,7 @@ RECORDED = Path(__file__).parents[4] / "tests" / "data" / "store"
 
 
 def options(folder: Path, **change) -> SourceOptions:
-    return SourceOptions(**{"stores": (Store("a", folder),), "topics": ("t",), **change})
+    return SourceOptions(**{"path": (Store("a", folder),), "topics": ("t",), **change})
 
 
 def read(chosen: SourceOptions, queue_id: int, start: int, end: int, topic: str = "t") -> list[dict]:
@@ -81,11 +81,12 @@ def test_a_plan_covers_all_queues_and_splits_long_ones(store) -> None:
         (7, 0, 1),
     ]
     bounds = {
-        "starting": parse_bound('{"t": {"a/0": 5}}'),
-        "ending": parse_bound('{"t": {"a/0": 9, "a/7": -2}}'),
+        "starting_offsets": parse_bound('{"t": {"a/0": 5}}'),
+        "ending_offsets": parse_bound('{"t": {"a/0": 9, "a/7": -2}}'),
     }
     assert planned(options(store.folder, **bounds)) == [(0, 5, 9), (1, 0, 3)]
-    assert planned(options(store.folder, starting=Bound("time", timestamp_ms=1_700_000_001_500))) == [
+    early = Bound("time", timestamp_ms=1_700_000_001_500)
+    assert planned(options(store.folder, starting_timestamp=early)) == [
         (0, 2, 12), (1, 2, 3),
     ]  # fmt: skip
 
@@ -96,14 +97,14 @@ def test_a_group_s_saved_progress_is_where_reading_begins(store) -> None:
     config = store.folder / "config"
     config.mkdir()
     (config / "consumerOffset.json").write_text('{"offsetTable":{"t@g":{0:4}}}')
-    assert planned(options(store.folder, starting=parse_bound("group:g"))) == [(0, 4, 6)]
-    assert planned(options(store.folder, starting=parse_bound("group:other"))) == [(0, 0, 6)]
+    assert planned(options(store.folder, starting_offsets=parse_bound("group:g"))) == [(0, 4, 6)]
+    assert planned(options(store.folder, starting_offsets=parse_bound("group:other"))) == [(0, 0, 6)]
 
 
 def test_patterns_leave_the_system_s_topics_out(store) -> None:
     for topic in ("orders", "orders_eu", "audit", "SCHEDULE_TOPIC_XXXX", "%RETRY%orders"):
         store.add(topic)
-    chosen = options(store.folder, topics=(), pattern=".*")
+    chosen = options(store.folder, topics=(), topic_pattern=".*")
     assert {queue.topic for queue in FileOrigin(chosen).queues()} == {"orders", "orders_eu", "audit"}
     with pytest.raises(FixError, match="option topic = 'none': no queue of it is in"):
         FileOrigin(options(store.folder, topics=("none", "orders"))).queues()
@@ -112,13 +113,13 @@ def test_patterns_leave_the_system_s_topics_out(store) -> None:
 def test_removed_log_files_are_noticed_or_skipped(store) -> None:
     for _ in range(95):
         store.add()
-    early = options(store.folder, starting=parse_bound('{"t": {"a/0": 0}}'))
+    early = options(store.folder, starting_offsets=parse_bound('{"t": {"a/0": 0}}'))
     (store.folder / "commitlog" / f"{0:020d}").unlink()
     low, _ = FileOrigin(early).beginnings([MessageQueue("t", "a", 0)]).popitem()[1], None
     assert low > 0
     with pytest.raises(DataLoss, match=f"offset 0 is needed, but the oldest that is kept is {low}"):
         planned(early)
-    lax = options(store.folder, starting=early.starting, fail_on_data_loss=False)
+    lax = options(store.folder, starting_offsets=early.starting, fail_on_data_loss=False)
     assert planned(lax) == [(0, low, 95)]
     # What goes between planning and reading.
     with pytest.raises(DataLoss, match="offset 0 is needed"):
@@ -167,7 +168,7 @@ def test_an_entry_that_names_another_record_of_the_queue_is_told(store) -> None:
 def test_a_folder_that_offsets_name_must_be_there(store) -> None:
     store.add()
     with pytest.raises(SettingError, match="topic t has no queue b/0"):
-        planned(options(store.folder, starting=parse_bound('{"t": {"b/0": 0}}')))
+        planned(options(store.folder, starting_offsets=parse_bound('{"t": {"b/0": 0}}')))
 
 
 @pytest.mark.parametrize("name", ["clean", "killed"])
@@ -181,7 +182,7 @@ def test_apache_s_store_reads_the_same(tmp_path, name) -> None:
     stored = manifest["stored"]
     assert stored
     topics = sorted({message["topic"] for message in stored})
-    chosen = SourceOptions(stores=(Store("a", commit_log.parent),), topics=tuple(topics))
+    chosen = SourceOptions(path=(Store("a", commit_log.parent),), topics=tuple(topics))
     rows = {}
     for span in Planner(chosen, FileOrigin(chosen)).batch():
         for batch in FileSpanReader(chosen, span).batches():

@@ -1,9 +1,11 @@
 import pytest
 from mqframe_spark.records.schema import ARROW_SCHEMA
+from mqframe_spark.retrying import PAUSES_SECONDS
 from mqframe_spark.source.bounds import EARLIEST, LATEST, Bound
 from mqframe_spark.source.options import STREAM_ONLY, Store, parse_options
 
 from mqframe.core.errors import SettingError
+from mqframe.core.messages.message import MessageQueue
 
 GOOD = {"nameserver": "127.0.0.1:9876", "topic": "orders"}
 
@@ -42,7 +44,7 @@ def test_names_count_without_regard_to_case() -> None:
 def test_defaults(monkeypatch) -> None:
     monkeypatch.setenv("NAMESRV_ADDR", "n:9876")
     options = parse_options({"topic": "orders"})
-    assert (options.nameserver, options.stores, options.topics) == ("n:9876", (), ("orders",))
+    assert (options.nameserver, options.path, options.topics) == ("n:9876", (), ("orders",))
     assert (options.starting, options.ending, options.columns) == (
         EARLIEST, LATEST, tuple(ARROW_SCHEMA.names),
     )  # fmt: skip
@@ -62,18 +64,35 @@ def test_times_stand_for_offsets() -> None:
     )
 
 
+def test_times_may_be_given_by_queue() -> None:
+    options = parse_options({**GOOD, "startingTimestamp": '{"orders": {"broker-a/1": 5}}'})
+    assert options.starting == Bound("time", times={MessageQueue("orders", "broker-a", 1): 5})
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("500ms", 0.5), ("30 s", 30), ("15m", 900), ("2H", 7200)])
+def test_micro_batches_wait_as_long_as_is_said(text, seconds) -> None:
+    options = parse_options({**GOOD, "minOffsetsPerTrigger": "9", "maxTriggerDelay": text})
+    assert (options.min_offsets_per_trigger, options.max_trigger_delay) == (9, seconds)
+
+
+def test_retries_are_options() -> None:
+    assert parse_options(GOOD).pauses == PAUSES_SECONDS
+    assert parse_options({**GOOD, "retries": "2", "retryIntervalMs": "100"}).pauses == (0.1, 0.4)
+    assert parse_options({**GOOD, "retries": "0"}).pauses == ()
+
+
 def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
     monkeypatch.delenv("NAMESRV_ADDR", raising=False)
     given = {"mode": "files", "topic": "t"}
-    assert parse_options({**given, "path": str(store)}).stores == (Store("store", store),)
+    assert parse_options({**given, "path": str(store)}).path == (Store("store", store),)
     other = f"{store}, b = {store}"
-    assert parse_options({**given, "path": other}).stores == (Store("store", store), Store("b", store))
+    assert parse_options({**given, "path": other}).path == (Store("store", store), Store("b", store))
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"topik": "x"}, "unknown option topik = 'x'; options of mqframe: mode, nameserver, path, topic"),
+        ({"topik": "x"}, r"unknown option topik = 'x'; did you mean topic or topics\?"),
         ({"topic": None}, "option topic is missing"),
         ({"topics": "b"}, "options topic and topics contradict each other"),
         ({"topic": "a b"}, "option topic = 'a b'"),
@@ -82,7 +101,7 @@ def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
         ({"tags": "||"}, r"option tags = '\|\|'"),
         ({"nameserver": "nowhere"}, "option nameserver = 'nowhere'.*not host:port"),
         ({"nameserver": None}, "option nameserver = ''.*NAMESRV_ADDR"),
-        ({"mode": "fast"}, "option mode = 'fast': must be broker or files"),
+        ({"mode": "fast"}, "option mode = 'fast': must be one of broker, files"),
         ({"path": "/x"}, "option path = '/x': only mode = 'files'"),
         ({"mode": "files"}, "option path is missing"),
         ({"startingOffsets": "soon"}, "option startingOffsets = 'soon': must be earliest"),
@@ -114,9 +133,24 @@ def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
         ({"maxOffsetsPerTrigger": "0"}, "option maxOffsetsPerTrigger = '0'"),
         ({"maxOffsetsPerTrigger": "1e3"}, "option maxOffsetsPerTrigger = '1e3'"),
         ({"minPartitions": "-1"}, "option minPartitions = '-1'"),
+        ({"maxTriggerDelay": "5m"}, "option maxTriggerDelay = '5m': needs option minOffsetsPerTrigger"),
+        (
+            {"minOffsetsPerTrigger": "5", "maxTriggerDelay": "soon"},
+            "option maxTriggerDelay = 'soon': must be a number with a unit: ms, s, m, h or d",
+        ),
+        (
+            {"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"},
+            "minOffsetsPerTrigger = '5' and maxOffsetsPerTrigger = '4' contradict",
+        ),
+        ({"retries": "-1"}, "option retries = '-1': must be within 0 and 100"),
+        ({"retryIntervalMs": "0"}, "option retryIntervalMs = '0'"),
+        (
+            {"endingTimestamp": '{"x": {"a/0": 5}}'},
+            "option endingTimestamp = .*: topic x is not one of those to read",
+        ),
         ({"columns": "body,nope"}, "option columns = 'body,nope': name each once, of topic, broker"),
         ({"columns": "body,body"}, "option columns"),
-        ({"failOnDataLoss": "no"}, "option failOnDataLoss = 'no': must be true or false"),
+        ({"failOnDataLoss": "maybe"}, "option failOnDataLoss = 'maybe': must be true or false"),
         ({"group": "a b"}, "option group = 'a b'"),
         ({"commitToGroup": "a b"}, "option commitToGroup = 'a b'"),
     ],

@@ -70,8 +70,8 @@ def test_a_start_before_what_is_kept_is_a_loss_for_batch_and_stream(wire, start,
     wire.groups = {("slow", queue): 2}
     for plan in (Planner.batch, Planner.initial):
         with pytest.raises(DataLoss, match=r"broker a, queue 0: offset 2 is needed, but the oldest .* is 5"):
-            plan(planner(wire, starting=start))
-    lax = planner(wire, starting=start, fail_on_data_loss=False)
+            plan(planner(wire, starting_offsets=start))
+    lax = planner(wire, starting_offsets=start, fail_on_data_loss=False)
     assert ranges(lax.batch()) == [(0, 5, 15)]
     assert lax.initial() == {queue: 5}
     told = "messages are gone and were skipped topic='t' broker='a' queue_id=0 start=2 end=5 count=3"
@@ -80,9 +80,12 @@ def test_a_start_before_what_is_kept_is_a_loss_for_batch_and_stream(wire, start,
 
 def test_times_beyond_the_queue_contradict_nothing(wire) -> None:
     wire.add(0, 10)
-    late = {"starting": Bound("time", timestamp_ms=50), "ending": Bound("time", timestamp_ms=60)}
+    late = {
+        "starting_timestamp": Bound("time", timestamp_ms=50),
+        "ending_timestamp": Bound("time", timestamp_ms=60),
+    }
     assert planner(wire, **late).batch() == []
-    assert planner(wire, starting=EARLIEST, ending=LATEST).batch() != []
+    assert planner(wire, starting_offsets=EARLIEST, ending_offsets=LATEST).batch() != []
 
 
 def test_a_queue_made_anew_is_a_loss_or_read_from_its_beginning(wire, caplog) -> None:

@@ -1,4 +1,5 @@
 import pickle
+import time
 
 import pytest
 from mqframe_spark.records.schema import spark_schema
@@ -12,14 +13,15 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, Rea
 
 from mqframe.core.errors import ConnectError, FixError, SettingError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.testing.manual_clock import ManualClock
 
 ALL = ReadAllAvailable()
 
 
-def reader(wire, **options) -> StreamReader:
+def reader(wire, *, clock=time.monotonic, **options) -> StreamReader:
     source = SourceOptions("n:1", topics=("t",), **options)
     origin = BrokerOrigin(source, wire, sleep=lambda seconds: None)
-    return StreamReader(source, spark_schema(), Planner(source, origin))
+    return StreamReader(source, spark_schema(), Planner(source, origin), clock)
 
 
 def begun(stream) -> dict:
@@ -39,19 +41,19 @@ def test_a_stream_begins_at_the_oldest_message_or_at_the_end(wire) -> None:
     wire.add(0, 5, begin=2)
     wire.add(1, 0)
     assert begun(reader(wire)) == {"t": {"a/0": 2, "a/1": 0}}
-    assert begun(reader(wire, starting=LATEST)) == {"t": {"a/0": 7, "a/1": 0}}
+    assert begun(reader(wire, starting_offsets=LATEST)) == {"t": {"a/0": 7, "a/1": 0}}
 
 
 def test_what_comes_while_the_first_batch_is_repeated_is_not_passed_over(wire) -> None:
     wire.add(0, 5)
-    stream = reader(wire, starting=LATEST)
+    stream = reader(wire, starting_offsets=LATEST)
     begin = stream.initialOffset()
     wire.add(0, 8)
     start = stream.latestOffset(begin, ALL)
     assert (stream.initialOffset(), start) == (begin, {"t": {"a/0": 5}})
     # Spark has written `start` as the end of its first batch, is killed, and has another reader repeat it.
     wire.add(0, 9)
-    again = reader(wire, starting=LATEST)
+    again = reader(wire, starting_offsets=LATEST)
     assert again.initialOffset() == {"t": {"a/0": 9}, BEGIN: {}}
     assert again.partitions(again.initialOffset(), start) == []
     end = again.latestOffset(start, ALL)
@@ -76,7 +78,7 @@ def test_a_repeated_later_batch_is_planned_as_it_was(wire) -> None:
 
 def test_available_now_may_begin_behind_the_end_that_it_saw(wire) -> None:
     wire.add(0, 5)
-    stream = reader(wire, starting=LATEST)
+    stream = reader(wire, starting_offsets=LATEST)
     stream.prepareForTriggerAvailableNow()
     wire.add(0, 7)
     start = begun(stream)
@@ -88,13 +90,13 @@ def test_available_now_stops_where_the_options_say(wire) -> None:
     wire.add(0, 5)
     wire.add(1, 3)
     ending = parse_bound('{"t": {"a/0": 2}}')
-    stream = reader(wire, ending=ending, given={"endingoffsets": "2"})
+    stream = reader(wire, ending_offsets=ending, given={"endingoffsets": "2"})
     stream.prepareForTriggerAvailableNow()
     start = begun(stream)
     end = stream.latestOffset(start, ALL)
     assert end == stream.reportLatestOffset() == {"t": {"a/0": 2, "a/1": 3}}
     # Started again behind it, the query has nothing to do, and does not go back.
-    again = reader(wire, ending=ending, given={"endingoffsets": "2"})
+    again = reader(wire, ending_offsets=ending, given={"endingoffsets": "2"})
     again.prepareForTriggerAvailableNow()
     assert again.latestOffset({"t": {"a/0": 4, "a/1": 3}}, ALL) == {"t": {"a/0": 4, "a/1": 3}}
 
@@ -103,7 +105,7 @@ def test_a_stream_that_goes_on_has_no_end(wire) -> None:
     wire.add(0, 5)
     for ask in (StreamReader.initialOffset, lambda stream: stream.latestOffset({"t": {"a/0": 1}}, ALL)):
         with pytest.raises(SettingError, match="option endingOffsets = '2': only a batch"):
-            ask(reader(wire, ending=LATEST, given={"endingoffsets": "2"}))
+            ask(reader(wire, ending_offsets=LATEST, given={"endingoffsets": "2"}))
 
 
 def test_batches_follow_one_another(wire) -> None:
@@ -120,7 +122,7 @@ def test_batches_follow_one_another(wire) -> None:
 
 def test_new_queues_and_brokers_are_taken_in_from_their_beginning(wire) -> None:
     wire.add(0, 5)
-    stream = reader(wire, starting=LATEST)
+    stream = reader(wire, starting_offsets=LATEST)
     start = begun(stream)
     wire.add(0, 4, broker="b", begin=3)
     entered = stream.latestOffset(start, ALL)
@@ -188,7 +190,7 @@ def test_a_group_is_told_how_far_the_stream_is_and_never_back(wire) -> None:
 
 def test_topics_by_pattern_come_in_as_they_appear(wire) -> None:
     wire.add(0, 2)
-    source = SourceOptions("n:1", pattern="[tu]")
+    source = SourceOptions("n:1", topic_pattern="[tu]")
     stream = StreamReader(source, spark_schema(), Planner(source, BrokerOrigin(source, wire)))
     assert begun(stream) == {"t": {"a/0": 0}}
 
@@ -234,3 +236,33 @@ def test_connections_stay_behind_when_the_reader_travels_and_close_when_it_stops
     pickle.dumps(stream)
     stream.stop()
     assert wire.closed
+
+
+def test_a_micro_batch_waits_for_enough_messages_or_long_enough(wire) -> None:
+    clock = ManualClock()
+    wire.add(0, 3)
+    stream = reader(wire, min_offsets_per_trigger=5, max_trigger_delay=60.0, clock=clock.monotonic)
+    start = begun(stream)
+    first = stream.latestOffset(start, ALL)
+    assert first == {"t": {"a/0": 3}}  # nothing was read before: nobody has to wait
+    wire.add(0, 7)
+    clock.advance(59)
+    assert stream.latestOffset(first, ALL) == first
+    clock.advance(1)
+    second = stream.latestOffset(first, ALL)
+    assert second == {"t": {"a/0": 7}}
+    wire.add(0, 12)
+    assert stream.latestOffset(second, ALL) == {"t": {"a/0": 12}}
+    # A queue that appears is entered at once, and read when there is enough.
+    wire.add(0, 13)
+    wire.add(1, 2)
+    entered = stream.latestOffset({"t": {"a/0": 12}}, ALL)
+    assert entered == {"t": {"a/0": 12, "a/1": 0}}
+    assert stream.latestOffset(entered, ALL) == entered
+
+
+def test_a_stream_that_ends_waits_for_nothing(wire) -> None:
+    wire.add(0, 3)
+    stream = reader(wire, min_offsets_per_trigger=5)
+    stream.prepareForTriggerAvailableNow()
+    assert stream.latestOffset(begun(stream), ALL) == {"t": {"a/0": 3}}

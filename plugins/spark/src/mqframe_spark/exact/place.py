@@ -51,11 +51,11 @@ def stream_place(options: SinkOptions) -> Place:
     """That of a stream: `commitPath`, or `mqframe` in its checkpoint. Raises `SettingError`."""
     if options.commit_path:
         return Place(absolute("commitPath", options.commit_path), STREAM)
-    if not options.checkpoint:
+    if not options.checkpoint_location:
         raise SettingError(
             f"option exactlyOnce = 'true' needs option checkpointLocation, or commitPath: {_FOR_RECORDS}"
         )
-    root = absolute("checkpointLocation", options.checkpoint)
+    root = absolute("checkpointLocation", options.checkpoint_location)
     return Place(root.rstrip("/") + "/mqframe", STREAM)
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from mqframe.core.messages import properties as p
 from mqframe_spark.access import ACCESS_NAMES
+from mqframe_spark.functions import own_properties
+from mqframe_spark.sink.row_texts import IDEMPOTENCE_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from mqframe.core.messages.message import MessageQueue
 
-IDEMPOTENCE_KEY: Final = "IDEMPOTENCE_KEY"
 STORED_SHARDING_KEY: Final = f"properties['{p.SHARDING_KEY}']"
 """Where a sharding key is that a sender stored with the message; few do."""
 COPIED_COLUMNS: Final = ("topic", "unique_key", "msg_id", "tags", "keys", "properties", "body", "flag")
@@ -57,14 +58,6 @@ def not_before(frame: DataFrame, offsets: Mapping[MessageQueue, int]) -> DataFra
     ]
     queue = f.concat_ws("/", "broker", f.col("queue_id").cast("string"))
     return frame.where(f.col("queue_offset") >= f.coalesce(f.create_map(*table)[queue], f.lit(0)))
-
-
-def own_properties(*left_out: str) -> Column:
-    """The properties that the sender's application set, without those called `left_out`."""
-    from pyspark.sql import functions as f
-
-    names = (*sorted(p.RESERVED), IDEMPOTENCE_KEY, *left_out)
-    return f.map_filter(f.col("properties"), lambda name, _: ~name.isin(*names))
 
 
 def connection(source: Mapping[str, str]) -> dict[str, str]:

@@ -14,8 +14,9 @@ from mqframe.core.messages.ids import offset_id
 from mqframe.core.messages.names import check_group, dead_letter_topic, retry_topic
 from mqframe.core.messages.properties import RETRY_TOPIC
 from mqframe.core.retry.dead_letters import MARK
+from mqframe_spark.functions import own_properties
 from mqframe_spark.jobs.clusters import check_target, ends, open_admin, write_queues
-from mqframe_spark.jobs.copying import connection, copies, own_properties
+from mqframe_spark.jobs.copying import connection, copies
 from mqframe_spark.jobs.failures import spark_errors
 from mqframe_spark.source.positions import to_json
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
+
+from mqframe_spark.lag import offsets
 
 
 @attrs.frozen
@@ -67,24 +68,6 @@ def backlog_of(source: Mapping[str, Any]) -> int | None:
         return None
     read = end or {}
     return sum(max(0, head - read.get(queue, head)) for queue, head in latest.items())
-
-
-def offsets(value: Any) -> dict[tuple[str, str], int] | None:
-    """{(topic, "broker/queue"): offset} of an offset in a report; `None` when it is of another source."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return None
-    if not isinstance(value, Mapping):
-        return None
-    found: dict[tuple[str, str], int] = {}
-    for topic, queues in value.items():
-        for queue, offset in queues.items() if isinstance(queues, Mapping) else ():
-            if not isinstance(offset, int):
-                return None
-            found[topic, queue] = offset
-    return found if found or not value else None
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
-
-from mqframe.core.errors import MessageError, SettingError
+from mqframe.core.config.settings import at_least, encodable, setting, settings, within
+from mqframe.core.errors import SettingError
 from mqframe.core.messages.checks import check_sendable_topic
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
-from mqframe_spark.access import ACCESS_NAMES, OPEN, Access, parse_access
-from mqframe_spark.given import Given
-
-SINK_NAMES: Final = (
-    "nameserver", "topic", "group", "batchBytes", "compressOverBytes", "inFlightRequests", "idempotenceKeys",
-    "ignoreColumns", "exactlyOnce", "commitPath", "failOnDataLoss", *ACCESS_NAMES,
-    "checkpointLocation", "queryName",
-)  # fmt: skip
-"""All options, as they are documented. Their case does not count. The last two are Spark's own."""
+from mqframe_spark.access import OPEN, Access, parse_access
+from mqframe_spark.given import Given, group_name, option_names
 
 BATCH_BYTES: Final = 128 << 10
 BATCH_BYTES_MIN: Final = 1 << 10
@@ -29,34 +21,79 @@ IN_FLIGHT_MAX: Final = 64
 """Requests of one task; each has a thread."""
 
 
-@attrs.frozen
+def _topic(name: str) -> str:
+    check_sendable_topic(name)
+    if name.startswith((RETRY_PREFIX, DLQ_PREFIX)):
+        raise ValueError("the messages there are the broker's to write; no batch may name it")
+    return name
+
+
+@settings("sink", kw_only=False)
 class SinkOptions:
-    """How to write.
+    """How to write. `access`: keys and TLS."""
 
-    `nameserver`: addresses, "host:port;host:port". `topic`: where rows go; empty when the column `topic`
-    says. `group`: producer group; empty: none was given. `batch_bytes`: size of one request, bytes;
-    `compress_over_bytes`: bodies of this size and above travel alone and packed. `in_flight_requests`: of
-    one task. `idempotence_keys`: whether each message gets a key that a repeated task repeats.
-    `ignore_columns`: whether columns that only a broker can set are left out. `exactly_once`: half messages
-    that the driver's commit ends, `commit_path`: where the record of the commits lives, `fail_on_data_loss`:
-    whether messages that were recorded and lost are an error. `checkpoint`, `query_name`: of a stream; the
-    second also names a batch that is to be written once. `access`: keys and TLS.
-    """
-
-    nameserver: str
-    topic: str = ""
-    group: str = ""
-    batch_bytes: int = BATCH_BYTES
-    compress_over_bytes: int = 4096
-    in_flight_requests: int = 4
-    idempotence_keys: bool = False
-    ignore_columns: bool = False
-    exactly_once: bool = False
-    commit_path: str = ""
-    fail_on_data_loss: bool = True
-    checkpoint: str = ""
-    query_name: str = ""
+    nameserver: str = setting(
+        doc="name servers, `host:port;host:port`; by default the variable `NAMESRV_ADDR`", check=encodable
+    )
+    topic: str = setting(
+        "",
+        doc="where all rows go; it must be there. Without it the column `topic` says where each goes",
+        from_conf=_topic,
+    )
+    group: str = setting(
+        "",
+        doc="the producer group, by default `SPARK_SINK`; with `exactlyOnce` one made from the commit path",
+        from_conf=group_name,
+    )
+    batch_bytes: int = setting(
+        BATCH_BYTES,
+        doc="size of one request, bytes, 1 KiB to 1 MiB",
+        check=within(BATCH_BYTES_MIN, BATCH_BYTES_MAX),
+    )
+    compress_over_bytes: int = setting(
+        4096, doc="bodies of this size and above, bytes, travel alone and packed", check=at_least(1)
+    )
+    in_flight_requests: int = setting(
+        4,
+        doc=f"requests of one task under way at once, at most {IN_FLIGHT_MAX}",
+        check=within(1, IN_FLIGHT_MAX),
+    )
+    idempotence_keys: bool = setting(
+        False,
+        doc="whether each message gets a property `IDEMPOTENCE_KEY` that a repeated task repeats; the column "
+        "`idempotence_key` counts before it",
+    )
+    ignore_columns: bool = setting(
+        False,
+        doc="whether columns and properties that only the system can set are left out, and the option "
+        "`topic` counts before the column",
+    )
+    exactly_once: bool = setting(
+        False,
+        doc="rows are half messages, which no consumer sees, until the driver has recorded which of them "
+        "count",
+    )
+    commit_path: str = setting(
+        "",
+        doc="with `exactlyOnce`: the folder of that record, which outlives the driver, by default "
+        "`mqframe` in the checkpoint; a batch must name one",
+    )
+    fail_on_data_loss: bool = setting(
+        True,
+        doc="with `exactlyOnce`: whether recorded messages that brokers gave up are an error, or only "
+        "reported",
+    )
+    checkpoint_location: str = setting("", doc="Spark's own, of a stream")
+    query_name: str = setting(
+        "",
+        doc="Spark's own, of a stream; with `exactlyOnce` a batch of this name is written once, however "
+        "often it is submitted",
+    )
     access: Access = OPEN
+
+
+SINK_NAMES: Final = option_names(SinkOptions, Access)
+"""All options, as they are documented. Their case does not count."""
 
 
 def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
@@ -64,46 +101,9 @@ def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
 
     `NAMESRV_ADDR` stands in for `nameserver`.
     """
-    table = Given(given, SINK_NAMES)
-    exactly_once = table.flag("exactlyOnce", default=False)
-    commit_path = table.get("commitPath")
-    if commit_path is not None and not exactly_once:
-        raise SettingError(f"option commitPath = {commit_path!r}: only exactlyOnce = 'true' keeps a record")
-    return SinkOptions(
-        nameserver=table.nameserver(),
-        topic=_topic(table),
-        group=table.group("group", ""),
-        batch_bytes=_within(table, "batchBytes", BATCH_BYTES, BATCH_BYTES_MIN, BATCH_BYTES_MAX),
-        compress_over_bytes=table.number("compressOverBytes") or 4096,
-        in_flight_requests=_within(table, "inFlightRequests", 4, 1, IN_FLIGHT_MAX),
-        idempotence_keys=table.flag("idempotenceKeys", default=False),
-        ignore_columns=table.flag("ignoreColumns", default=False),
-        exactly_once=exactly_once,
-        commit_path=commit_path or "",
-        fail_on_data_loss=table.flag("failOnDataLoss", default=True),
-        checkpoint=table.get("checkpointLocation") or "",
-        query_name=table.get("queryName") or "",
-        access=parse_access(table),
-    )
-
-
-def _topic(table: Given) -> str:
-    value = table.get("topic")
-    if value is None:
-        return ""
-    try:
-        check_sendable_topic(value)
-        if value.startswith((RETRY_PREFIX, DLQ_PREFIX)):
-            raise MessageError("the messages there are the broker's to write; no batch may name it")
-    except MessageError as problem:
-        raise SettingError(f"option topic = {value!r}: {problem}") from None
-    return value
-
-
-def _within(table: Given, name: str, default: int, low: int, high: int) -> int:
-    value = table.number(name)
-    if value is None:
-        return default
-    if not low <= value <= high:
-        raise SettingError(f"option {name} = {table.get(name)!r}: must be {low} to {high}")
-    return value
+    table = Given(given, SINK_NAMES, "the sink")
+    values = {**table.read(SinkOptions), "nameserver": table.nameserver()}
+    path = values.get("commit_path")
+    if path is not None and not values.get("exactly_once"):
+        raise SettingError(f"option commitPath = {path!r}: only exactlyOnce = 'true' keeps a record")
+    return SinkOptions(**values, access=parse_access(table))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -23,13 +23,14 @@ class Bound:
     """`kind` says which of the others counts.
 
     `offsets`: by queue, `AT_EARLIEST` and `AT_LATEST` among them; queues that are left out count as at the
-    default end. `timestamp_ms`: first message stored at or after it. `group`: where that group is. `option`:
-    how it was given, name and value, for error messages.
+    default end. `timestamp_ms`: first message stored at or after it; `times`: the same by queue, instead.
+    `group`: where that group is. `option`: how it was given, name and value, for error messages.
     """
 
     kind: Literal["earliest", "latest", "offsets", "time", "group"]
     offsets: Mapping[MessageQueue, int] = {}
     timestamp_ms: int = 0
+    times: Mapping[MessageQueue, int] = {}
     group: str = ""
     option: str = attrs.field(default="", eq=False)
 
@@ -54,32 +55,56 @@ def parse_bound(text: str) -> Bound:
         return Bound("group", group=group)
     if not word.startswith("{"):
         raise SettingError('must be earliest, latest, group:NAME or JSON {"topic": {"broker/queue": offset}}')
+    return Bound("offsets", offsets=_by_queue(word, "offset", _offset))
+
+
+def _by_queue(text: str, what: str, parse: Callable[[Any], int | None]) -> dict[MessageQueue, int]:
+    """The values in JSON {"topic": {"broker/queue": value}}; `parse` gives `None` for what is no `what`."""
     try:
-        table = json.loads(word)
+        table = json.loads(text)
     except ValueError as problem:
         raise SettingError(f"is no JSON: {problem}") from None
-    return Bound("offsets", offsets=offsets_of(table))
-
-
-def offsets_of(table: Any) -> dict[MessageQueue, int]:
-    """The offsets in {"topic": {"broker/queue": offset}}. Raises `SettingError` naming what is wrong."""
     found = {}
     for topic, queues in table.items() if isinstance(table, dict) else ():
-        for key, offset in queues.items() if isinstance(queues, dict) else ():
+        for key, given in queues.items() if isinstance(queues, dict) else ():
             broker, _, number = str(key).rpartition("/")
-            if not broker or not number.isdecimal() or type(offset) is not int or offset < AT_EARLIEST:
-                raise SettingError(f"{topic}: {key!r}: {offset!r} is not broker/queue: offset")
-            found[MessageQueue(topic, broker, int(number))] = offset
+            value = parse(given)
+            if not broker and number.isdecimal() and value is not None:
+                raise SettingError(
+                    f"{topic}: {key!r}: {given!r} is not broker/queue: {what}; queues belong to "
+                    f'brokers: write {{"{topic}": {{"broker-a/{number}": {json.dumps(given)}}}}}'
+                )
+            if not broker or not number.isdecimal() or value is None:
+                raise SettingError(f"{topic}: {key!r}: {given!r} is not broker/queue: {what}")
+            found[MessageQueue(topic, broker, int(number))] = value
     if not found:
-        raise SettingError('holds no offset; write {"topic": {"broker/queue": offset}}')
+        raise SettingError(f'holds no {what}; write {{"topic": {{"broker/queue": {what}}}}}')
     return found
 
 
+def _offset(value: Any) -> int | None:
+    return value if type(value) is int and value >= AT_EARLIEST else None
+
+
+def _moment(value: Any) -> int | None:
+    try:
+        return _milliseconds(str(value)) if type(value) in (int, str) else None
+    except SettingError:
+        return None
+
+
 def parse_time(text: str) -> Bound:
-    """Milliseconds since 1970, or ISO 8601 (UTC where it names no zone). Raises `SettingError`."""
+    """Milliseconds since 1970, or ISO 8601 (UTC where it names no zone); or JSON {"topic": {"broker/queue":
+    time}}. Raises `SettingError`."""
+    if text.strip().startswith("{"):
+        return Bound("time", times=_by_queue(text, "time", _moment))
+    return Bound("time", timestamp_ms=_milliseconds(text))
+
+
+def _milliseconds(text: str) -> int:
     word = text.strip()
     if word.isdecimal():
-        return Bound("time", timestamp_ms=int(word))
+        return int(word)
     try:
         moment = datetime.fromisoformat(word)
     except ValueError:
@@ -88,7 +113,7 @@ def parse_time(text: str) -> Bound:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return Bound("time", timestamp_ms=round(moment.timestamp() * 1000))
+    return round(moment.timestamp() * 1000)
 
 
 def resolve(
@@ -107,23 +132,29 @@ def resolve(
         return dict(low)
     if bound.kind == "latest":
         return dict(high)
+    _check_known({**bound.offsets, **bound.times}, low)
     if bound.kind == "time":
-        return {queue: min(max(at_time(queue, bound.timestamp_ms), low[queue]), high[queue]) for queue in low}
+        times = bound.times or dict.fromkeys(low, bound.timestamp_ms)
+        reached = {queue: at_time(queue, moment) for queue, moment in times.items()}
+        return {**default, **{queue: min(max(at, low[queue]), high[queue]) for queue, at in reached.items()}}
     if bound.kind == "group":
         stored = {queue: of_group(queue, bound.group) for queue in low}
         found = {queue: default[queue] if at is None else at for queue, at in stored.items()}
         for queue, at in found.items():
             _check_end(queue, at, high[queue])
         return found
-    strangers = sorted(queue for queue in bound.offsets if queue not in low)
-    if strangers:
-        topic, broker, number = strangers[0]
-        raise SettingError(f"topic {topic} has no queue {broker}/{number}")
     found = dict(default)
     for queue, offset in bound.offsets.items():
         _check_end(queue, offset, high[queue])
         found[queue] = {AT_EARLIEST: low, AT_LATEST: high}[offset][queue] if offset < 0 else offset
     return found
+
+
+def _check_known(named: Iterable[MessageQueue], low: Mapping[MessageQueue, int]) -> None:
+    strangers = sorted(queue for queue in named if queue not in low)
+    if strangers:
+        topic, broker, number = strangers[0]
+        raise SettingError(f"topic {topic} has no queue {broker}/{number}")
 
 
 def _check_end(queue: MessageQueue, offset: int, high: int) -> None:
@@ -137,7 +168,7 @@ def _check_end(queue: MessageQueue, offset: int, high: int) -> None:
 def check_order(starting: Bound, ending: Bound) -> None:
     """Raise `SettingError` when `ending` comes before `starting` whatever the queues hold."""
     backwards = starting == LATEST and ending == EARLIEST
-    if starting.kind == ending.kind == "time":
+    if starting.kind == ending.kind == "time" and not starting.times and not ending.times:
         backwards = starting.timestamp_ms > ending.timestamp_ms
     for queue, offset in ending.offsets.items():
         backwards |= 0 <= offset < starting.offsets.get(queue, 0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import ConnectError, FixError, RetryError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqframe.log import get_logger
-from mqframe_spark.retrying import PAUSES_SECONDS, retrying
+from mqframe_spark.retrying import retrying
 from mqframe_spark.source.deletions import Deletions, is_registered, missing_of
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.positions import Positions
@@ -19,6 +20,8 @@ from mqframe_spark.source.pull_window import PULL_MESSAGES
 from mqframe_spark.wire import Wire, connect
 
 log = get_logger("spark")
+
+T = TypeVar("T")
 
 
 class BrokerOrigin:
@@ -33,6 +36,7 @@ class BrokerOrigin:
     ) -> None:
         self._options = options
         self._sleep = sleep
+        self._pauses = options.pauses
         self._deleted = Deletions(options)
         self._waiting: set[str] = set()
         self._wire = wire or connect(options.nameserver, options.group, options.access)
@@ -40,7 +44,7 @@ class BrokerOrigin:
     def queues(self, *, patient: bool = False, known: Positions | None = None) -> list[MessageQueue]:
         """See `Origin`. A name server forgets a broker that is away, and topics with it."""
         known = known or {}
-        for pause in (*PAUSES_SECONDS, None):
+        for pause in (*self._pauses, None):
             found, problem = self._find(patient)
             missing = missing_of(known, found)
             registered = {broker: self._registered(broker) for _, broker in missing}
@@ -85,12 +89,12 @@ class BrokerOrigin:
             log.warning("what cannot be reached waits, the rest goes on", name=name, reason=reason)
 
     def _registered(self, broker: str) -> bool:
-        return retrying(lambda: is_registered(self._wire, broker), sleep=self._sleep)
+        return self._retrying(lambda: is_registered(self._wire, broker))
 
     def _topics(self) -> Iterable[str]:
         if self._options.topics:
             return self._options.topics
-        names = retrying(self._wire.topics, sleep=self._sleep)
+        names = self._retrying(self._wire.topics)
         # What the system keeps for itself is read only by name.
         return sorted(
             name
@@ -101,7 +105,7 @@ class BrokerOrigin:
         )
 
     def _route(self, topic: str) -> TopicRoute:
-        route = retrying(lambda: self._wire.route(topic), sleep=self._sleep)
+        route = self._retrying(lambda: self._wire.route(topic))
         if not route.read_queues():
             raise FixError(
                 f"option topic = {topic!r}: no broker lets its queues be read; check its permission and "
@@ -136,22 +140,25 @@ class BrokerOrigin:
 
     def at_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
         """See `Origin`."""
-        return retrying(lambda: self._wire.offset_at(queue, timestamp_ms), sleep=self._sleep)
+        return self._retrying(lambda: self._wire.offset_at(queue, timestamp_ms))
 
     def of_group(self, queue: MessageQueue, group: str) -> int | None:
         """See `Origin`."""
-        return retrying(lambda: self._wire.group_offset(group, queue), sleep=self._sleep)
+        return self._retrying(lambda: self._wire.group_offset(group, queue))
 
     def bytes_of(self, queue: MessageQueue, start: int, end: int) -> int:
         """See `Origin`; from the first records, as brokers do not tell."""
         asked = [(start, min(end - start, PULL_MESSAGES))]
-        found, *_ = retrying(lambda: self._wire.pull(queue, asked, "*"), sleep=self._sleep)
+        found, *_ = self._retrying(lambda: self._wire.pull(queue, asked, "*"))
         count = found.next_offset - start
         return (end - start) * len(found.records) // count if count > 0 else 0
 
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
         """See `Origin`."""
-        commit_forward(self._wire, group, queue, offset, sleep=self._sleep)
+        commit_forward(self._wire, group, queue, offset, sleep=self._sleep, pauses=self._pauses)
+
+    def _retrying(self, call: Callable[[], T]) -> T:
+        return retrying(call, sleep=self._sleep, pauses=self._pauses)
 
     def close(self) -> None:
         """Close the connections."""
@@ -159,7 +166,7 @@ class BrokerOrigin:
 
     def _ask(self, call: Callable[[MessageQueue], int], queue: MessageQueue) -> int:
         try:
-            return retrying(lambda: call(queue), sleep=self._sleep)
+            return self._retrying(lambda: call(queue))
         except ConnectError as problem:
             raise ConnectError(
                 f"topic {queue.topic}: broker {queue.broker_name} cannot be reached: {problem}"

@@ -20,7 +20,6 @@ from mqframe.core.wire.frame import Body
 from mqframe_spark.records.gathering import Offsets
 from mqframe_spark.records.record_walk import numbers_at, walk
 from mqframe_spark.records.selecting import selected_batch
-from mqframe_spark.retrying import PAUSES_SECONDS
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.planning import skipped
 from mqframe_spark.source.positions import DataLoss, Span, lost
@@ -96,7 +95,7 @@ class BrokerSpanReader:
         """Answers, of which the first found something, or says where to go on. Passing faults are borne."""
         queue, offset = self._span.queue, asked[0][0]
         moved = False
-        for pause in (*PAUSES_SECONDS, None):
+        for pause in (*self._options.pauses, None):
             try:
                 if moved:
                     # The broker may be elsewhere by now; one that is away is forgotten, and topics with it.

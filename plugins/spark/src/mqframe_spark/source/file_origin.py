@@ -20,7 +20,7 @@ class FileOrigin:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._stores = {store.broker: StoreReader(store.path, store.broker) for store in options.stores}
+        self._stores = {store.broker: StoreReader(store.path, store.broker) for store in options.path}
         self._deleted = Deletions(options)
         self._progress: Wire | None = None
 
@@ -36,12 +36,14 @@ class FileOrigin:
         missing = set(self._options.topics) - {queue.topic for queue in found}
         self._deleted.report(missing_of(known or {}, found), known or {})
         if missing and not patient:
-            folders = ", ".join(str(store.path) for store in self._options.stores)
+            folders = ", ".join(str(store.path) for store in self._options.path)
             raise FixError(f"option topic = {min(missing)!r}: no queue of it is in {folders}")
         return sorted(found)
 
     def _wanted(self, topic: str) -> bool:
-        if self._options.pattern and (is_system_topic(topic) or topic.startswith((RETRY_PREFIX, DLQ_PREFIX))):
+        if self._options.topic_pattern and (
+            is_system_topic(topic) or topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
+        ):
             return False
         return self._options.wants(topic)
 
@@ -90,7 +92,7 @@ class FileOrigin:
         """See `Origin`. Files take no progress: the broker that a folder is named after does."""
         if self._progress is None:
             self._progress = connect(self._options.nameserver, self._options.group, self._options.access)
-        commit_forward(self._progress, group, queue, offset)
+        commit_forward(self._progress, group, queue, offset, pauses=self._options.pauses)
 
     def close(self) -> None:
         """Close the connections, if there are any."""

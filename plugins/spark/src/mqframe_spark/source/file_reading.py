@@ -33,7 +33,7 @@ class FileSpanReader:
     """Reads one span of a queue from a store of `options` as Arrow batches."""
 
     def __init__(self, options: SourceOptions, span: Span) -> None:
-        [path] = [store.path for store in options.stores if store.broker == span.queue.broker_name]
+        [path] = [store.path for store in options.path if store.broker == span.queue.broker_name]
         self._options = options
         self._reader = StoreReader(path, span.queue.broker_name)
         self._span = span

@@ -5,27 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import attrs
 
-from mqframe.core.errors import FixError, MessageError, SettingError
+from mqframe.core.config.settings import at_least, encodable, setting, settings, within
+from mqframe.core.errors import SettingError
 from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe.core.messages.names import check_topic
 from mqframe_spark.access import ACCESS_NAMES, OPEN, Access, parse_access
-from mqframe_spark.given import Given
+from mqframe_spark.given import Given, group_name, if_any, option_names, options_of
 from mqframe_spark.records.schema import ARROW_SCHEMA
+from mqframe_spark.retrying import growing
 from mqframe_spark.source.bounds import EARLIEST, LATEST, Bound, check_order, parse_bound, parse_time
 
-NAMES: Final = (
-    "mode", "nameserver", "path", "topic", "topics", "topicPattern", "tags", "sql", "startingOffsets",
-    "endingOffsets", "startingTimestamp", "endingTimestamp", "minPartitions", "maxOffsetsPerTrigger",
-    "maxBytesPerTrigger", "columns", "failOnDataLoss", "commitToGroup", "group", *ACCESS_NAMES,
+STREAM_ONLY: Final = (
+    "maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "commitToGroup",
 )  # fmt: skip
-"""All options, as they are documented. Their case does not count."""
-
-STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "commitToGroup")
 ENDINGS: Final = ("endingOffsets", "endingTimestamp")
+RETRIES_MAX: Final = 100
+_DURATION: Final = re.compile(r"(\d{1,9})\s*(ms|s|m|min|h|d)")
+_UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Store(NamedTuple):
@@ -35,38 +35,217 @@ class Store(NamedTuple):
     path: Path
 
 
-@attrs.frozen
+def _folders(text: str) -> tuple[Store, ...]:
+    stores = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, found, path = part.rpartition("=")
+        folder = Path(path.strip()).expanduser().absolute()
+        if not (folder / "commitlog").is_dir():
+            raise ValueError(f"there is no store in {folder}: the folder holds no commitlog")
+        stores.append(Store(name.strip() if found else folder.name, folder))
+    names = [store.broker for store in stores]
+    if not stores or len(set(names)) < len(names):
+        raise ValueError("write folders as name=folder,name=folder with different names")
+    return tuple(stores)
+
+
+def _topic(text: str) -> str:
+    check_topic(text)
+    return text
+
+
+def _topics(text: str) -> tuple[str, ...]:
+    return tuple(sorted({_topic(name.strip()) for name in text.split(",")}))
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as problem:
+        raise ValueError(str(problem)) from None
+    return text
+
+
+def _expression(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+def _tags(text: str) -> str:
+    TagFilter(text or "*")
+    return text or "*"
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    unknown = [name for name in names if name not in ARROW_SCHEMA.names]
+    if unknown or len(set(names)) < len(names):
+        raise ValueError(f"name each once, of {', '.join(ARROW_SCHEMA.names)}")
+    return names
+
+
+def _duration(text: str) -> float:
+    """Seconds."""
+    found = _DURATION.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError("must be a number with a unit: ms, s, m, h or d")
+    return int(found[1]) * _UNITS_MS[found[2]] / 1000
+
+
+_OFFSETS: Final = (
+    "`earliest`, `latest`, `group:NAME` (where that consumer group is), or JSON: "
+    '`{"orders": {"broker-a/0": 23, "broker-a/1": -2}}`, where -2 is the oldest and -1 the end; queues that '
+    "are left out are read whole"
+)
+_TIME: Final = (
+    "milliseconds since 1970 or `2026-11-21T10:00:00Z`, or JSON with such a time by queue: "
+    '`{"orders": {"broker-a/0": 1700000000000}}`; queues that are left out are read whole'
+)
+
+
+@settings("source", kw_only=False)
 class SourceOptions:
     """What to read.
 
-    `nameserver`: addresses, "host:port;host:port", of mode broker; `stores`: of mode files. `topics`: names,
-    or none when `pattern` says which. `tags`: only messages with one of them; `sql`: only those that an SQL92
-    expression over properties chooses, which brokers evaluate. `starting`, `ending`: bounds of
-    a batch, and where a new stream begins, or one with the trigger `availableNow` stops. `min_partitions`:
-    queues are split until there are so many tasks.
-    `columns`: those that rows have. `fail_on_data_loss`: whether messages that are gone are an error.
-    `commit_to_group`: consumer group that is told of a stream's progress. `group`: in whose name brokers are
-    asked. `access`: keys and TLS that they want. `given`: the options that not every kind of reading
-    has, by name in lower case, as they were given.
+    `access`: keys and TLS that servers want. `given`: the options that not every kind of reading has, by name
+    in lower case, as they were given.
     """
 
-    nameserver: str = ""
-    stores: tuple[Store, ...] = ()
-    topics: tuple[str, ...] = ()
-    pattern: str = ""
-    tags: str = "*"
-    sql: str = ""
-    starting: Bound = EARLIEST
-    ending: Bound = LATEST
-    min_partitions: int = 1
-    max_offsets_per_trigger: int | None = None
-    max_bytes_per_trigger: int | None = None
-    columns: tuple[str, ...] = tuple(ARROW_SCHEMA.names)
-    fail_on_data_loss: bool = True
-    commit_to_group: str = ""
-    group: str = "TOOLS_CONSUMER"
+    nameserver: str = setting(
+        "", doc="name servers, `host:port;host:port`; by default the variable `NAMESRV_ADDR`", check=encodable
+    )
+    mode: Literal["broker", "files"] = setting(
+        "broker",
+        doc="`broker`: pulled from brokers; `files`: straight from store folders, no broker is asked",
+    )
+    path: tuple[Store, ...] = setting(
+        (),
+        doc="in mode `files`: the folder of a store, or several as `name=folder,name=folder`; the name, by "
+        "default that of the folder, stands for the broker; tasks read the same path on every machine",
+        from_conf=_folders,
+    )
+    topic: str = setting("", doc="the topic; this or one of the next two must be given", from_conf=_topic)
+    topics: tuple[str, ...] = setting((), doc="several topics, with commas between", from_conf=_topics)
+    topic_pattern: str = setting(
+        "",
+        doc="a regular expression for whole names; topics of the system, retries and dead letters are "
+        "left out",
+        from_conf=_pattern,
+    )
+    tags: str = setting("*", doc="only messages with one of these tags, `paid || refunded`", from_conf=_tags)
+    sql: str = setting(
+        "",
+        doc="only messages that an SQL92 expression over properties chooses; brokers evaluate it; not with "
+        "`tags`",
+        from_conf=_expression,
+    )
+    starting_offsets: Bound | None = setting(
+        None,
+        doc=f"`earliest` by default; {_OFFSETS}. A stream heeds it only without a checkpoint",
+        from_conf=parse_bound,
+    )
+    ending_offsets: Bound | None = setting(
+        None,
+        doc="`latest` by default; as `startingOffsets`. A stream takes it only with the trigger "
+        "`availableNow`",
+        from_conf=parse_bound,
+    )
+    starting_timestamp: Bound | None = setting(
+        None,
+        doc=f"instead of `startingOffsets`: {_TIME}; the first message stored then or later",
+        from_conf=parse_time,
+    )
+    ending_timestamp: Bound | None = setting(
+        None,
+        doc="instead of `endingOffsets`, as `startingTimestamp`; that message is not read",
+        from_conf=parse_time,
+    )
+    min_partitions: int = setting(
+        1,
+        doc="queues are split until there are so many tasks; a task reads a million messages at most in any "
+        "case",
+        check=at_least(1),
+    )
+    max_offsets_per_trigger: int | None = setting(
+        None,
+        doc="messages of one micro-batch at most, shared by the queues in proportion to what waits in each; "
+        "streams only",
+        check=if_any(at_least(1)),
+    )
+    max_bytes_per_trigger: int | None = setting(
+        None,
+        doc="bytes of one micro-batch, about; both limits may be given; streams only",
+        check=if_any(at_least(1)),
+    )
+    min_offsets_per_trigger: int | None = setting(
+        None,
+        doc="a micro-batch waits until so many messages do; streams only, and without effect with "
+        "the trigger `availableNow`",
+        check=if_any(at_least(1)),
+    )
+    max_trigger_delay: float = setting(
+        900.0,
+        doc="with `minOffsetsPerTrigger`: how long a micro-batch waits at most, as `500ms`, `30s`, `15m` or "
+        "`2h`; the default is in seconds",
+        from_conf=_duration,
+    )
+    columns: tuple[str, ...] = setting(
+        tuple(ARROW_SCHEMA.names),
+        doc="names, with commas between, by default all: what is not asked for is not even looked for",
+        from_conf=_columns,
+    )
+    push_filters: bool = setting(
+        False,
+        doc="whether filters of a batch narrow what is read, where Spark's setting "
+        "`spark.sql.python.filterPushdown.enabled` is on. Every use of such a DataFrame then gives the "
+        "rows of the first: load one for each use",
+    )
+    fail_on_data_loss: bool = setting(
+        True,
+        doc="whether messages that are gone are an error; with `false` they are skipped, and a line on "
+        "standard error says which",
+    )
+    commit_to_group: str = setting(
+        "",
+        doc="a consumer group whose offsets are committed as a stream goes on, never back; in mode `files` "
+        "with `nameserver`; streams only",
+        from_conf=group_name,
+    )
+    group: str = setting(
+        "TOOLS_CONSUMER",
+        doc="the consumer group in whose name brokers are asked; nothing is committed for it",
+        from_conf=group_name,
+    )
+    retries: int = setting(
+        4,
+        doc="how often brokers and name servers are asked again that do not answer; a task and a planned "
+        "batch fail after the last",
+        check=within(0, RETRIES_MAX),
+    )
+    retry_interval_ms: int = setting(
+        50,
+        doc="pause before the first of these, ms; each next one is four times as long, but 2 s at most, or "
+        "this",
+        check=within(1, 3_600_000),
+    )
     access: Access = OPEN
     given: Mapping[str, str] = {}
+
+    @property
+    def starting(self) -> Bound:
+        """The first of a batch, and where a new stream begins."""
+        return self.starting_offsets or self.starting_timestamp or EARLIEST
+
+    @property
+    def ending(self) -> Bound:
+        """The end of a batch, and where a stream with the trigger `availableNow` stops."""
+        return self.ending_offsets or self.ending_timestamp or LATEST
+
+    @property
+    def pauses(self) -> tuple[float, ...]:
+        """Waited before each call that is made again, s."""
+        return growing(self.retry_interval_ms / 1000, self.retries)
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
         """Raise `SettingError` when one of the options called `names` was given."""
@@ -81,7 +260,11 @@ class SourceOptions:
 
     def wants(self, topic: str) -> bool:
         """Whether `topic` is one of those to read."""
-        return topic in self.topics if self.topics else re.fullmatch(self.pattern, topic) is not None
+        return topic in self.topics if self.topics else re.fullmatch(self.topic_pattern, topic) is not None
+
+
+NAMES: Final = option_names(SourceOptions, Access)
+"""All options, as they are documented. Their case does not count."""
 
 
 def parse_options(given: Mapping[str, str]) -> SourceOptions:
@@ -89,143 +272,69 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
 
     `NAMESRV_ADDR` stands in for `nameserver`.
     """
-    table = Given(given, NAMES)
-    topics, pattern = _topics(table)
-    tags = table.get("tags") or "*"
-    try:
-        TagFilter(tags)
-    except FixError as problem:
-        raise SettingError(f"option tags = {tags!r}: {problem}") from None
-    nameserver, stores = _where(table)
-    starting = _bound(table, "startingOffsets", "startingTimestamp", EARLIEST)
-    ending = _bound(table, "endingOffsets", "endingTimestamp", LATEST)
-    check_order(starting, ending)
-    for bound in (starting, ending):
-        _check_topics(bound, topics, pattern)
-    return SourceOptions(
-        nameserver=nameserver,
-        stores=stores,
-        topics=topics,
-        pattern=pattern,
-        tags=tags,
-        sql=_sql(table),
-        starting=starting,
-        ending=ending,
-        min_partitions=table.number("minPartitions") or 1,
-        max_offsets_per_trigger=table.number("maxOffsetsPerTrigger"),
-        max_bytes_per_trigger=table.number("maxBytesPerTrigger"),
-        columns=_columns(table),
-        fail_on_data_loss=table.flag("failOnDataLoss", default=True),
-        commit_to_group=table.group("commitToGroup", ""),
-        group=table.group("group", "TOOLS_CONSUMER"),
-        access=_access(table, nameserver),
+    table = Given(given, NAMES, "the source")
+    for names in (
+        ("topic", "topics", "topicPattern"),
+        ("startingOffsets", "startingTimestamp"),
+        ("endingOffsets", "endingTimestamp"),
+        ("sql", "tags"),
+    ):
+        table.one_of(*names)
+    if (table.get("mode") or "broker").strip().lower() == "broker" and table.get("path") is not None:
+        raise SettingError(f"option path = {table.get('path')!r}: only mode = 'files' reads a folder")
+    values = table.read(SourceOptions)
+    for name, field in options_of(SourceOptions):
+        if isinstance(values.get(field.name), Bound):
+            values[field.name] = attrs.evolve(values[field.name], option=f"{name} = {table.get(name)!r}")
+    if values.get("topic"):
+        values["topics"] = (values["topic"],)
+    options = SourceOptions(
+        **{**values, "nameserver": _nameserver(table, values)},
+        access=parse_access(table),
         given={
             name.lower(): value for name in (*STREAM_ONLY, *ENDINGS) if (value := table.get(name)) is not None
         },
     )
+    _check(options, table)
+    return options
 
 
-def _sql(table: Given) -> str:
-    value = table.get("sql")
-    if value is None:
-        return ""
-    table.one_of("sql", "tags")
-    if not value.strip():
-        raise SettingError(f"option sql = {value!r}: is empty")
-    if (table.get("mode") or "").strip().lower() == "files":
+def _nameserver(table: Given, values: Mapping[str, Any]) -> str:
+    """Addresses of name servers; empty where nobody asks one."""
+    if values.get("mode") != "files" or "commit_to_group" in values:
+        return table.nameserver()
+    table.one_of("path", "nameserver")
+    return ""
+
+
+def _check(options: SourceOptions, table: Given) -> None:
+    """Raise `SettingError` for options that do not go together."""
+    files = options.mode == "files"
+    if files and not options.path:
+        raise SettingError("option path is missing; mode = 'files' needs the folder of a store")
+    if options.sql and files:
         raise SettingError(
-            f"option sql = {value!r}: only brokers evaluate it; use .where on properties instead"
+            f"option sql = {options.sql!r}: only brokers evaluate it; use .where on properties instead"
         )
-    return value
-
-
-def _where(table: Given) -> tuple[str, tuple[Store, ...]]:
-    mode = (table.get("mode") or "broker").strip().lower()
-    path = table.get("path")
-    if mode == "files":
-        if not path:
-            raise SettingError("option path is missing; mode = 'files' needs the folder of a store")
-        if table.get("commitToGroup") is None:
-            table.one_of("path", "nameserver")
-            return "", _stores(path)
-        return table.nameserver(), _stores(path)
-    if mode != "broker":
-        raise SettingError(f"option mode = {table.get('mode')!r}: must be broker or files")
-    if path is not None:
-        raise SettingError(f"option path = {path!r}: only mode = 'files' reads a folder")
-    return table.nameserver(), ()
-
-
-def _access(table: Given, nameserver: str) -> Access:
-    access = parse_access(table)
-    if not nameserver:
+    if not options.topics and table.get("topicPattern") is None:
+        raise SettingError('option topic is missing; name one, as in .option("topic", "orders")')
+    if not options.nameserver:
         for name in ACCESS_NAMES:
             if table.get(name) is not None:
                 raise SettingError(f"option {name}: only brokers ask for it; mode = 'files' reads a folder")
-    return access
-
-
-def _stores(text: str) -> tuple[Store, ...]:
-    stores = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, found, path = part.rpartition("=")
-        folder = Path(path.strip()).expanduser().absolute()
-        if not (folder / "commitlog").is_dir():
-            raise SettingError(f"option path = {part!r}: there is no store: the folder holds no commitlog")
-        stores.append(Store(name.strip() if found else folder.name, folder))
-    names = [store.broker for store in stores]
-    if not stores or len(set(names)) < len(names):
+    least, most = options.min_offsets_per_trigger, options.max_offsets_per_trigger
+    if least is None and table.get("maxTriggerDelay") is not None:
         raise SettingError(
-            f"option path = {text!r}: write folders as name=folder,name=folder with different names"
+            f"option maxTriggerDelay = {table.get('maxTriggerDelay')!r}: needs option minOffsetsPerTrigger, "
+            "which is missing"
         )
-    return tuple(stores)
-
-
-def _topics(table: Given) -> tuple[tuple[str, ...], str]:
-    which = table.one_of("topic", "topics", "topicPattern")
-    if which is None:
-        raise SettingError('option topic is missing; name one, as in .option("topic", "orders")')
-    value = table.get(which) or ""
-    if which == "topicPattern":
-        try:
-            re.compile(value)
-        except re.error as problem:
-            raise SettingError(f"option topicPattern = {value!r}: {problem}") from None
-        return (), value
-    names = [value] if which == "topic" else [name.strip() for name in value.split(",")]
-    for name in names:
-        try:
-            check_topic(name)
-        except MessageError as problem:
-            raise SettingError(f"option {which} = {value!r}: {problem}") from None
-    return tuple(sorted(set(names))), ""
-
-
-def _bound(table: Given, offsets: str, timestamp: str, default: Bound) -> Bound:
-    which = table.one_of(offsets, timestamp)
-    if which is None:
-        return default
-    value = table.get(which) or ""
-    try:
-        bound = parse_bound(value) if which == offsets else parse_time(value)
-        return attrs.evolve(bound, option=f"{which} = {value!r}")
-    except SettingError as problem:
-        raise SettingError(f"option {which} = {value!r}: {problem}") from None
-
-
-def _check_topics(bound: Bound, topics: tuple[str, ...], pattern: str) -> None:
-    for queue in bound.offsets:
-        wanted = queue.topic in topics if topics else re.fullmatch(pattern, queue.topic)
-        if not wanted:
-            raise SettingError(f"option {bound.option}: topic {queue.topic} is not one of those to read")
-
-
-def _columns(table: Given) -> tuple[str, ...]:
-    value = table.get("columns")
-    if value is None:
-        return tuple(ARROW_SCHEMA.names)
-    names = tuple(name.strip() for name in value.split(","))
-    unknown = [name for name in names if name not in ARROW_SCHEMA.names]
-    if unknown or len(set(names)) < len(names):
-        raise SettingError(f"option columns = {value!r}: name each once, of {', '.join(ARROW_SCHEMA.names)}")
-    return names
+    if least is not None and most is not None and least > most:
+        raise SettingError(
+            f"options minOffsetsPerTrigger = '{least}' and maxOffsetsPerTrigger = '{most}' contradict each "
+            "other: the first is larger"
+        )
+    check_order(options.starting, options.ending)
+    for bound in (options.starting, options.ending):
+        for queue in {**bound.offsets, **bound.times}:
+            if not options.wants(queue.topic):
+                raise SettingError(f"option {bound.option}: topic {queue.topic} is not one of those to read")

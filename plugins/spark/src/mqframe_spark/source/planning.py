@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import MessageQueue
@@ -13,6 +13,8 @@ from mqframe_spark.source.origin import Origin
 from mqframe_spark.source.positions import DataLoss, Positions, Span, limited, lost, spans, split
 
 log = get_logger("spark")
+
+Narrow = Callable[[MessageQueue, int, int, Callable[[MessageQueue, int], int]], tuple[int, int]]
 
 SPAN_ROWS_MAX = 1_000_000
 """A queue with more messages is read by several tasks."""
@@ -36,8 +38,12 @@ class Planner:
         start = self._resolve(self._options.starting, low, high, low)
         return {queue: self._kept(queue, start[queue], low[queue]) for queue in low}
 
-    def batch(self) -> list[Span]:
-        """What a batch reads now, one span a task. Raises as `initial` does, and for an end before it."""
+    def batch(self, narrow: Narrow | None = None) -> list[Span]:
+        """What a batch reads now, one span a task. Raises as `initial` does, and for an end before it.
+
+        `narrow`: gives what of a queue's offsets is needed, from start to before end; it may ask for the
+        offset at a time (ms).
+        """
         low, high = self._ends()
         start = self._resolve(self._options.starting, low, high, low)
         end = self._resolve(self._options.ending, low, high, high)
@@ -46,6 +52,8 @@ class Planner:
             start[queue] = self._kept(queue, start[queue], low[queue])
             # A queue that is wanted until before its beginning, or that retention empties meanwhile.
             end[queue] = max(end[queue], start[queue])
+            if narrow is not None:
+                start[queue], end[queue] = narrow(queue, start[queue], end[queue], self._origin.at_time)
         return self.tasks(start, end)
 
     def tasks(self, start: Positions, end: Positions) -> list[Span]:

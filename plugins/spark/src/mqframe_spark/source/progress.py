@@ -8,14 +8,20 @@ from collections.abc import Callable
 from mqframe.core.errors import RetryError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.log import get_logger
-from mqframe_spark.retrying import retrying
+from mqframe_spark.retrying import PAUSES_SECONDS, retrying
 from mqframe_spark.wire import Wire
 
 log = get_logger("spark")
 
 
 def commit_forward(
-    wire: Wire, group: str, queue: MessageQueue, offset: int, *, sleep: Callable[[float], None] = time.sleep
+    wire: Wire,
+    group: str,
+    queue: MessageQueue,
+    offset: int,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    pauses: tuple[float, ...] = PAUSES_SECONDS,
 ) -> None:
     """Have the broker hold `offset` for `group`, unless the group is further already.
 
@@ -23,9 +29,9 @@ def commit_forward(
     more. Raises `FixError` where a broker refuses.
     """
     try:
-        before = retrying(lambda: wire.group_offset(group, queue), sleep=sleep)
+        before = retrying(lambda: wire.group_offset(group, queue), sleep=sleep, pauses=pauses)
         if before is None or before < offset:
-            retrying(lambda: wire.commit(group, queue, offset), sleep=sleep)
+            retrying(lambda: wire.commit(group, queue, offset), sleep=sleep, pauses=pauses)
     except RetryError as problem:
         log.warning(
             "the group was not told of the progress",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans on the driver, in one process for as long as the query runs; `read` runs in tasks.
 
     Queues, brokers and topics that appear are taken in, from their beginning; those that vanish keep their
-    offsets. `planner` is handed in by tests.
+    offsets. `planner` and `clock` (s) are handed in by tests.
 
     The first micro-batch of a query reads nothing: it only brings into the checkpoint where reading begins.
     Spark keeps no start of it, but asks for it again when it repeats the batch after a crash, and then the
@@ -35,7 +36,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     not plan one again that its sink has already.
     """
 
-    def __init__(self, options: SourceOptions, schema: StructType, planner: Planner | None = None) -> None:
+    def __init__(
+        self,
+        options: SourceOptions,
+        schema: StructType,
+        planner: Planner | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         check_schema(schema, options.columns)
         self._options = options
         self._planner = planner
@@ -43,6 +50,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._heads: Positions | None = None
         self._told: Positions = {}
         self._begin: dict[str, Any] | None = None
+        self._clock = clock
+        self._went_on_at: float | None = None
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """As `maxOffsetsPerTrigger` or `maxBytesPerTrigger` says; when both do, the second is kept, too."""
@@ -83,11 +92,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return to_json(begun)
         fresh = {queue: offset for queue, offset in fresh.items() if queue in self._heads}
         end = next_positions(begun, fresh, self._heads)
+        if self._waits(begun, end):
+            return to_json({**begun, **fresh})
         if isinstance(limit, ReadMaxRows):
             end = planner.limit(begun, end, limit.max_rows, self._options.max_bytes_per_trigger)
         elif isinstance(limit, ReadMaxBytes):
             end = planner.limit(begun, end, None, limit.max_bytes)
         return to_json(end)
+
+    def _waits(self, begun: Positions, end: Positions) -> bool:
+        """Whether there is too little for a micro-batch, and nothing has waited for too long."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._target is not None:
+            return False
+        now = self._clock()
+        waiting = sum(max(0, offset - begun.get(queue, offset)) for queue, offset in end.items())
+        late = self._went_on_at is None or now - self._went_on_at >= self._options.max_trigger_delay
+        if waiting < least and not late:
+            return True
+        self._went_on_at = now
+        return False
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
         """Where the queues ended when they were last asked, for the progress report."""

@@ -33,7 +33,7 @@ class QueueSpan(InputPartition):
 
 def open_origin(options: SourceOptions) -> Origin:
     """Whatever `options` say that messages come from."""
-    if options.stores:
+    if options.path:
         from mqframe_spark.source.file_origin import FileOrigin
 
         return FileOrigin(options)
@@ -60,7 +60,7 @@ def read_partition(options: SourceOptions, partition: InputPartition) -> Iterato
 
 
 def _batches(options: SourceOptions, span: Span) -> Iterator[pa.RecordBatch]:
-    if options.stores:
+    if options.path:
         from mqframe_spark.source.file_reading import FileSpanReader
 
         yield from FileSpanReader(options, span).batches()
