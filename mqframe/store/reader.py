@@ -73,9 +73,17 @@ class StoreReader:
 
         Raises `StoreError` for a file that cannot be read.
         """
+        return self._progress().get(f"{topic}@{group}", {}).get(queue_id)
+
+    def groups_of(self, topic: str) -> list[str]:
+        """The consumer groups of which an offset in `topic` was saved, sorted. Raises as `group_offset`."""
+        names = [key.partition("@") for key in self._progress()]
+        return sorted(group for name, _, group in names if name == topic)
+
+    def _progress(self) -> dict[str, dict[int, int]]:
         path = self._layout.config / "consumerOffset.json"
         saved = ConfigFile(path).load(lambda raw: decode(raw, ConsumerOffsetTable))
-        return None if saved is None else saved.offset_table.get(f"{topic}@{group}", {}).get(queue_id)
+        return {} if saved is None else saved.offset_table
 
     def log_files(self) -> list[tuple[int, Path, int]]:
         """(commit-log offset of the first byte, path, size in bytes) of the log's files, in order."""

@@ -129,6 +129,9 @@ class ScriptedWire:
         self._call("group", queue.broker_name)
         return self.groups.get((group, queue))
 
+    def groups_of(self, topic: str) -> list[str]:
+        return sorted({group for group, queue in self.groups if queue.topic == topic})
+
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
         self._call("commit", queue.broker_name)
         self.groups[group, queue] = offset

@@ -16,7 +16,6 @@ _QUIET: Final = {
     # By TCP each task waits some 40 ms for an acknowledgement that the other side puts off.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": "pyspark_mqframe.daemon",
-    "spark.sql.execution.pyspark.udf.hideTraceback.enabled": "true",
 }
 _LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
@@ -34,8 +33,7 @@ _LOCAL: Final = {
 def session_conf() -> dict[str, str]:
     """Settings for sessions of your own, where this plugin is installed for Spark's Python workers, too.
 
-    Quick sockets between the JVM and them, no traceback of a worker that Spark needs no longer, and errors
-    of tasks without the lines of Spark itself.
+    Quick sockets between the JVM and them, and no traceback of a worker that Spark needs no longer.
     """
     return dict(_QUIET)
 

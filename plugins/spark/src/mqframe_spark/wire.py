@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from mqframe import Puller, Sql
+from mqframe import Admin, Puller, Sql
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.pull import RawPull
@@ -42,6 +42,10 @@ class Wire(Protocol):
 
     def group_offset(self, group: str, queue: MessageQueue) -> int | None:
         """Where a consumer group is in `queue`."""
+        ...
+
+    def groups_of(self, topic: str) -> list[str]:
+        """The consumer groups that have offsets in `topic`, or subscribe it."""
         ...
 
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
@@ -85,6 +89,11 @@ class Remoting:
     def group_offset(self, group: str, queue: MessageQueue) -> int | None:
         """See `Wire`."""
         return self._of(group).committed(queue)
+
+    def groups_of(self, topic: str) -> list[str]:
+        """See `Wire`."""
+        with Admin(nameserver=self._nameserver, **self._access.client_arguments()) as admin:
+            return admin.groups_of_topic(topic)
 
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
         """See `Wire`. A group that never pulled is made known to the broker first."""

@@ -91,4 +91,4 @@ class DefaultSource(DataSource):
         from mqframe_spark.sink.options import parse_sink_options
         from mqframe_spark.writers import stream_writer
 
-        return stream_writer(parse_sink_options(self.options), schema, overwrite)
+        return stream_writer(parse_sink_options(self.options), schema)

@@ -15,6 +15,7 @@ from mqframe.core.errors import MqframeError, RetryError, SettingError
         (["--available-now", "--continuous", "5"], "--available-now and --continuous contradict"),
         (["--continuous", "-1"], "--continuous -1.0: must be a number of seconds, 0 or more"),
         (["--output-mode", "overwrite"], "--output-mode overwrite: choose one of append"),
+        (["--output-mode", "update", "--sink", "mqframe"], "--output-mode update: Spark has it for no sink"),
         (["--master", "h:7077"], "--master h:7077: write local"),
         (["--master", "spark://h:7077"], "option --checkpoint is missing: with master spark://h:7077"),
         (["--conf", "x"], "--conf x: must be written key=value"),

@@ -2,7 +2,7 @@
 
 import json
 
-from mqframe_spark.jobs.progress import Progress, backlog_of, offsets, read_progress
+from mqframe_spark.jobs.progress import WRITTEN, Progress, backlog_of, offsets, read_progress
 
 REPORT = json.loads("""
 {"id": "dc21d676", "runId": "54b9fca3", "name": null, "timestamp": "2026-11-21T15:29:35.935Z", "batchId": 1,
@@ -36,6 +36,12 @@ def test_a_source_that_does_not_tell_its_end_has_no_backlog() -> None:
     found = read_progress(report)
     assert found.backlog is None
     assert found.line() == "batch 1: 8 rows in 0.4 s, 20 rows/s"
+
+
+def test_rows_are_those_written_where_a_job_counts_them() -> None:
+    report = {**REPORT, "observedMetrics": {WRITTEN: {"rows": 5}, "mine": {"rows": 7}}}
+    assert read_progress(report).rows == 5
+    assert read_progress({**REPORT, "observedMetrics": {"mine": {"rows": 7}}}).rows == 8
 
 
 def test_backlogs_of_several_sources_add_up() -> None:

@@ -1,5 +1,6 @@
 """The sink in a real Spark, over a real broker."""
 
+import os
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -196,16 +197,30 @@ def test_a_stream_that_failed_repeats_its_batch_with_the_same_keys(spark, target
     assert Counter(bytes(row.body) for row in once) == numbered(0, 1999)
 
 
-def test_a_stream_cannot_replace_a_topic(spark, target, tmp_path: Path) -> None:
-    frame = (
-        spark.readStream.format("rate").load().groupBy().count().selectExpr("cast(count as string) as body")
-    )
-    query = (
-        frame.writeStream.format("mqframe")
-        .options(**target.options(checkpointLocation=str(tmp_path)))
-        .outputMode("complete")
+def counts(spark, target, tmp_path: Path, mode: str) -> None:
+    """Run a stream of two files, one micro-batch each, that counts words, with this output mode."""
+    folder = tmp_path / "words"
+    folder.mkdir()
+    for number, words in enumerate(["a a b", "a c"]):
+        (folder / f"{number}.txt").write_text("\n".join(words.split()))
+        os.utime(folder / f"{number}.txt", (number + 1, number + 1))  # the older one is read first
+    frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(folder))
+    told = frame.groupBy("value").count().selectExpr("concat(value, ' ', count) as body")
+    run(
+        told.writeStream.format("mqframe")
+        .options(**target.options(checkpointLocation=str(tmp_path / "checkpoint")))
+        .outputMode(mode)
+        .trigger(availableNow=True)
         .start()
     )
-    with pytest.raises(PySparkException, match="topics cannot be overwritten"):
-        run(query)
+
+
+def test_a_complete_stream_appends_each_whole_result(spark, target, tmp_path: Path) -> None:
+    counts(spark, target, tmp_path, "complete")
+    assert target.bodies() == Counter([b"a 2", b"b 1", b"a 3", b"b 1", b"c 1"])
+
+
+def test_an_update_stream_is_refused_by_spark(spark, target, tmp_path: Path) -> None:
+    with pytest.raises(PySparkException, match="mqframe does not support Update mode"):
+        counts(spark, target, tmp_path, "update")
     assert target.messages() == []

@@ -45,6 +45,10 @@ def test_a_batch_reads_from_bound_to_bound(wire) -> None:
             "option endingOffsets = .*offset 99 lies behind its end, 15",
         ),
         ({"endingOffsets": '{"t": {"b/0": 9}}'}, "option endingOffsets = .*topic t has no queue b/0"),
+        (
+            {"startingOffsets": "group:naer"},
+            "option startingOffsets = 'group:naer': group naer has no progress in topic t; .*: far, near",
+        ),
         ({"startingOffsets": "group:far"}, "option startingOffsets = 'group:far': .*offset 70 lies behind"),
         (
             {"startingOffsets": "group:near", "endingOffsets": '{"t": {"a/0": 6}}'},

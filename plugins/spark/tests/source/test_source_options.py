@@ -178,7 +178,6 @@ def test_offsets_in_all_their_forms(spark, system) -> None:
             {"endingOffsets": "group:reached"},
             from_to(system, {}, {a0: 7, b1: 2, ("broker-a", 1): 0, ("broker-b", 0): 0}),
         ),
-        "unknown group": ({"startingOffsets": "group:nobody"}, system.of("one")),
     }
     check(spark, system, cases)
 

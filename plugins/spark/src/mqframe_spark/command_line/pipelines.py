@@ -107,7 +107,7 @@ def run(
         "--output-mode": output_mode, "--checkpoint": checkpoint, "--available-now": available_now,
         "--continuous": continuous is not None,
     }  # fmt: skip
-    _check_how(available_now, continuous, output_mode)
+    _check_how(available_now, continuous, output_mode, sink)
     facts = {"pipeline": pipeline, "sink": sink, **source, **writing}
     options = jobs.Pipeline(
         source=source,
@@ -122,13 +122,18 @@ def run(
     _carry_out(pipeline, options, spark_options, json)
 
 
-def _check_how(available_now: bool, continuous: float | None, output_mode: str) -> None:
+def _check_how(available_now: bool, continuous: float | None, output_mode: str, sink: str) -> None:
     if available_now and continuous is not None:
         raise SettingError("--available-now and --continuous contradict each other; give one of them")
     if continuous is not None and not 0 <= continuous < SECONDS_MAX:
         raise SettingError(f"--continuous {continuous}: must be a number of seconds, 0 or more")
     if output_mode and output_mode not in jobs.OUTPUT_MODES:
         raise SettingError(f"--output-mode {output_mode}: choose one of {', '.join(jobs.OUTPUT_MODES)}")
+    if output_mode == "update" and sink == "mqframe":
+        raise SettingError(
+            "--output-mode update: Spark has it for no sink in Python; return a DataStreamWriter with "
+            "foreachBatch, and write each batch with format('mqframe') there"
+        )
 
 
 def _carry_out(text: str, options: Pipeline, spark_options: jobs.SessionOptions, as_json: bool) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from mqframe_spark.lag import offsets
 
+WRITTEN: Final = "mqframe_written"
+"""The name under which a job has Spark count the rows that it writes."""
+
 
 @attrs.frozen
 class Progress:
-    """One micro-batch. `rows`: messages read; `seconds`: how long it took; `backlog`: messages that waited
-    behind it when it was planned, `None` where the source does not say."""
+    """One micro-batch. `rows`: messages read, or written where a job counts them; `seconds`: how long it
+    took; `backlog`: messages that waited behind it when it was planned, `None` where the source does not say.
+    """
 
     batch: int
     rows: int
@@ -43,7 +47,7 @@ class Progress:
 def read_progress(report: Mapping[str, Any]) -> Progress:
     """What Spark's report says, as `json.loads(progress.json)` gives it."""
     milliseconds = report.get("batchDuration") or report.get("durationMs", {}).get("triggerExecution") or 0
-    rows = rows_of(report)
+    rows = _written(report)
     seconds = milliseconds / 1000
     return Progress(
         batch=int(report["batchId"]),
@@ -59,6 +63,11 @@ def rows_of(report: Mapping[str, Any]) -> int:
     if "numInputRows" in report:
         return int(report["numInputRows"])
     return sum(int(source.get("numInputRows") or 0) for source in report.get("sources", ()))
+
+
+def _written(report: Mapping[str, Any]) -> int:
+    counted = report.get("observedMetrics", {}).get(WRITTEN)
+    return rows_of(report) if counted is None else int(counted["rows"])
 
 
 def backlog_of(source: Mapping[str, Any]) -> int | None:

@@ -11,6 +11,7 @@ from mqframe.core.errors import SettingError
 from mqframe_spark.jobs.clusters import check_target, make_topic, open_admin, waiting
 from mqframe_spark.jobs.copying import COPIED_COLUMNS, connection, copies
 from mqframe_spark.jobs.draining import ROWS_AT_ONCE
+from mqframe_spark.jobs.progress import WRITTEN
 from mqframe_spark.jobs.transferring import transfer
 from mqframe_spark.jobs.watching import StopRequest, Tell, Totals
 from mqframe_spark.source.bounds import parse_time
@@ -98,7 +99,8 @@ def replay(
 
     def make(frame: DataFrame) -> DataFrame:
         before = f.col("store_timestamp") < f.timestamp_millis(f.lit(end))
-        return copies(frame.where(before), sharding_key=options.sharding_key)
+        chosen = copies(frame.where(before), sharding_key=options.sharding_key)
+        return chosen.observe(WRITTEN, f.count(f.lit(1)).alias("rows"))
 
     return transfer(
         spark,

@@ -92,13 +92,17 @@ def _time(milliseconds: int) -> str:
 def lags(options: Report) -> list[dict[str, Any]]:
     """How far each group is behind the ends of the queues. Nothing is read of the messages.
 
-    `consumed` and `lag` are `None` where a group has no offset; by topic such queues do not count.
+    `consumed` and `lag` are `None` where a group has no offset; by topic such queues do not count. Raises
+    `SettingError` for a group that none of the topics knows.
     """
     check_report(options)
     source = parse_options(options.source)
     origin = open_origin(source)
     try:
-        heads = Planner(source, origin).heads()
+        planner = Planner(source, origin)
+        heads = planner.heads()
+        for group in options.groups:
+            planner.check_group(group, {queue.topic for queue in heads})
         rows = [
             _lag(group, queue, origin.of_group(queue, group), end)
             for group in options.groups

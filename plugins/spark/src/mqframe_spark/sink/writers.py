@@ -14,7 +14,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from mqframe.core.errors import FixError, RetryError, SettingError
+from mqframe.core.errors import FixError, RetryError
 from mqframe_spark.retrying import retrying
 from mqframe_spark.sink.delivery import GROUP, find_queues, send_rows, writable_queues
 from mqframe_spark.sink.frame_columns import check_columns
@@ -30,15 +30,11 @@ class Sent(WriterCommitMessage):
     count: int
 
 
-def check_target(options: SinkOptions, schema: StructType, *, overwrite: bool, patient: bool) -> None:
+def check_target(options: SinkOptions, schema: StructType, *, patient: bool) -> None:
     """Raise `SettingError` or `FixError` for what can be known to fail before anything is sent.
 
     `patient`: give brokers time to start again, and leave it to the tasks when no name server answers.
     """
-    if overwrite:
-        raise SettingError(
-            "topics cannot be overwritten: use mode('append'); of a stream outputMode('append') or ('update')"
-        )
     check_columns(schema, options)
     if not options.topic:
         return

@@ -146,6 +146,10 @@ class BrokerOrigin:
         """See `Origin`."""
         return self._retrying(lambda: self._wire.group_offset(group, queue))
 
+    def groups_of(self, topic: str) -> list[str]:
+        """See `Origin`; with those that only subscribe it."""
+        return self._retrying(lambda: self._wire.groups_of(topic))
+
     def bytes_of(self, queue: MessageQueue, start: int, end: int) -> int:
         """See `Origin`; from the first records, as brokers do not tell."""
         asked = [(start, min(end - start, PULL_MESSAGES))]

@@ -84,6 +84,10 @@ class FileOrigin:
         """As the store's folder has it saved."""
         return self._store(queue).group_offset(group, queue.topic, queue.queue_id)
 
+    def groups_of(self, topic: str) -> list[str]:
+        """As the stores' folders have them saved."""
+        return sorted({group for store in self._stores.values() for group in store.groups_of(topic)})
+
     def bytes_of(self, queue: MessageQueue, start: int, end: int) -> int:
         """See `Origin`; from the queue's entries."""
         return self._store(queue).queue_bytes(queue.topic, queue.queue_id, start, end)

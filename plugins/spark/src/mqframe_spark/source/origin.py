@@ -37,6 +37,10 @@ class Origin(Protocol):
         """Where a consumer group is; `None` where it has no offset."""
         ...
 
+    def groups_of(self, topic: str) -> list[str]:
+        """The consumer groups that have offsets in `topic`."""
+        ...
+
     def bytes_of(self, queue: MessageQueue, start: int, end: int) -> int:
         """About how many bytes the records from `start` to before `end` take."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import MessageQueue
@@ -122,9 +122,18 @@ class Planner:
     ) -> dict[MessageQueue, int]:
         origin = self._origin
         try:
+            if bound.kind == "group":
+                self.check_group(bound.group, {queue.topic for queue in low})
             return resolve(bound, low, high, default, origin.at_time, origin.of_group)
         except SettingError as problem:
             raise SettingError(f"option {bound.option}: {problem}") from None
+
+    def check_group(self, group: str, topics: Collection[str]) -> None:
+        """Raise `SettingError` for a group that none of `topics` knows: it is most likely misspelt."""
+        known = {each for topic in topics for each in self._origin.groups_of(topic)}
+        if topics and group not in known:
+            others = f"; those that have: {', '.join(sorted(known))}" if known else ""
+            raise SettingError(f"group {group} has no progress in topic {', '.join(sorted(topics))}{others}")
 
     def _check_order(self, queue: MessageQueue, start: int, end: int, low: int) -> None:
         """Raise `SettingError` when both ends were asked for, and are in the wrong order."""

@@ -132,5 +132,6 @@ def lost(queue: MessageQueue, offset: int, what: str) -> str:
     return (
         f"messages are missing: topic {queue.topic}, broker {queue.broker_name}, queue {queue.queue_id}: "
         f"offset {offset} is needed, but {what}; start over from what is left (a new checkpointLocation for "
-        "a stream), or keep messages longer (fileReservedTime)"
+        "a stream), go on without them (failOnDataLoss = 'false'), or have brokers keep messages longer "
+        "(store.keep_hours, fileReservedTime in a broker.conf)"
     )
