@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from mqframe.core.config.field_types import convert
 from mqframe.core.config.settings import at_least, encodable, setting, settings, within
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.checks import check_sendable_topic
@@ -28,6 +29,14 @@ def _topic(name: str) -> str:
     return name
 
 
+def _batch_bytes(text: str) -> int:
+    """Checked here only: code may ask for less."""
+    size: int = convert(text, int)
+    if problem := within(BATCH_BYTES_MIN, BATCH_BYTES_MAX)(size):
+        raise ValueError(problem)
+    return size
+
+
 @settings("sink", kw_only=False)
 class SinkOptions:
     """How to write. `access`: keys and TLS."""
@@ -48,7 +57,7 @@ class SinkOptions:
     batch_bytes: int = setting(
         BATCH_BYTES,
         doc="size of one request, bytes, 1 KiB to 1 MiB",
-        check=within(BATCH_BYTES_MIN, BATCH_BYTES_MAX),
+        from_conf=_batch_bytes,
     )
     compress_over_bytes: int = setting(
         4096, doc="bodies of this size and above, bytes, travel alone and packed", check=at_least(1)
