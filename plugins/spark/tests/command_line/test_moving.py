@@ -185,6 +185,7 @@ def test_dead_letters_are_sent_once_and_counted(republish, tmp_path) -> None:
 def test_a_dry_run_says_what_it_would_send_and_needs_no_record(republish) -> None:
     options, dry, result = republish("--dry-run")
     assert (dry, options.commit_path) == (True, "")
+    assert "all groups that subscribe the original topics get the copies; for g alone" in result.stderr
     assert json.loads(result.stdout) == {
         "dead_letters": 9, "chosen": 4, "sent_before": 1, "would_send": 3, "topics": {"t": 2, "u": 1},
     }  # fmt: skip

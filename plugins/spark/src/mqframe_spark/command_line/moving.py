@@ -214,6 +214,7 @@ def republish_dlq(
 ) -> None:
     """Send dead letters to their original topic again, those that a condition chooses.
 
+    All groups that subscribe it get them; to the group alone `mqframe dlq resend` sends them.
     What brokers noted of the failures is left out; MQFRAME_DEAD_LETTER says where a copy is from. The dead
     letters stay where they are, and are made readable where they are not. Run again, only those are sent of
     which there is no copy yet, be it from here or from `mqframe dlq resend`.
@@ -228,6 +229,11 @@ def republish_dlq(
     changed = jobs.open_letters(job)
     if changed:
         note(f"made {job.topic} readable on {', '.join(changed)}")
+    if not into:
+        note(
+            "all groups that subscribe the original topics get the copies; for "
+            f"{group} alone: mqframe dlq resend {group}"
+        )
     with session(spark_options) as spark:
         done = jobs.republish_dead_letters(spark, job, dry_run=dry_run)
     row: Mapping[str, Any] = done.row()
