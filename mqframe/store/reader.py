@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
+from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.errors import StoreError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.agreement import LIGHT_PREFIX, place_of
@@ -79,6 +80,12 @@ class StoreReader:
         """The consumer groups of which an offset in `topic` was saved, sorted. Raises as `group_offset`."""
         names = [key.partition("@") for key in self._progress()]
         return sorted(group for name, _, group in names if name == topic)
+
+    def groups(self) -> list[str]:
+        """The consumer groups that the broker has a configuration of, sorted. Raises as `group_offset`."""
+        path = self._layout.config / "subscriptionGroup.json"
+        saved = ConfigFile(path).load(lambda raw: decode(raw, SubscriptionGroupTable))
+        return [] if saved is None else sorted(saved.subscription_group_table)
 
     def _progress(self) -> dict[str, dict[int, int]]:
         path = self._layout.config / "consumerOffset.json"

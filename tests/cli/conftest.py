@@ -28,8 +28,7 @@ class RunningServer:
         return found[1]
 
 
-@pytest.fixture(scope="session")
-def start() -> Iterator[Callable[..., RunningServer]]:
+def starting() -> Iterator[Callable[..., RunningServer]]:
     """Starts `mqframe` with the given words and waits for its first line; ends what still runs at the end.
 
     `files_max`: how many files the process may have open.
@@ -57,16 +56,24 @@ def start() -> Iterator[Callable[..., RunningServer]]:
         process.communicate(timeout=120)
 
 
+start = pytest.fixture(starting, name="start")
+start_for_module = pytest.fixture(starting, scope="module", name="start_for_module")
+start_for_session = pytest.fixture(starting, scope="session", name="start_for_session")
+
+
 @pytest.fixture(scope="session")
-def server(start: Callable[..., RunningServer], tmp_path_factory: pytest.TempPathFactory) -> RunningServer:
+def server(
+    start_for_session: Callable[..., RunningServer], tmp_path_factory: pytest.TempPathFactory
+) -> RunningServer:
     """One server for all tests that only need one; each uses topics of its own."""
     data = tmp_path_factory.mktemp("server")
-    running = start(*FREE_PORTS, "--data", str(data), "--set", "store.disk_limits=false")
+    running = start_for_session(*FREE_PORTS, "--data", str(data), *SMALL)
     assert running.ready.startswith("ready ")
     return running
 
 
 FREE_PORTS = ("server", "--nameserver-port", "0", "--broker-port", "0")
+SMALL = ("--set", "store.disk_limits=false", "--set", "store.commit_log_file_bytes=16777216")
 
 
 @pytest.fixture

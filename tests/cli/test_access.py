@@ -39,15 +39,18 @@ def pems(tmp_path_factory: pytest.TempPathFactory) -> Pems:
 
 
 @pytest.fixture(scope="module")
-def secured(start: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory, pems: Pems) -> str:
+def secured(
+    start_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory, pems: Pems
+) -> str:
     """Address of the name server of a system whose connections are all secured."""
     items = [
         "tls.server.mode=enforcing", f"tls.server.certPath={pems.cert}", f"tls.server.keyPath={pems.key}",
         "net.tls=true", f"net.tls_ca_file={pems.ca}", "store.disk_limits=false",
+        "store.commit_log_file_bytes=16777216",
     ]  # fmt: skip
     data = tmp_path_factory.mktemp("secured")
     words = ["server", "--nameserver-port", "0", "--broker-port", "0", "--data", str(data)]
-    running = start(*words, *(word for item in items for word in ("--set", item)))
+    running = start_for_module(*words, *(word for item in items for word in ("--set", item)))
     assert running.ready.startswith("ready ")
     return str(running.address("nameserver"))
 

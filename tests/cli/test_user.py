@@ -22,17 +22,18 @@ inner_credentials = "inner:secret78"
 
 [store]
 disk_limits = false
+commit_log_file_bytes = 16777216
 """
 
 
 @pytest.fixture(scope="module")
-def asking(start: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, int]:
+def asking(start_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, int]:
     """Address of a name server that checks who asks, and the broker's port for operators."""
     folder = tmp_path_factory.mktemp("asking")
     port = lasting_port()
     (folder / "server.toml").write_text(f"{CONF}\n[broker]\noperator_port = {port}\n")
     words = ["--nameserver-port", "0", "--broker-port", "0", "--data", str(folder / "data")]
-    running = start("server", "--config", str(folder / "server.toml"), *words)
+    running = start_for_module("server", "--config", str(folder / "server.toml"), *words)
     return running.address("nameserver"), port
 
 

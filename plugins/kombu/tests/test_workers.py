@@ -201,11 +201,11 @@ def test_beat_sends_what_is_periodic(app: Celery, folder: Path, worker) -> None:
 
 
 def test_workers_survive_a_broker_that_goes_and_comes(
-    folder: Path, tmp_path_factory, monkeypatch: pytest.MonkeyPatch, worker, app: Celery
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker, app: Celery
 ) -> None:
     from tasks_of_tests import add, note
 
-    server = ServerProcess(tmp_path_factory.mktemp("fixed"))
+    server = ServerProcess(tmp_path / "fixed")
     server.start()
     try:
         url = f"mqframe://{server.nameserver}"

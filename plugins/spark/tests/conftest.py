@@ -80,7 +80,8 @@ class ScriptedWire:
         self.calls: list[str] = []
         self.per_pull = 3
         self.asked: list[list[tuple[int, int]]] = []
-        self.groups: dict[tuple[str, MessageQueue], int] = {}
+        self.progress: dict[tuple[str, MessageQueue], int] = {}
+        self.made: set[str] = set()
         self.closed = False
         self.deleted: set[str] = set()
 
@@ -127,14 +128,17 @@ class ScriptedWire:
 
     def group_offset(self, group: str, queue: MessageQueue) -> int | None:
         self._call("group", queue.broker_name)
-        return self.groups.get((group, queue))
+        return self.progress.get((group, queue))
 
     def groups_of(self, topic: str) -> list[str]:
-        return sorted({group for group, queue in self.groups if queue.topic == topic})
+        return sorted({group for group, queue in self.progress if queue.topic == topic})
+
+    def groups(self) -> list[str]:
+        return sorted(self.made | {group for group, _ in self.progress})
 
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
         self._call("commit", queue.broker_name)
-        self.groups[group, queue] = offset
+        self.progress[group, queue] = offset
 
     def pull(self, queue: MessageQueue, asked: list[tuple[int, int]], expression: object) -> list[RawPull]:
         self._call("pull", queue.broker_name)

@@ -48,6 +48,10 @@ class Wire(Protocol):
         """The consumer groups that have offsets in `topic`, or subscribe it."""
         ...
 
+    def groups(self) -> list[str]:
+        """The consumer groups that brokers have a configuration of."""
+        ...
+
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
         """Store where a consumer group is."""
         ...
@@ -94,6 +98,11 @@ class Remoting:
         """See `Wire`."""
         with Admin(nameserver=self._nameserver, **self._access.client_arguments()) as admin:
             return admin.groups_of_topic(topic)
+
+    def groups(self) -> list[str]:
+        """See `Wire`."""
+        with Admin(nameserver=self._nameserver, **self._access.client_arguments()) as admin:
+            return admin.list_groups()
 
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
         """See `Wire`. A group that never pulled is made known to the broker first."""

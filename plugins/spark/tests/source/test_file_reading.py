@@ -98,7 +98,13 @@ def test_a_group_s_saved_progress_is_where_reading_begins(store) -> None:
     config.mkdir()
     (config / "consumerOffset.json").write_text('{"offsetTable":{"t@g":{0:4}}}')
     assert planned(options(store.folder, starting_offsets=parse_bound("group:g"))) == [(0, 4, 6)]
-    assert planned(options(store.folder, starting_offsets=parse_bound("group:other"))) == [(0, 0, 6)]
+    other = options(store.folder, starting_offsets=parse_bound("group:other"))
+    with pytest.raises(SettingError, match=r"group other is not known: .* those with progress: g$"):
+        planned(other)
+    (config / "subscriptionGroup.json").write_text(
+        '{"subscriptionGroupTable":{"other":{"groupName":"other"}}}'
+    )
+    assert planned(other) == [(0, 0, 6)]
 
 
 def test_patterns_leave_the_system_s_topics_out(store) -> None:

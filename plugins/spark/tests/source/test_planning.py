@@ -47,7 +47,7 @@ def test_a_batch_reads_from_bound_to_bound(wire) -> None:
         ({"endingOffsets": '{"t": {"b/0": 9}}'}, "option endingOffsets = .*topic t has no queue b/0"),
         (
             {"startingOffsets": "group:naer"},
-            "option startingOffsets = 'group:naer': group naer has no progress in topic t; .*: far, near",
+            "option startingOffsets = 'group:naer': group naer is not known: .* in topic t; .*: far, near",
         ),
         ({"startingOffsets": "group:far"}, "option startingOffsets = 'group:far': .*offset 70 lies behind"),
         (
@@ -58,9 +58,15 @@ def test_a_batch_reads_from_bound_to_bound(wire) -> None:
 )
 def test_bounds_that_no_queue_has_are_refused_with_option_and_value(wire, given, said) -> None:
     queue = wire.add(0, 10, begin=5)
-    wire.groups = {("far", queue): 70, ("near", queue): 8}
+    wire.progress = {("far", queue): 70, ("near", queue): 8}
     with pytest.raises(SettingError, match=said):
         asked(wire, **given).batch()
+
+
+def test_a_group_that_has_no_progress_yet_begins_where_all_do(wire) -> None:
+    wire.add(0, 10, begin=5)
+    wire.made = {"new"}
+    assert ranges(asked(wire, startingOffsets="group:new").batch()) == [(0, 5, 15)]
 
 
 def test_an_end_before_what_is_kept_reads_nothing(wire) -> None:
@@ -71,7 +77,7 @@ def test_an_end_before_what_is_kept_reads_nothing(wire) -> None:
 @pytest.mark.parametrize("start", [parse_bound('{"t": {"a/0": 2}}'), parse_bound("group:slow")])
 def test_a_start_before_what_is_kept_is_a_loss_for_batch_and_stream(wire, start, caplog) -> None:
     queue = wire.add(0, 10, begin=5)
-    wire.groups = {("slow", queue): 2}
+    wire.progress = {("slow", queue): 2}
     for plan in (Planner.batch, Planner.initial):
         with pytest.raises(DataLoss, match=r"broker a, queue 0: offset 2 is needed, but the oldest .* is 5"):
             plan(planner(wire, starting_offsets=start))

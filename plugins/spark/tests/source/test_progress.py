@@ -9,7 +9,7 @@ def test_a_group_is_moved_forward_only(wire) -> None:
     queue = wire.add(0, 9)
     for offset, held in ((5, 5), (3, 5), (5, 5), (6, 6)):
         commit_forward(wire, "billing", queue, offset)
-        assert wire.groups == {("billing", queue): held}
+        assert wire.progress == {("billing", queue): held}
     assert wire.calls.count("commit") == 2
 
 
@@ -17,7 +17,7 @@ def test_a_broker_that_comes_back_is_told(wire) -> None:
     queue, slept = wire.add(0, 9), []
     wire.faults = [ConnectError("away"), ConnectError("away")]
     commit_forward(wire, "billing", queue, 5, sleep=slept.append)
-    assert wire.groups == {("billing", queue): 5}
+    assert wire.progress == {("billing", queue): 5}
     assert slept == list(PAUSES_SECONDS[:2])
 
 
@@ -25,7 +25,7 @@ def test_a_broker_that_stays_away_is_passed_over_and_told_of(wire, caplog) -> No
     queue, slept = wire.add(0, 9), []
     wire.unreachable = {"a"}
     commit_forward(wire, "billing", queue, 5, sleep=slept.append)
-    assert wire.groups == {}
+    assert wire.progress == {}
     assert slept == list(PAUSES_SECONDS)
     assert "the group was not told of the progress" in caplog.text
 

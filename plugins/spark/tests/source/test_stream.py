@@ -181,11 +181,11 @@ def test_a_group_is_told_how_far_the_stream_is_and_never_back(wire) -> None:
     queue = wire.add(0, 9)
     stream = reader(wire, commit_to_group="lag")
     stream.commit({"t": {"a/0": 6}})
-    assert wire.groups == {("lag", queue): 6}
+    assert wire.progress == {("lag", queue): 6}
     stream.commit({"t": {"a/0": 4}})
-    assert wire.groups == {("lag", queue): 6}
+    assert wire.progress == {("lag", queue): 6}
     reader(wire).commit({"t": {"a/0": 9}})
-    assert wire.groups == {("lag", queue): 6}
+    assert wire.progress == {("lag", queue): 6}
 
 
 def test_topics_by_pattern_come_in_as_they_appear(wire) -> None:

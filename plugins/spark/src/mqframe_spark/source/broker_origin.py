@@ -150,6 +150,10 @@ class BrokerOrigin:
         """See `Origin`; with those that only subscribe it."""
         return self._retrying(lambda: self._wire.groups_of(topic))
 
+    def groups(self) -> list[str]:
+        """See `Origin`."""
+        return self._retrying(self._wire.groups)
+
     def bytes_of(self, queue: MessageQueue, start: int, end: int) -> int:
         """See `Origin`; from the first records, as brokers do not tell."""
         asked = [(start, min(end - start, PULL_MESSAGES))]

@@ -88,6 +88,10 @@ class FileOrigin:
         """As the stores' folders have them saved."""
         return sorted({group for store in self._stores.values() for group in store.groups_of(topic)})
 
+    def groups(self) -> list[str]:
+        """As the stores' folders have them saved."""
+        return sorted({group for store in self._stores.values() for group in store.groups()})
+
     def bytes_of(self, queue: MessageQueue, start: int, end: int) -> int:
         """See `Origin`; from the queue's entries."""
         return self._store(queue).queue_bytes(queue.topic, queue.queue_id, start, end)

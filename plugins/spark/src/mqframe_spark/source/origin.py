@@ -41,6 +41,10 @@ class Origin(Protocol):
         """The consumer groups that have offsets in `topic`."""
         ...
 
+    def groups(self) -> list[str]:
+        """The consumer groups that were made, with or without offsets."""
+        ...
+
     def bytes_of(self, queue: MessageQueue, start: int, end: int) -> int:
         """About how many bytes the records from `start` to before `end` take."""
         ...

@@ -122,18 +122,22 @@ class Planner:
     ) -> dict[MessageQueue, int]:
         origin = self._origin
         try:
-            if bound.kind == "group":
+            found = resolve(bound, low, high, default, origin.at_time, origin.of_group)
+            if bound.kind == "group" and found == default:
                 self.check_group(bound.group, {queue.topic for queue in low})
-            return resolve(bound, low, high, default, origin.at_time, origin.of_group)
+            return found
         except SettingError as problem:
             raise SettingError(f"option {bound.option}: {problem}") from None
 
     def check_group(self, group: str, topics: Collection[str]) -> None:
-        """Raise `SettingError` for a group that none of `topics` knows: it is most likely misspelt."""
+        """Raise `SettingError` for a group without offsets in `topics` that nobody made: a misspelt one."""
         known = {each for topic in topics for each in self._origin.groups_of(topic)}
-        if topics and group not in known:
-            others = f"; those that have: {', '.join(sorted(known))}" if known else ""
-            raise SettingError(f"group {group} has no progress in topic {', '.join(sorted(topics))}{others}")
+        if topics and group not in known and group not in self._origin.groups():
+            others = f"; those with progress: {', '.join(sorted(known))}" if known else ""
+            raise SettingError(
+                f"group {group} is not known: no broker has it, and it has no progress in topic "
+                f"{', '.join(sorted(topics))}{others}"
+            )
 
     def _check_order(self, queue: MessageQueue, start: int, end: int, low: int) -> None:
         """Raise `SettingError` when both ends were asked for, and are in the wrong order."""

@@ -52,7 +52,7 @@ class DyingReader(StreamReader):
     """Passes a place before and after each call."""
 
     def __init__(self, source: DyingSource, schema: StructType) -> None:
-        super().__init__(source.settings, schema)
+        super().__init__(source._settings(schema), schema)
         self._places = source.places
         self._failing = source.failing
 
