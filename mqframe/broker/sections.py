@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -19,6 +20,8 @@ _ALONE: Final = ReplicationSettings()
 class BrokerSections:
     """The settings of a broker, of its store, its connections, and how it is copied.
 
+    `origins`: by path ("store.flush"), where a value that is no default comes from, for people.
+
     Raises `SettingError` where they do not go together.
     """
 
@@ -26,6 +29,7 @@ class BrokerSections:
     store: StoreSettings
     net: NetSettings = attrs.Factory(NetSettings)
     replication: ReplicationSettings = _ALONE
+    origins: Mapping[str, str] = attrs.Factory(dict)
 
     def __attrs_post_init__(self) -> None:
         is_slave = self.replication.role == SLAVE

@@ -8,26 +8,50 @@ import typer
 
 from mqframe.cli.access import admin_client
 from mqframe.cli.output import Json, NameServer, show, show_one
+from mqframe.core.config.configuration import DEFAULT
+from mqframe.core.errors import FixError, SettingError
 
 if TYPE_CHECKING:
+    from mqframe import Admin
     from mqframe.core.cluster.route_bodies import ClusterInfo
 
 
 def cluster(
     runtime: Annotated[str, typer.Option(help="Counters and rates of this broker (name).")] = "",
     settings: Annotated[str, typer.Option(help="Settings of this broker (name).")] = "",
+    origins: Annotated[
+        bool, typer.Option("--origins", help="With --settings: where each value comes from.")
+    ] = False,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
     """List brokers, or show the counters or the settings of one."""
+    if origins and not settings:
+        raise SettingError("--origins says more of --settings, which is not given; add --settings NAME")
     with admin_client(nameserver) as admin:
         if runtime or settings:
             address = admin.masters(broker=runtime or settings)[runtime or settings]
+            if origins:
+                show(_with_origins(admin, address), as_json=json)
+                return
             ask = admin.broker_runtime if runtime else admin.broker_config
             show_one(dict(sorted(ask(address).items())), as_json=json)
             return
         info = admin.cluster_info()
     show(broker_rows(info), as_json=json, empty="no broker is registered")
+
+
+def _with_origins(admin: Admin, address: str) -> list[dict[str, str]]:
+    told = admin.broker_config_origins(address)
+    if told is None:
+        raise FixError(
+            f"the broker at {address} does not tell where its settings come from, as brokers of "
+            "mqframe do; leave out --origins"
+        )
+    return [
+        {"setting": key, "value": value, "origin": told.get(key, DEFAULT)}
+        for key, value in sorted(admin.broker_config(address).items())
+    ]
 
 
 def broker_rows(info: ClusterInfo) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from mqframe.core.config.configuration import Resolved, resolve
+from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
 from mqframe.core.errors import SettingError
 
@@ -43,6 +43,11 @@ WITH_PROFILES: Final = frozenset(PROGRAMS["client"]) - {"client", "net"}
 OF_BROKERS: Final = frozenset({"broker", "store"})
 """Sections that may have profiles for single brokers, by their names."""
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
+
+
+def given_origins(resolved: Resolved) -> dict[str, str]:
+    """By path, where each setting of `resolved` that is no default comes from."""
+    return {entry.path: entry.origin for entry in resolved.entries if entry.origin != DEFAULT}
 
 
 def load(

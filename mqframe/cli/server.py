@@ -14,7 +14,7 @@ import attrs
 import typer
 
 from mqframe.cli.commands import exit_code, plugin_manager
-from mqframe.cli.configuration import data_option
+from mqframe.cli.configuration import data_option, given_origins
 from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
 from mqframe.core.errors import MqframeError
 
@@ -259,7 +259,8 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         own = tuple(_reachable(each.address) for each in nameservers)
         settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
         stored = resolved.section(StoreSettings)
-        sections = BrokerSections(settings, stored, net, resolved.section(ReplicationSettings))
+        copied = resolved.section(ReplicationSettings)
+        sections = BrokerSections(settings, stored, net, copied, given_origins(resolved))
         broker = Broker(sections, clock, plugins)
         if access is not None:
             broker.enforce(access)

@@ -54,7 +54,10 @@ class ConfigurationProcessor(Processor):
     @serves(GetBrokerConfig)
     def show_settings(self, fields: GetBrokerConfig, call: Call) -> Reply:
         body = as_lines(self._live.current, self._live.store, more=self._facts()).encode()
-        return Reply(ext={"version": dumps(self._version).decode()}, body=body)
+        ext = {"version": dumps(self._version).decode()}
+        if fields.origins:
+            ext["origins"] = dumps(self._live.origins()).decode()
+        return Reply(ext=ext, body=body)
 
     def _facts(self) -> dict[str, str]:
         """What is no setting here but true, under the keys of BrokerConfig and MessageStoreConfig."""

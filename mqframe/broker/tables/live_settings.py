@@ -5,9 +5,18 @@ What is changed is kept in `config/changedSettings.json`, and counts before all 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import ResponseCode
-from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, changed, kept
+from mqframe.core.config.live import (
+    CHANGED_SETTINGS,
+    NOTHING_MORE,
+    ChangedSettings,
+    changed,
+    kept,
+    origins_of,
+)
 from mqframe.core.errors import FixedSetting, Refusal, SettingError
 from mqframe.log import get_logger
 from mqframe.store.settings import StoreSettings
@@ -16,14 +25,23 @@ log = get_logger("broker")
 
 
 class LiveSettings:
-    """Holds the settings that are in force now: the broker's in `current`, its store's in `store`."""
+    """Holds the settings that are in force now: the broker's in `current`, its store's in `store`.
 
-    __slots__ = ("_texts", "changes", "current", "store")
+    `origins`: as in `BrokerSections`.
+    """
 
-    def __init__(self, settings: BrokerSettings, store: StoreSettings | None = None) -> None:
+    __slots__ = ("_origins", "_texts", "changes", "current", "store")
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        store: StoreSettings | None = None,
+        origins: Mapping[str, str] = NOTHING_MORE,
+    ) -> None:
         self.current = settings
         self.store = store or StoreSettings()
         self.changes = 0
+        self._origins = origins
         self._texts: dict[str, str] = {}
 
     def change(self, lines: str) -> set[str]:
@@ -40,6 +58,11 @@ class LiveSettings:
         self._texts |= texts
         self.changes += bool(texts)
         return set(texts)
+
+    def origins(self) -> dict[str, str]:
+        """Where each value that is no default comes from, by RocketMQ's keys."""
+        named = origins_of((self.current, self.store), self._origins)
+        return named | dict.fromkeys(self._texts, f"changed while it ran, {CHANGED_SETTINGS}")
 
     def dump(self) -> ChangedSettings:
         """What was changed, in this run and those before."""

@@ -162,6 +162,13 @@ class Admin(SyncClient[AsyncAdmin]):
         """Settings of the broker at `address`."""
         return self._call(self._client.broker_config, address)
 
+    def broker_config_origins(self, address: str) -> dict[str, str] | None:
+        """Where the settings of the broker at `address` that are no defaults come from, by key.
+
+        `None` for one that does not tell, as Apache RocketMQ's.
+        """
+        return self._call(self._client.broker_config_origins, address)
+
     def update_broker_config(self, address: str, values: Mapping[str, str]) -> None:
         """Change settings of the running broker at `address`. Raises `FixError`, `AnswerError`."""
         self._call(self._client.update_broker_config, address, values)

@@ -8,7 +8,12 @@ from mqframe.client.admin.calls import AdminCalls, body_of, unless
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError
 from mqframe.core.requests import decode_fields
-from mqframe.core.requests.admin import GetBrokerConfig, GetBrokerRuntimeInfo, UpdateBrokerConfig
+from mqframe.core.requests.admin import (
+    ConfigAnswer,
+    GetBrokerConfig,
+    GetBrokerRuntimeInfo,
+    UpdateBrokerConfig,
+)
 from mqframe.core.requests.nameserver import (
     AddAnswer,
     AddWritePermOfBroker,
@@ -20,6 +25,7 @@ from mqframe.core.requests.nameserver import (
     WipeAnswer,
     WipeWritePermOfBroker,
 )
+from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import KVTable
 
 _MISSING = (ResponseCode.QUERY_NOT_FOUND,)
@@ -36,6 +42,15 @@ class ClusterAdmin(AdminCalls):
         """Settings of the broker at `address`."""
         answer = await self._instance.call(address, GetBrokerConfig())
         return _from_lines(bytes(answer.body).decode())
+
+    async def broker_config_origins(self, address: str) -> dict[str, str] | None:
+        """Where the settings of the broker at `address` that are no defaults come from, by key.
+
+        `None` for one that does not tell, as Apache RocketMQ's.
+        """
+        answer = await self._instance.call(address, GetBrokerConfig(origins=True))
+        told = decode_fields(answer.ext, ConfigAnswer).origins
+        return None if told is None else loose_json.decode(told.encode(), dict[str, str])
 
     async def update_broker_config(self, address: str, values: Mapping[str, str]) -> None:
         """Change settings of the running broker at `address`. Raises `FixError`, `AnswerError`."""

@@ -98,6 +98,16 @@ def as_lines(*groups: object, more: Mapping[str, str] = NOTHING_MORE) -> str:
     return "".join(f"{key}={text}\n" for key, text in {**texts, **more}.items())
 
 
+def origins_of(groups: Sequence[Any], origins: Mapping[str, str]) -> dict[str, str]:
+    """What `origins` says by path ("store.flush") of the fields of `groups`, by their RocketMQ names."""
+    return {
+        field.metadata["conf"]: origins[path]
+        for group in groups
+        for field in _fields(group)
+        if (path := f"{group.SECTION}.{field.name}") in origins
+    }
+
+
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()

@@ -183,14 +183,21 @@ class UpdateBrokerConfig(Request):
 
 
 class ConfigAnswer(Header):
-    """Version of the configuration, JSON."""
+    """Version of the configuration, JSON.
+
+    `origins`: JSON, by key, where each value that is no default comes from; where it was asked for, by
+    servers of mqframe alone.
+    """
 
     version: str | None = None
+    origins: str | None = None
 
 
 @request(26, ConfigAnswer, answer_body="key=value lines", needs=cluster(Action.GET))
 class GetBrokerConfig(Request):
-    """Settings of a running broker."""
+    """Settings of a running broker. `origins`: also where they come from; not known to Apache's."""
+
+    origins: bool | None = None
 
 
 @request(355, needs=cluster(Action.UPDATE))

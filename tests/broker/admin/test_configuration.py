@@ -41,6 +41,16 @@ def test_settings_are_shown_and_changed(run):
     run(scenario)
 
 
+def test_origins_are_told_to_who_asks(run):
+    async def scenario(world):
+        await world.talker.ok(UpdateBrokerConfig(), b"autoCreateTopicEnable=false")
+        told = loads((await world.talker.ok(GetBrokerConfig(origins=True))).ext["origins"])
+        assert told == {"autoCreateTopicEnable": "changed while it ran, changedSettings.json"}
+        assert "origins" not in (await world.talker.ok(GetBrokerConfig())).ext
+
+    run(scenario)
+
+
 @pytest.mark.parametrize(
     ("lines", "code"),
     [

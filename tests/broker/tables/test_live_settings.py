@@ -65,6 +65,19 @@ def test_what_was_changed_is_in_force_in_the_next_run_whatever_that_was_told():
     assert later.dump() == live.dump() == ChangedSettings({"brokerPermission": "4", "fileReservedTime": "6"})
 
 
+def test_origins_are_told_by_key_and_changes_come_first():
+    given = {"broker.permission": "--set", "store.keep_hours": "server.toml", "net.tls": "server.toml"}
+    live = LiveSettings(BrokerSettings(permission=2), StoreSettings(keep_hours=48), given)
+    assert live.origins() == {"brokerPermission": "--set", "fileReservedTime": "server.toml"}
+    live.change("brokerPermission=4\nautoCreateTopicEnable=false")
+    changed = "changed while it ran, changedSettings.json"
+    assert live.origins() == {
+        "brokerPermission": changed,
+        "fileReservedTime": "server.toml",
+        "autoCreateTopicEnable": changed,
+    }
+
+
 def test_what_cannot_be_taken_over_is_logged_and_the_rest_is_in_force(caplog):
     live = LiveSettings(BrokerSettings())
     live.load(ChangedSettings({"brokerName": "other", "brokerPermission": "4"}))

@@ -13,6 +13,10 @@ def test_brokers(admin):
     assert sorted(masters) == ["broker-a", "broker-b"]
     address = masters["broker-a"]
     assert admin.broker_config(address)["brokerName"] == "broker-a"
+    admin.update_broker_config(address, {"brokerPermission": "6"})
+    assert admin.broker_config_origins(address) == {
+        "brokerPermission": "changed while it ran, changedSettings.json"
+    }
     assert "runtime" in admin.broker_runtime(address)
     with pytest.raises(MqframeError, match="nothing"):
         admin.update_broker_config(address, {"nothing": "x"})

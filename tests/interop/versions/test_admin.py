@@ -57,6 +57,7 @@ WORKS: dict[str, tuple[Callable[[Admin, str, MessageQueue, str], Any], Any]] = {
     "lag_at_the_beginning": (lambda a, t, q, b: a.lag(GROUP, t), COUNT),
     "broker_statistic": (lambda a, t, q, b: a.broker_statistic(b, "TOPIC_PUT_NUMS", t) is not None, True),
     "broker_progress": (lambda a, t, q, b: a.broker_progress(b), None),
+    "broker_config_origins": (lambda a, t, q, b: a.broker_config_origins(b), None),
     "update_broker_config": (lambda a, t, q, b: a.update_broker_config(b, {"brokerPermission": "6"}), None),
     "put_kv": (lambda a, t, q, b: a.put_kv("space", "key", "größer"), None),
     "get_kv": (lambda a, t, q, b: a.get_kv("space", "key"), "größer"),

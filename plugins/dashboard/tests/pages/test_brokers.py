@@ -56,7 +56,7 @@ def test_unknown_brokers_are_404(browser):
 def test_settings_are_shown_without_secrets(browser, mqframe_cluster, monkeypatch):
     assert "broker-a</a>" in browser.page("/configuration")
     page = browser.page("/configuration", name="broker-a")
-    assert '<th scope="row">brokerClusterName</th><td>DefaultCluster</td>' in page
+    assert "<td>brokerClusterName</td><td>DefaultCluster</td><td>default</td>" in page
     assert MASK not in page
 
     async def with_secrets(self, address):
@@ -66,3 +66,13 @@ def test_settings_are_shown_without_secrets(browser, mqframe_cluster, monkeypatc
     page = browser.page("/configuration", name="broker-a")
     assert page.count(MASK) == 2
     assert "hush" not in page
+
+
+def test_settings_of_a_broker_that_does_not_tell_origins_are_shown(browser, monkeypatch):
+    async def silent(self, address):
+        return None
+
+    monkeypatch.setattr("mqframe.AsyncAdmin.broker_config_origins", silent)
+    page = browser.page("/configuration", name="broker-a")
+    assert '<th scope="row">brokerClusterName</th><td>DefaultCluster</td>' in page
+    assert "It does not tell where a value comes from." in page

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mqframe.core.cluster.route_bodies import ClusterInfo
+from mqframe.core.config.configuration import DEFAULT
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError
 from mqframe_dashboard.asking import Asking, NotFound
@@ -57,11 +58,19 @@ async def configuration_page(asking: Asking, samples: Samples, query: Query) -> 
         return Page("Configuration", [Table("Brokers", rows, "no broker is registered")])
     name, _, address = await chosen_broker(asking, query)
     settings = await asking.ask(asking.admin.broker_config, address)
-    note = Note(
-        "What the broker tells of its settings; secrets are masked. Brokers do not tell where a value comes "
-        "from: of a broker of mqframe, “mqframe config show” on its machine does."
-    )
-    return Page(f"Configuration of {name}", [note, Facts(address, masked(settings))])
+    origins = await asking.ask(asking.admin.broker_config_origins, address)
+    if origins is None:
+        note = Note(
+            "What the broker tells of its settings; secrets are masked. It does not tell where a value comes "
+            "from."
+        )
+        return Page(f"Configuration of {name}", [note, Facts(address, masked(settings))])
+    note = Note("What the broker tells of its settings, and where it has them from; secrets are masked.")
+    rows = [
+        {"setting": key, "value": value, "origin": origins.get(key, DEFAULT)}
+        for key, value in masked(settings).items()
+    ]
+    return Page(f"Configuration of {name}", [note, Table(address, rows)])
 
 
 def _members(info: ClusterInfo) -> list[tuple[str, str, int, str]]:
