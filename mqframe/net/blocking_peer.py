@@ -12,6 +12,7 @@ import _thread
 import contextlib
 import inspect
 import select
+import selectors
 import socket
 import struct
 import threading
@@ -197,6 +198,17 @@ class BlockingPeer:
         """Close when nothing passed for too long; `now`: monotonic seconds."""
         if reason := self._connection.idle_reason(now - self.last_used):
             self.close(reason)
+
+    def watch(self, selector: selectors.BaseSelector) -> bool:
+        """Have `selector` tell when something waits to be read, unless the connection is closed: `False`.
+
+        The descriptor is given back only after `closed` was set under the lock, so it is this connection's.
+        """
+        with self._lock:
+            if self.closed:
+                return False
+            selector.register(self.descriptor, selectors.EVENT_READ, self)
+            return True
 
     def read_waiting(self) -> None:
         """Read what is there without waiting; for the idle reader, while no caller reads."""

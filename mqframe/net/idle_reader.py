@@ -137,7 +137,7 @@ class IdleReader:
                 self._hot.discard(peer)
             elif not peer.led and now - peer.last_used >= HOT_SECONDS:
                 self._hot.discard(peer)
-                self._watched[peer.descriptor] = peer
-                self._selector.register(peer.descriptor, selectors.EVENT_READ, peer)
+                if peer.watch(self._selector):
+                    self._watched[peer.descriptor] = peer
         for peer in (*self._watched.values(), *self._hot):
             peer.close_if_idle(now)

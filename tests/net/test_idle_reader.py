@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import selectors
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from peers import CLUSTER, LIST, ROUTE, ServerThread
 
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.serving import Call, Reply
+from mqframe.core.wire.frame import Frame
 from mqframe.net.blocking import BlockingClient
+from mqframe.net.blocking_peer import BlockingPeer
 from mqframe.net.clock import SystemClock
+from mqframe.net.endpoint import Endpoint
 from mqframe.net.settings import NetSettings
 from mqframe.testing.manual_clock import ManualClock
 
@@ -69,3 +75,44 @@ def test_idle_connections_are_closed_by_the_clock(server: ServerThread) -> None:
     assert lost.wait(120)
     assert client.addresses == []
     client.close()
+
+
+class Owner:
+    """Who a connection belongs to."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.endpoint = Endpoint(NetSettings(), {}, ())
+        self.lock = threading.Lock()
+
+    def submit(self, peer: BlockingPeer, frame: Frame) -> None:
+        raise AssertionError("nothing is sent")
+
+    def closed(self, peer: BlockingPeer) -> None: ...
+
+
+class Registering(selectors.DefaultSelector):
+    """Another thread closes the connection while it is registered."""
+
+    def __init__(self, owner: Owner) -> None:
+        super().__init__()
+        self._owner = owner
+        self.closing = threading.Thread()
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        assert self._owner.lock.locked(), "the descriptor may be gone, or be that of another connection"
+        self.closing = threading.Thread(target=data.close, args=("test",))
+        self.closing.start()
+        return super().register(fileobj, events, data)
+
+
+def test_a_connection_may_be_closed_at_the_moment_when_it_is_to_be_watched() -> None:
+    owner = Owner()
+    with socket.create_server(("127.0.0.1", 0)) as listening, Registering(owner) as selector:
+        peer = BlockingPeer(owner, "127.0.0.1:1", socket.create_connection(listening.getsockname()))
+        assert peer.watch(selector)
+        selector.closing.join()
+        assert peer.closed
+        selector.unregister(peer.descriptor)
+        assert not peer.watch(selector)
+        assert not selector.get_map()
