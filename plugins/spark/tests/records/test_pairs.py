@@ -38,6 +38,24 @@ def test_all_texts_are_read_as_every_reader_reads_them(told) -> None:
     same(Pairs(arrow(told)), told)
 
 
+@given(st.lists(st.text("ab", min_size=1, max_size=19), min_size=1, max_size=4), st.data())
+def test_names_that_stand_in_one_order_are_read_alike_and_so_are_those_of_one_that_differs(
+    names, data
+) -> None:
+    """Names of all lengths; most records have the same ones, and values of any length."""
+    values = st.text("xyz€", min_size=1, max_size=5)
+    rows = [[(name, data.draw(values)) for name in names] for _ in range(data.draw(st.integers(1, 5)))]
+    if data.draw(st.booleans()):
+        other = data.draw(st.sampled_from([*names, names[0] + "a", names[-1][:-1] + "b"]))
+        rows[data.draw(st.integers(0, len(rows) - 1))][-1] = (other, "other")
+    told = ["".join(f"{name}\x01{value}\x02" for name, value in row) for row in rows]
+    pairs = Pairs(arrow(told))
+    same(pairs, told)
+    wanted = [decode_properties(text) for text in told]
+    for name in {*names, "a", "b"}:
+        assert pairs.column(name).to_pylist() == [row.get(name) for row in wanted]
+
+
 @given(
     st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 3)), max_size=4), st.integers(1, 5), st.data()
 )
@@ -69,6 +87,11 @@ def test_of_two_values_the_last_counts_however_many_names_there_are(names) -> No
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
     assert Pairs(pa.array([b"a\x01\xff\x02"], pa.binary())).maps().to_pylist() == [[("a", "\ufffd")]]
+
+
+def test_a_text_that_ends_with_a_name_is_read_alone() -> None:
+    told = ["a\x01b\x02c\x01", "d\x02e\x01f\x02"]
+    same(Pairs(arrow(told)), told)
 
 
 def test_nothing_at_all() -> None:

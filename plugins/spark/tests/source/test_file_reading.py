@@ -50,6 +50,22 @@ def test_exactly_what_was_asked_for_is_read(store, start, end) -> None:
     ]
 
 
+@pytest.mark.parametrize("stretch", [0, 1 << 20])
+def test_neighbours_are_read_and_records_that_stand_alone_are_mapped(store, monkeypatch, stretch) -> None:
+    monkeypatch.setattr(file_reading, "STRETCH_BYTES_MIN", stretch)
+    for number in range(60):
+        store.add()
+        if number % 7 == 0:
+            store.add(queue_id=1, body=b"of another queue")
+    rows = read(options(store.folder), 0, 2, 60)
+    assert [(row["queue_offset"], row["body"]) for row in rows] == [(n, b"body %d" % n) for n in range(2, 60)]
+    [newest] = sorted((store.folder / "commitlog").iterdir())[-1:]
+    with newest.open("r+b") as log:
+        log.truncate(store.end % store.LOG_BYTES - 10)
+    with pytest.raises(RecordError, match="the store is damaged there"):
+        read(options(store.folder), 0, 2, 60)
+
+
 @pytest.mark.parametrize("limit", ["BATCH_ROWS_MAX", "BATCH_BYTES_MAX"])
 def test_batches_are_bounded(store, monkeypatch, limit) -> None:
     monkeypatch.setattr(file_reading, limit, {"BATCH_ROWS_MAX": 4, "BATCH_BYTES_MAX": 600}[limit])

@@ -6,6 +6,8 @@ copy; `take` gathers the slices. No Python object is made for any of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -31,6 +33,21 @@ def gather(data: pa.Buffer, starts: Offsets, ends: Offsets, kind: pa.DataType | 
         kind or pa.binary(), 2 * count - 1, [None, pa.py_buffer(bounds.tobytes()), data]
     )
     return laid.take(array_of(np.arange(0, 2 * count, 2, dtype=np.int32)))
+
+
+def repeated(words: Sequence[bytes], count: int) -> pa.Array:
+    """`words`, all of them, `count` times, as an array of strings."""
+    bounds = bounds_in_rows(np.cumsum([len(word) for word in words], dtype=np.int32), count)
+    data = pa.py_buffer(b"".join(words) * count)
+    return pa.Array.from_buffers(pa.string(), len(words) * count, [None, pa.py_buffer(bounds), data])
+
+
+def bounds_in_rows(ends: npt.NDArray[np.int32], rows: int) -> npt.NDArray[np.int32]:
+    """Where words lie that fill `rows` of one shape, back to back; `ends`: where they end in a row."""
+    bounds = np.zeros(len(ends) * rows + 1, np.int32)
+    firsts = np.arange(rows, dtype=np.int32) * ends[-1]
+    np.add(firsts[:, None], ends, out=bounds[1:].reshape(rows, len(ends)))
+    return bounds
 
 
 def bounds_of(array: pa.Array) -> npt.NDArray[np.int32]:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mqframe_spark.records.arrays import array_of, texts_of
-from mqframe_spark.records.gathering import Bytes, bounds_of, content
+from mqframe_spark.records.arrays import array_of
+from mqframe_spark.records.gathering import Bytes, bounds_in_rows, bounds_of, content, repeated
 
 MAP = pa.map_(pa.string(), pa.field("value", pa.string(), nullable=False))
 NAME_END, PAIR_END = 1, 2
@@ -74,16 +74,13 @@ class UniformPairs:
     def maps(self) -> pa.MapArray:
         """All pairs of each record."""
         count = len(self._names)
-        names = texts_of(self._names, pa.string()).take(array_of(np.tile(np.arange(count), self.rows)))
-        columns = np.concatenate([np.arange(place.start, place.stop) for place in self._values])
-        cut = np.ascontiguousarray(self._table[:, columns])
-        sizes = np.array([place.stop - place.start for place in self._values])
-        row = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-        bounds = np.empty(self.rows * count + 1, np.int32)
-        bounds[:-1] = (np.arange(self.rows)[:, None] * cut.shape[1] + row).ravel()
-        bounds[-1] = cut.size
+        names = repeated(self._names, self.rows)
+        cut = np.concatenate([self._table[:, place] for place in self._values], axis=1)
+        ends = np.cumsum([place.stop - place.start for place in self._values], dtype=np.int32)
         values = pa.Array.from_buffers(
-            pa.string(), self.rows * count, [None, pa.py_buffer(bounds), pa.py_buffer(cut)]
+            pa.string(),
+            self.rows * count,
+            [None, pa.py_buffer(bounds_in_rows(ends, self.rows)), pa.py_buffer(cut)],
         )
         first = np.arange(0, self.rows * count + 1, count, dtype=np.int32)
         return pa.MapArray.from_arrays(array_of(first), names, values, type=MAP)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
 from collections.abc import Iterator
-from typing import Final
+from typing import BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from mqframe.core.filtering.tag_filter import TagFilter
+from mqframe.core.storage.record import RecordError
 from mqframe.store.reader import StoreReader
 from mqframe_spark.records.gathering import Offsets
 from mqframe_spark.records.selecting import selected_batch
@@ -25,6 +27,8 @@ BATCH_BYTES_MAX: Final = 32 << 20
 ENTRY: Final = np.dtype([("log", ">i8"), ("size", ">i4"), ("tag", ">i8")])
 """One entry of a queue file: commit-log offset, size of the record, hash of its tag."""
 FILLER_SIZE: Final = 0x7FFFFFFF
+STRETCH_BYTES_MIN: Final = 2048
+"""Stretches of neighbours that are shorter than this, on the average, cost more to read than to map."""
 
 Entries = npt.NDArray[np.void]
 
@@ -39,7 +43,7 @@ class FileSpanReader:
         self._span = span
         self._tags = TagFilter(options.tags)
         self._codes = np.array(self._tags.codes, np.int64)
-        self._log = _MappedLog(self._reader)
+        self._log = _Log(self._reader)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Arrow batches by offset. Raises `DataLoss` for the first message that is gone, `RecordError`."""
@@ -97,12 +101,13 @@ class FileSpanReader:
 
     def _batch(self, first: int, rows: Offsets, log: Offsets, size: Offsets) -> Iterator[pa.RecordBatch]:
         queue = self._span.queue
-        data, base = self._log.file_of(int(log[0]))
-        if data is None:
+        found = self._log.records(log, size)
+        if found is None:
             skipped(self._options, queue, first + int(rows[0]), first + int(rows[-1]) + 1)
             return
+        data, starts = found
         yield selected_batch(
-            data, log - base, size, log, queue, self._tags, self._options.columns, offsets=first + rows
+            data, starts, size, log, queue, self._tags, self._options.columns, offsets=first + rows
         )
 
 
@@ -114,32 +119,81 @@ def _bounded(rows: Offsets, size: Offsets) -> list[Offsets]:
     return np.split(rows, np.flatnonzero(np.diff(total // BATCH_BYTES_MAX)) + 1)
 
 
-class _MappedLog:
-    """The files of a commit log, mapped one at a time."""
+class _Log:
+    """The files of a commit log, one at a time."""
 
     def __init__(self, reader: StoreReader) -> None:
         files = reader.log_files()
         self._start, _, self._size = files[0] if files else (0, None, 1)
         self._paths = {base: path for base, path, _ in files}
         self._base = -1
-        self._data: pa.Buffer | None = None
+        self._mapped: mmap.mmap | None = None
+        self._file: BinaryIO | None = None
+        self._length = 0
+        self._room = bytearray()
 
     def number(self, offsets: Offsets) -> Offsets:
         """Which file each commit-log offset lies in, counted from the first."""
         found: Offsets = (offsets - self._start) // self._size
         return found
 
-    def file_of(self, offset: int) -> tuple[pa.Buffer | None, int]:
-        """The content of the file that holds `offset`, `None` when it is gone, and where it starts."""
+    def records(self, log: Offsets, size: Offsets) -> tuple[pa.Buffer, Offsets] | None:
+        """The records at the ascending offsets `log` of one file, and where each begins; `None`: it is gone.
+
+        The buffer is good until the next call. Stretches of neighbours are read, which costs less than to
+        touch pages of a map for the first time; records that stand alone are left in the map.
+        """
+        if not self._open(int(log[0])):
+            return None
+        ends = log + size
+        firsts = np.flatnonzero(np.concatenate(([True], log[1:] != ends[:-1])))
+        total = int(size.sum())
+        if (
+            total < len(firsts) * STRETCH_BYTES_MIN
+            or (size <= 0).any()
+            or ends.max() > self._base + self._length
+        ):
+            return self._map(), log - self._base
+        if len(self._room) < total:
+            self._room = bytearray(total)
+        at, view = 0, memoryview(self._room)
+        for first, last in zip(log[firsts].tolist(), ends[[*firsts[1:] - 1, -1]].tolist(), strict=True):
+            at += self._read(view[at : at + last - first], first - self._base)
+        return pa.py_buffer(view[:total]), np.cumsum(size) - size
+
+    def _read(self, room: memoryview, place: int) -> int:
+        """Fill `room` from byte `place` on; how much that was."""
+        assert self._file is not None
+        done = 0
+        while done < len(room):
+            count = os.preadv(self._file.fileno(), [room[done:]], place + done)
+            if not count:
+                what = f"the log file at {self._base} was cut at byte {place + done} while it was read"
+                raise RecordError(f"{what}; the store is damaged there")
+            done += count
+        return done
+
+    def _open(self, offset: int) -> bool:
+        """Have the file that holds `offset` open; `False` when it is gone."""
         base = offset - (offset - self._start) % self._size
         if base != self._base:
-            self._base, self._data = base, None
+            self.close()
+            self._base = base
             path = self._paths.get(base)
             if path is not None:
-                with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-                    self._data = pa.py_buffer(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
-        return self._data, base
+                with contextlib.suppress(FileNotFoundError):
+                    self._file = path.open("rb", buffering=0)
+                    self._length = os.fstat(self._file.fileno()).st_size
+        return self._file is not None
+
+    def _map(self) -> pa.Buffer:
+        if self._mapped is None:
+            assert self._file is not None
+            self._mapped = mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ)
+        return pa.py_buffer(self._mapped)
 
     def close(self) -> None:
         """Let go of the file; batches that were given keep nothing of it."""
-        self._data = None
+        if self._file is not None:
+            self._file.close()
+        self._file = self._mapped = None
