@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from stores import open_below
 
 from mqframe.core.storage.recovery import Care
 from mqframe.store.files.disk import Disk
@@ -30,10 +30,10 @@ def test_without_an_index_there_is_none(tmp_path, small, clock) -> None:
 
 
 def test_closing_writes_nothing_and_lets_go_of_all(tmp_path, small, clock) -> None:
-    before = len(os.listdir("/proc/self/fd"))
     files = open_files(Layout(tmp_path), small(tmp_path), Disk(), Threads(), clock.now_ms, Care.USUAL)
     files.log.room(100)
+    assert open_below(tmp_path)
     files.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not open_below(tmp_path)
     assert (tmp_path / "commitlog" / f"{0:020d}").read_bytes() == bytes(1 << 20)
     assert not (tmp_path / "checkpoint").exists()

@@ -23,6 +23,7 @@ import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.exception.RemotingException;
 
 /** A RocketMQ client that the tests drive from outside: one tab-separated line per fact on standard output. */
 public class Interop {
@@ -159,7 +160,7 @@ public class Interop {
         consumer.start();
         Set<MessageQueue> queues = consumer.fetchSubscribeMessageQueues(topic);
         for (MessageQueue queue : queues) {
-            long min = consumer.minOffset(queue), max = consumer.maxOffset(queue);
+            long min = smallest(consumer, queue), max = consumer.maxOffset(queue);
             say("queue", queue.getBrokerName(), queue.getQueueId(), min, max,
                 consumer.searchOffset(queue, 0), consumer.searchOffset(queue, Long.MAX_VALUE));
             long offset = min;
@@ -174,6 +175,16 @@ public class Interop {
             say("beyond", consumer.pull(queue, "*", max + 5, 32).getPullStatus());
         }
         consumer.shutdown();
+    }
+
+    /** A connection that was just made may be closed on a busy machine; this client does not repeat requests. */
+    static long smallest(DefaultMQPullConsumer consumer, MessageQueue queue) throws Exception {
+        for (int left = 5; ; left--)
+            try {
+                return consumer.minOffset(queue);
+            } catch (MQClientException failed) {
+                if (left == 0 || !(failed.getCause() instanceof RemotingException)) throw failed;
+            }
     }
 
     static void lookup(String nameserver, String topic, String key, String offsetMessageId) throws Exception {
