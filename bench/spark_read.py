@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """How fast Spark reads topics: from store files, through a broker, and with its own connector from Kafka.
 
-    spark_read.py [--count 5000000] [--parts files,broker,kafka]
+    spark_read.py [--count 5000000] [--parts files,broker,kafka] [--data uniform,varying]
 
-Messages of 100 B with a tag, a key and what a broker adds, 8 queues, local[2], in batch three times (the
+Messages of both sets of spark_data.py with what a broker adds, 8 queues, local[2], in batch three times (the
 first is cold) and once as a stream (availableNow, 1 M a trigger, noop sink). Part broker also sends 200
 messages a second to the broker while Spark pulls from it as fast as it can, and tells how long they took.
 Part kafka is spark_kafka.py. The table at the end has the better of the two warm batches.
@@ -25,21 +25,9 @@ from typing import Any
 
 import spark_kafka
 from compare_broker import free_ports
-
-from mqframe.core.messages.ids import UniqueIds
-from mqframe.core.messages.message import Message
-from mqframe.core.sending.encoding import encode_elements
-from mqframe.net.clock import SystemClock
-from mqframe.store.incoming import Incoming
-from mqframe.store.message_store import MessageStore
-from mqframe.store.settings import StoreSettings
+from spark_data import QUEUES, TOPIC, fill
 
 HERE = pathlib.Path(__file__).resolve().parent
-QUEUES = 8
-TOPIC = "bench"
-HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
-ADDED = b"MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster\x02"
-
 WHOLE = "ids, offsets, times, bodies"
 SETS = {  # what is asked for: columns, and what is computed of them, so that all are looked at
     WHOLE: (
@@ -53,23 +41,6 @@ SETS = {  # what is asked for: columns, and what is computed of them, so that al
         "sum(size(properties))",
     ),
 }
-
-
-async def fill(directory: pathlib.Path, count: int) -> None:
-    """A store with `count` messages, written as a broker writes it."""
-    store = MessageStore.open(StoreSettings(directory=directory, disk_limits=False), SystemClock())
-    store.start()
-    ids = UniqueIds(SystemClock(), bytes((127, 0, 0, 1)), 1234, 99)
-    messages = [Message(TOPIC, b"x" * 100, tag="T", keys=["k1"]) for _ in range(100)]
-    for first in range(0, count, 100):
-        body = encode_elements(messages, ids.take(100))
-        head = Incoming(TOPIC, first // 100 % QUEUES, b"", "", int(time.time() * 1000), HOST, HOST)
-        store.put_batch(head, body, ADDED)
-        store.dispatch()
-        if first % 10_000 == 0:
-            await asyncio.sleep(0)
-    await store.stop()
-
 
 RATES: dict[tuple[str, str], float] = {}
 """Messages a second by (part, what was read)."""
@@ -170,8 +141,8 @@ def responsiveness(spark: Any, options: dict[str, str], count: int) -> None:
         )
 
 
-def kafka(work: pathlib.Path, count: int) -> None:
-    for what, rates in spark_kafka.measure(count).items():
+def kafka(count: int, data: str) -> None:
+    for what, rates in spark_kafka.measure(count, data).items():
         row = "the same without its start" if what == "steady" else f"{what}, {WHOLE}"
         RATES["kafka", row] = max(rates[1:])
         print(f"kafka {what:6s} {'  '.join(f'{rate:9.0f}' for rate in rates)} msg/s", flush=True)
@@ -196,20 +167,27 @@ def main() -> None:
     )
     parser.add_argument("--count", type=int, default=5_000_000)
     parser.add_argument("--parts", default="files,broker,kafka")
+    parser.add_argument("--data", default="uniform,varying")
     arguments = parser.parse_args()
+    for data in arguments.data.split(","):
+        print(f"{data} messages", flush=True)
+        RATES.clear()
+        measure(arguments.count, arguments.parts.split(","), data)
+
+
+def measure(count: int, chosen: list[str], data: str) -> None:
+    parts: dict[str, Callable[[pathlib.Path, int], None]] = {"files": files, "broker": broker}
     work = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
-    parts: dict[str, Callable[[pathlib.Path, int], None]] = {
-        "files": files,
-        "broker": broker,
-        "kafka": kafka,
-    }
-    chosen = arguments.parts.split(",")
     try:
-        asyncio.run(fill(work / "store", arguments.count))
+        if set(chosen) & set(parts):
+            asyncio.run(fill(work / "store", count, data))
         for name in chosen:
-            if name == "kafka" and RATES:
-                session().stop()  # Kafka's comes with a Spark of its own
-            parts[name](work, arguments.count)
+            if name == "kafka":
+                if RATES:
+                    session().stop()  # Kafka's comes with a Spark of its own
+                kafka(count, data)
+            else:
+                parts[name](work, count)
         table(chosen)
     finally:
         shutil.rmtree(work, ignore_errors=True)

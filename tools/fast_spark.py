@@ -2,9 +2,8 @@
 
     python tools/fast_spark.py
 
-It is a home for Spark with the installed pyspark's jars and scripts, and two differences. Without the archive
-of Python sources its processes load the installed modules, which are compiled already. With an archive of
-classes (`classes.jsa`) the JVM need not read and check them again. conftest.py uses what is there; where
+It is a home for Spark as `mqframe_spark.home` makes it, with an archive of classes (`classes.jsa`), which the
+JVM then need not read and check again. conftest.py uses what is there; where
 nothing is, or another Java was installed since, tests run as well, slower.
 """
 
@@ -16,19 +15,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pyspark
+from mqframe_spark.home import link_home
+
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".tools" / "spark"
 CLASSES = "classes.jsa"
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
-
-
-def make_home(home: Path) -> None:
-    """Link what Spark needs of the installed pyspark into `home`."""
-    import pyspark
-
-    installed = Path(pyspark.__file__).parent
-    for name in ("bin", "sbin", "jars", "data", "licenses"):
-        (home / name).symlink_to(installed / name)
 
 
 def use_spark(folder: Path) -> None:
@@ -60,10 +53,8 @@ def use_spark(folder: Path) -> None:
 
 def main() -> None:
     """Make all in its place, which the archive of classes remembers."""
-    HOME.parent.mkdir(exist_ok=True)
     shutil.rmtree(HOME, ignore_errors=True)
-    HOME.mkdir()
-    make_home(HOME)
+    link_home(HOME, Path(pyspark.__file__).parent)
     classes = HOME / CLASSES
     os.environ["SPARK_HOME"] = str(HOME)
     os.environ["SPARK_SUBMIT_OPTS"] = f"{JAVA_OPTIONS} -XX:ArchiveClassesAtExit={classes}"

@@ -5,7 +5,7 @@ import sys
 import textwrap
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mqframe_spark.starting import Sieve
 
@@ -39,6 +39,7 @@ STORY = """
     from mqframe import Message, Producer
     from mqframe.testing import Cluster
     from mqframe_spark import local_session
+    import pyspark
 
     with Cluster() as cluster:
         cluster.create_topic("orders", queues=4)
@@ -54,6 +55,8 @@ STORY = """
         assert orders.first() is not None
         assert not orders.isEmpty()
         assert orders.count() == 3000
+        worker = spark.sparkContext.parallelize([0], 1).map(lambda _: pyspark.__file__).first()
+        assert worker == pyspark.__file__, "compiled anew from an archive of sources"
         spark.stop()
 """
 
@@ -63,6 +66,7 @@ def sifted(pieces: list[bytes], *, begun: bool) -> bytes:
     return b"".join([sieve.put(piece, begun=begun) for piece in pieces] + [sieve.end()])
 
 
+@example([b"[Stage 1:> (0 + 2) / 4]\r", LEFT], [25])
 @given(st.lists(st.sampled_from(PARTS), max_size=6), st.lists(st.integers(0, 900), max_size=8))
 def test_all_but_left_workers_is_told_however_it_comes(parts: list[bytes], cuts: list[int]) -> None:
     whole = b"".join(parts)
@@ -86,7 +90,8 @@ def test_half_lines_do_not_wait_once_spark_has_begun() -> None:
     assert sieve.put(b" of mine", begun=True) == b"WARN of mine"
 
 
-def test_a_session_says_nothing_while_all_is_well() -> None:
+def test_a_session_says_nothing_while_all_is_well(monkeypatch) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
     done = subprocess.run(
         [sys.executable, "-W", "error::ResourceWarning", "-c", textwrap.dedent(STORY)],
         capture_output=True,

@@ -47,7 +47,7 @@ def prepare_java(environment: MutableMapping[str, str] | None = None) -> Path | 
     if on_path and _major(Path(on_path)) >= JAVA_MAJOR_MIN:
         environment.pop("JAVA_HOME", None)  # Spark would prefer it, and it is too old
         return None
-    made = _wrap(_packaged_java(), _cache(environment))
+    made = _wrap(_packaged_java(), caches(environment))
     environment["JAVA_HOME"] = str(made)
     return made
 
@@ -76,7 +76,8 @@ def _packaged_java() -> Path:
     return Path(JAVA)
 
 
-def _cache(environment: Mapping[str, str]) -> Path:
+def caches(environment: Mapping[str, str]) -> Path:
+    """The user's folder for what can be made again. Raises `RuntimeError` where the user has no home."""
     given = environment.get("XDG_CACHE_HOME")
     return (Path(given) if given else Path.home() / ".cache") / "mqframe"
 

@@ -73,8 +73,10 @@ class Sieve:
 
     def put(self, data: bytes, *, begun: bool) -> bytes:
         """What to write now that `data` came. Once Spark has `begun`, half lines do not wait."""
-        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
-        told = b"".join(self._line(line, begun) for line in (whole + newline).splitlines(keepends=True))
+        data = self._rest + data
+        end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1  # bars of progress end with the latter
+        self._rest = data[end:]
+        told = b"".join(self._line(line, begun) for line in data[:end].splitlines(keepends=True))
         if begun and not self._held and not b"Traceback".startswith(self._rest[:9]):
             told, self._rest = told + self._rest, b""
         return told
