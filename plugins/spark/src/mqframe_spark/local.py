@@ -9,7 +9,6 @@ from typing import Final
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from mqframe_spark.home import prepare_home
 from mqframe_spark.java import prepare_java
 from mqframe_spark.starting import quiet_start
 
@@ -49,7 +48,6 @@ def local_session(
     Java.
     """
     prepare_java()
-    prepare_home()
     # Spark looks for Python sources, and runs tasks, with the interpreter named here: it must be this one,
     # and the setting spark.pyspark.python comes too late for the former.
     os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -13,6 +13,8 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
+from mqframe_spark.home import lighter_home
+
 _CHUNK_BYTES: Final = 64 * 1024
 _STANDARD_ERROR: Final = 2
 _BANNER: Final = re.compile(
@@ -48,7 +50,8 @@ def quiet_start(conf: SparkConf) -> Iterator[None]:
         begun = threading.Event()
         threading.Thread(target=_pass_on, args=(reading, begun), name="spark-errors", daemon=True).start()
         try:
-            gateway = launch_gateway(conf, {"stderr": writing})  # type: ignore[no-untyped-call]
+            with lighter_home():
+                gateway = launch_gateway(conf, {"stderr": writing})  # type: ignore[no-untyped-call]
         finally:
             os.close(writing)
         try:
