@@ -10,6 +10,7 @@ from typing import Final
 
 from mqframe.core.errors import MessageError
 from mqframe.core.messages.names import QUEUE_ID_MAX, check_path_part
+from mqframe.core.storage.checked_offsets import CheckedOffsets
 from mqframe.store.files.descriptors import Descriptors, write_all
 from mqframe.store.files.layout import file_name
 from mqframe.store.incoming import ENTRY_BYTES
@@ -28,8 +29,9 @@ class ConsumeQueue:
 
     `next_offset`: queue offset that the next stored message gets; `end`: first queue offset without an entry
     (behind `next_offset` by what is not dispatched yet); `covered`: largest end of a record with an entry, in
-    log bytes; `loaded`: offsets before it were found at the start, not written since. Raises `MessageError`
-    for a topic that no folder can be named after, and for an id that records do not hold.
+    log bytes; `loaded`: offsets before it were found at the start, not written since; `checked`: those of
+    them whose records a read has checked. Raises `MessageError` for a topic that no folder can be named
+    after, and for an id that records do not hold.
     """
 
     __slots__ = (
@@ -40,6 +42,7 @@ class ConsumeQueue:
         "_open_base",
         "_open_path",
         "bases",
+        "checked",
         "covered",
         "directory",
         "dirty_bytes",
@@ -69,6 +72,7 @@ class ConsumeQueue:
         self.covered = 0
         self.dirty_bytes = 0
         self.loaded = 0
+        self.checked = CheckedOffsets()
         self._floor = 0
         self._floor_for = 0
         self._open_base = 0

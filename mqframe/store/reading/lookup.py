@@ -116,8 +116,7 @@ class Lookup:
             parts = self._parts(chosen.stretches, mapped_from)
             if self._is_old(queue, offset, chosen) and not fit(queue, entries, offset, chosen, parts):
                 raise Damaged
-            if offset < queue.loaded:
-                need_sound(chosen.stretches, parts)
+            self._need_sound(queue, offset, chosen, parts, whole=codes is None and records is None)
         except _WaitsForDisk:
             return None
         except Unsound as damage:
@@ -130,6 +129,15 @@ class Lookup:
                 return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, high)
             return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
         return Found(chosen.status, chosen.following, low, high, parts, chosen.found, chosen.size_bytes)
+
+    def _need_sound(
+        self, queue: ConsumeQueue, offset: int, chosen: Chosen, parts: list[Body], *, whole: bool
+    ) -> None:
+        """Check what this process did not write, once. `whole`: nothing from `offset` on was filtered out."""
+        if offset < queue.loaded and not queue.checked.has(offset, chosen.following):
+            need_sound(chosen.stretches, parts)
+            if whole:
+                queue.checked.add(offset, chosen.following)
 
     def _is_old(self, queue: ConsumeQueue, offset: int, chosen: Chosen) -> bool:
         """Whether entries may have been on the disk alone since they were written."""
@@ -255,8 +263,7 @@ class Lookup:
                 parts += read
         if not fit(queue, entries, offset, chosen, parts) and offset >= queue.min_offset_known:
             return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
-        if offset < queue.loaded:
-            need_sound(chosen.stretches, parts)
+        self._need_sound(queue, offset, chosen, parts, whole=codes is None and records is None)
         if len(parts) > _PARTS_JOINED_FROM:
             parts = [b"".join(parts)]  # here rather than on the loop
         return Found(chosen.status, chosen.following, low, queue.end, parts, chosen.found, chosen.size_bytes)

@@ -48,6 +48,7 @@ class Mending:
             if entries[at] == FILLER:  # what is right of a delay level says more than its record
                 code = queue_code(record.topic, record.properties, record.store_timestamp, self._levels)
                 entries[at] = ENTRY.pack(record.physical_offset, record.size, code)
+        queue.checked.clear()
         self._write(queue, low + 1, entries)
         self.mended += len(wrong)
         lost = sum(entries[at - low - 1] == FILLER for at in wrong)

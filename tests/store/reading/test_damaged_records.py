@@ -32,6 +32,17 @@ def stopped(opened, message, tmp_path):
     return make
 
 
+def damage(store, *numbers):
+    """Flip a bit of some bodies behind the back of a store that runs."""
+    (path,) = (store.settings.directory / "commitlog").iterdir()
+    with path.open("r+b") as log:
+        for physical, _, _ in (store.entries("t", 0, number, 1)[0] for number in numbers):
+            log.seek(physical + 120)
+            (byte,) = log.read(1)
+            log.seek(physical + 120)
+            log.write(bytes([byte ^ 1]))
+
+
 def numbers(found):
     return [int(message.body.split(b"|")[0]) for part in found.parts for message in decode_records(part)]
 
@@ -73,3 +84,28 @@ def test_what_this_process_wrote_is_not_checked_again(opened, message):
     store.dispatch()
     store._repair = None  # whoever called it would fail
     assert numbers(store.get("t", 0, 0, 9)) == [0]
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_what_a_read_has_checked_is_not_checked_again(opened, stopped, cold):
+    stopped()
+    store = opened()
+
+    async def read(offset, count):
+        if cold:
+            return numbers(await store.get_cold("t", 0, offset, count))
+        return numbers(store.get("t", 0, offset, count))
+
+    assert asyncio.run(read(10, 10)) == list(range(10, 20))
+    damage(store, 15, 25)
+    assert asyncio.run(read(12, 8)) == list(range(12, 20)), "as damaged as memory may be"
+    assert asyncio.run(read(12, 20)) == [n for n in range(12, 32) if n not in (15, 25)]
+
+
+def test_what_a_filter_left_out_was_not_checked(opened, stopped):
+    stopped()
+    store = opened()
+    code = next(code for _, _, code in store.entries("t", 0, 0, 1))
+    assert numbers(store.get("t", 0, 0, 40, codes={code})) == list(range(0, 40, 2))
+    damage(store, 7)
+    assert numbers(store.get("t", 0, 0, 40)) == [n for n in range(40) if n != 7]
