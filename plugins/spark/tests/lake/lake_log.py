@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from mqframe_spark.lake.formats import make_landing
 from mqframe_spark.lake.parquet_options import ParquetOptions
 from mqframe_spark.lake.parquet_writer import ParquetWriter
 
@@ -42,7 +43,9 @@ class Written:
         root.mkdir(exist_ok=True)
         chosen = ParquetOptions(**{"roll_seconds": 60.0, **options})
         self.log = log
-        self.writer = ParquetWriter(chosen, root, "broker-a", clock or Time(), now_ms)
+        self.writer = ParquetWriter(
+            chosen, make_landing(chosen, root, "broker-a"), "broker-a", clock or Time(), now_ms
+        )
         self.finish, self.roll = self.writer.finish, self.writer.roll
 
     def take(self, first: int, last: int) -> int:

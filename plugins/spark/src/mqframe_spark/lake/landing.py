@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from mqframe_spark.lake.parquet_options import ParquetOptions
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -55,22 +53,3 @@ class Landing(Protocol):
     def expire(self, day: str) -> None:
         """Remove the messages of the days before `day`. Raises as `publish`."""
         ...
-
-
-def make_landing(options: ParquetOptions, data_directory: Path, broker: str) -> Landing:
-    """What `options.format` names, below `options.path`.
-
-    Raises `SettingError` when the folder holds the other format, or a library is missing.
-    """
-    from mqframe_spark.durable_file import store_id
-
-    root = options.path or data_directory / options.format
-    options.check_folder(root)
-    store = store_id(data_directory)
-    if options.format == "delta":
-        from mqframe_spark.lake.delta_tables import DeltaTables
-
-        return DeltaTables(root, broker, store, options.compression)
-    from mqframe_spark.lake.parquet_files import ParquetFolder
-
-    return ParquetFolder(root, broker, store, options.compression, options.size_bytes_max)

@@ -1,6 +1,7 @@
 import pytest
 from mqframe_spark.durable_file import STORE_ID_FILE
-from mqframe_spark.lake.landing import Slot, make_landing
+from mqframe_spark.lake.formats import make_landing
+from mqframe_spark.lake.landing import Slot
 from mqframe_spark.lake.parquet_files import ParquetFolder
 from mqframe_spark.lake.parquet_options import ParquetOptions
 
