@@ -63,6 +63,19 @@ def stored(root: Path) -> dict[str, list[int]]:
     return found
 
 
+def iceberg_rows(root: Path) -> dict[str, list[int]]:
+    """Queue offsets by topic, in order, of the tables below root/iceberg."""
+    from mqframe_spark.lake.iceberg_catalog import open_catalog
+
+    catalog = open_catalog(root / "iceberg", {})
+    found = {}
+    for name in sorted(catalog.list_tables("mqframe")):
+        rows = catalog.load_table(name).scan(selected_fields=("queue_offset",)).to_arrow()
+        found[name[-1]] = sorted(rows.column(0).to_pylist())
+    catalog.close()
+    return found
+
+
 ALL = {
     "orders/day=2023-11-14": [0, 4],
     "orders/day=2023-11-15": [8],

@@ -21,6 +21,14 @@ def test_tables_land_by_topic(tmp_path) -> None:
     assert landing.slot("orders", "2026-01-02") == Slot("orders", "")
 
 
+def test_iceberg_tables_land_by_topic(tmp_path) -> None:
+    pytest.importorskip("pyiceberg")
+    landing = make_landing(ParquetOptions(format="iceberg"), tmp_path, "a")
+    assert landing.slot("orders", "2026-01-02") == Slot("orders", "")
+    assert landing.published() == {}
+    assert (tmp_path / "iceberg" / "catalog.db").exists()
+
+
 def test_the_store_gets_an_identity_that_stays(tmp_path) -> None:
     make_landing(ParquetOptions(), tmp_path, "a")
     first = (tmp_path / STORE_ID_FILE).read_text()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -35,10 +34,10 @@ class Landing(Protocol):
         """Up to which commit-log offset `slot` is published, looked up now; 0 when nothing is."""
         ...
 
-    def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> Path:
+    def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> str:
         """Bring `table`, the messages of `slot` in [start, end) of the log, to the disk, durably.
 
-        Gives the file or folder. Raises `OSError` or an error of mqframe: then it may have been done or not,
+        Gives where they are now. Raises `OSError` or an error of mqframe: then it may have been done or not,
         which `end` tells.
         """
         ...

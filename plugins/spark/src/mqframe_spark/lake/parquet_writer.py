@@ -223,9 +223,9 @@ class ParquetWriter:
         count, end = waiting.first(self._options.roll_rows, self._options.roll_bytes)
         table = pa.Table.from_batches(waiting.parts, ARROW_SCHEMA).slice(0, count)
         self._doubtful.add(slot)
-        path = self._landing.publish(slot, waiting.start, end, table)
+        place = self._landing.publish(slot, waiting.start, end, table)
         self._doubtful.discard(slot)
-        log.debug("published", path=str(path), start=waiting.start, end=end)
+        log.debug("published", place=place, start=waiting.start, end=end)
         self._done(slot, count, end)
 
     def _look_up(self, slot: Slot) -> None:
