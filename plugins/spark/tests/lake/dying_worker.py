@@ -15,7 +15,7 @@ from pathlib import Path
 from mqframe_spark.lake.dispatcher import ParquetDispatcher
 
 POINTS = ("before file", "torn file", "after file", "before ends", "after ends", "before answer")
-DELTA_POINTS = ("before commit", "after commit", "before answer")
+TABLE_POINTS = ("before commit", "after commit", "before answer")
 
 
 class DyingDispatcher(ParquetDispatcher):
@@ -53,6 +53,15 @@ class Fate:
         return called
 
 
+def break_tables(fate: Fate) -> None:
+    from mqframe_spark.lake import delta_tables
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    # Of Delta with the data files, of Iceberg behind them.
+    for place, name in ((delta_tables, "write_deltalake"), (SqlCatalog, "commit_table")):
+        setattr(place, name, fate.around(getattr(place, name), "before commit", "after commit"))
+
+
 def main() -> None:
     from mqframe_spark.lake import parquet_files, parquet_worker, slot_ends
 
@@ -68,10 +77,7 @@ def main() -> None:
     parquet_files.write_durably = fate.around(torn, "before file", "after file")
     slot_ends.write_durably = fate.around(slot_ends.write_durably, "before ends", "after ends")
     if "commit" in fate.point:
-        from mqframe_spark.lake import delta_tables
-
-        wrapped = fate.around(delta_tables.write_deltalake, "before commit", "after commit")
-        delta_tables.write_deltalake = wrapped
+        break_tables(fate)
     fate.left += fate.point == "before answer"  # the first one says that it works
     parquet_worker._say = fate.around(parquet_worker._say, "before answer", "")
     parquet_worker.main()

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from mqframe_spark.lake.formats import make_landing
 from mqframe_spark.lake.parquet_options import ParquetOptions
 from mqframe_spark.lake.parquet_writer import ParquetWriter
 
@@ -42,7 +43,9 @@ class Written:
         root.mkdir(exist_ok=True)
         chosen = ParquetOptions(**{"roll_seconds": 60.0, **options})
         self.log = log
-        self.writer = ParquetWriter(chosen, root, "broker-a", clock or Time(), now_ms)
+        self.writer = ParquetWriter(
+            chosen, make_landing(chosen, root, "broker-a"), "broker-a", clock or Time(), now_ms
+        )
         self.finish, self.roll = self.writer.finish, self.writer.roll
 
     def take(self, first: int, last: int) -> int:
@@ -57,6 +60,19 @@ def stored(root: Path) -> dict[str, list[int]]:
         key = f"{path.parent.parent.name}/{path.parent.name}"
         rows = pq.ParquetFile(path).read(columns=["queue_offset"])
         found.setdefault(key, []).extend(rows.column(0).to_pylist())
+    return found
+
+
+def iceberg_rows(root: Path) -> dict[str, list[int]]:
+    """Queue offsets by topic, in order, of the tables below root/iceberg."""
+    from mqframe_spark.lake.iceberg_catalog import open_catalog
+
+    catalog = open_catalog(root / "iceberg", {})
+    found = {}
+    for name in sorted(catalog.list_tables("mqframe")):
+        rows = catalog.load_table(name).scan(selected_fields=("queue_offset",)).to_arrow()
+        found[name[-1]] = sorted(rows.column(0).to_pylist())
+    catalog.close()
     return found
 
 

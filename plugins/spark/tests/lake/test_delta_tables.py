@@ -1,5 +1,6 @@
 """The dispatcher with `format = "delta"`: read by deltalake's own reader."""
 
+import itertools
 import json
 import sys
 
@@ -147,8 +148,8 @@ def _commits(root):
 def test_options_that_cannot_work_stop_the_start(tmp_path, monkeypatch) -> None:
     with pytest.raises(SettingError, match=r"size_bytes_max = 5 is not for format = 'delta'"):
         ParquetDispatcher(ParquetOptions(format="delta", size_bytes_max=5))
-    with pytest.raises(SettingError, match=r"format of plugin parquet = 'iceberg': must be one of"):
-        PluginManager().create("dispatcher", "parquet", {"format": "iceberg"})
+    with pytest.raises(SettingError, match=r"format of plugin parquet = 'hudi': must be one of"):
+        PluginManager().create("dispatcher", "parquet", {"format": "hudi"})
     (tmp_path / "file").touch()
     with pytest.raises(SettingError, match=r"path = .*file/lake: .*file is no folder"):
         ParquetDispatcher(ParquetOptions(path=tmp_path / "file" / "lake"))
@@ -157,8 +158,9 @@ def test_options_that_cannot_work_stop_the_start(tmp_path, monkeypatch) -> None:
         ParquetDispatcher(ParquetOptions(format="delta"))
 
 
-@pytest.mark.parametrize(("first", "then"), [("parquet", "delta"), ("delta", "parquet")])
+@pytest.mark.parametrize(("first", "then"), [*itertools.permutations(("parquet", "delta", "iceberg"), 2)])
 def test_a_folder_holds_one_format(tmp_path, log, first, then) -> None:
+    pytest.importorskip("pyiceberg")
     written = Written(tmp_path, log, path=tmp_path / "lake", format=first)
     written.take(0, 12)
     written.finish()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from dying_worker import DELTA_POINTS, POINTS, DyingDispatcher
-from lake_log import ALL, Log, Range, stored
+from dying_worker import POINTS, TABLE_POINTS, DyingDispatcher
+from lake_log import ALL, Log, Range, iceberg_rows, stored
 from mqframe_spark.lake.dispatcher import WorkerFailed
 from mqframe_spark.lake.parquet_options import ParquetOptions
 
@@ -48,7 +48,7 @@ def test_the_worker_is_killed(tmp_path, log, monkeypatch, point, number) -> None
     assert not list(tmp_path.glob("parquet/**/*.tmp"))
 
 
-@pytest.mark.parametrize(("point", "number"), [*((point, 3) for point in DELTA_POINTS), ("after commit", 1)])
+@pytest.mark.parametrize(("point", "number"), [*((point, 3) for point in TABLE_POINTS), ("after commit", 1)])
 def test_the_worker_is_killed_while_it_feeds_delta_tables(tmp_path, log, monkeypatch, point, number) -> None:
     deltalake = pytest.importorskip("deltalake")
     monkeypatch.setenv("DYING", f"{point}|{number}|self|{tmp_path / 'died'}")
@@ -58,6 +58,21 @@ def test_the_worker_is_killed_while_it_feeds_delta_tables(tmp_path, log, monkeyp
     for topic, wanted in {"orders": [0, 4, 8], "refunds": [1, 5, 9]}.items():
         rows = deltalake.DeltaTable(tmp_path / "lake" / topic).to_pyarrow_table(columns=["queue_offset"])
         assert sorted(rows.column(0).to_pylist()) == wanted
+
+
+# A table is made by a commit of its own.
+@pytest.mark.parametrize(
+    ("point", "number"), [("before commit", 1), *((p, n) for p in TABLE_POINTS for n in (3, 5))]
+)
+def test_the_worker_is_killed_while_it_feeds_iceberg_tables(
+    tmp_path, log, monkeypatch, point, number
+) -> None:
+    pytest.importorskip("pyiceberg")
+    monkeypatch.setenv("DYING", f"{point}|{number}|self|{tmp_path / 'died'}")
+    options = ParquetOptions(path=tmp_path / "iceberg", format="iceberg", roll_rows=1)
+    assert follow(DyingDispatcher(options), log) in (1, 2)
+    assert (tmp_path / "died").exists()
+    assert iceberg_rows(tmp_path) == {"orders": [0, 4, 8], "refunds": [1, 5, 9]}
 
 
 class Server:

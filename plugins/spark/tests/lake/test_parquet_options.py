@@ -1,7 +1,5 @@
-import sys
-
 import pytest
-from mqframe_spark.lake.parquet_options import ParquetOptions
+from mqframe_spark.lake.parquet_options import ParquetOptions, format_of
 
 from mqframe.core.errors import SettingError
 
@@ -27,13 +25,24 @@ def test_folders_hold_one_format(tmp_path) -> None:
         ParquetOptions().check_folder(tmp_path)
 
 
+def test_what_a_folder_holds_is_seen(tmp_path) -> None:
+    assert format_of(tmp_path) is None
+    (tmp_path / "orders" / "day=2026-01-01").mkdir(parents=True)
+    assert format_of(tmp_path) == ("parquet", "orders")
+    (tmp_path / "orders" / "_delta_log").mkdir()
+    assert format_of(tmp_path) == ("delta", "orders")
+    (tmp_path / "iceberg").mkdir()
+    (tmp_path / "iceberg" / "catalog.db").touch()
+    assert format_of(tmp_path / "iceberg") == ("iceberg", "catalog.db")
+
+
 def test_tables_have_no_limit_of_size() -> None:
     with pytest.raises(SettingError, match="use retention_days"):
         ParquetOptions(format="delta", size_bytes_max=1).check()
 
 
-def test_a_missing_library_is_named_with_the_way_to_it(monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "deltalake", None)
-    monkeypatch.setattr("mqframe_spark.lake.parquet_options.find_spec", lambda name: None)
-    with pytest.raises(SettingError, match=r"pip install \"mqframe-plugin-spark\[delta\]\""):
-        ParquetOptions(format="delta").check()
+@pytest.mark.parametrize("name", ["delta", "iceberg"])
+def test_a_missing_library_is_named_with_the_way_to_it(monkeypatch, name) -> None:
+    monkeypatch.setattr("mqframe_spark.lake.parquet_options.find_spec", lambda library: None)
+    with pytest.raises(SettingError, match=rf"pip install \"mqframe-plugin-spark\[{name}\]\""):
+        ParquetOptions(format=name).check()

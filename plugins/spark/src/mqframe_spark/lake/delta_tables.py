@@ -57,7 +57,7 @@ class DeltaTables:
         except DeltaError as problem:
             raise DeltaFailed(f"the Delta table {self._root / slot.topic}: {problem}") from problem
 
-    def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> Path:
+    def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> str:
         """One commit."""
         path = self._root / slot.topic
         path.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ class DeltaTables:
             )
         except DeltaError as problem:
             raise DeltaFailed(f"the Delta table {path}: {problem}") from problem
-        return path
+        return str(path)
 
     def settle(self, ends: Mapping[Slot, int], log_start: int) -> None:
         """Nothing: the tables' logs have it."""

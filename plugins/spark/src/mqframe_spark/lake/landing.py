@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-from mqframe_spark.lake.parquet_options import ParquetOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,10 +34,10 @@ class Landing(Protocol):
         """Up to which commit-log offset `slot` is published, looked up now; 0 when nothing is."""
         ...
 
-    def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> Path:
+    def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> str:
         """Bring `table`, the messages of `slot` in [start, end) of the log, to the disk, durably.
 
-        Gives the file or folder. Raises `OSError` or an error of mqframe: then it may have been done or not,
+        Gives where they are now. Raises `OSError` or an error of mqframe: then it may have been done or not,
         which `end` tells.
         """
         ...
@@ -55,22 +52,3 @@ class Landing(Protocol):
     def expire(self, day: str) -> None:
         """Remove the messages of the days before `day`. Raises as `publish`."""
         ...
-
-
-def make_landing(options: ParquetOptions, data_directory: Path, broker: str) -> Landing:
-    """What `options.format` names, below `options.path`.
-
-    Raises `SettingError` when the folder holds the other format, or a library is missing.
-    """
-    from mqframe_spark.durable_file import store_id
-
-    root = options.path or data_directory / options.format
-    options.check_folder(root)
-    store = store_id(data_directory)
-    if options.format == "delta":
-        from mqframe_spark.lake.delta_tables import DeltaTables
-
-        return DeltaTables(root, broker, store, options.compression)
-    from mqframe_spark.lake.parquet_files import ParquetFolder
-
-    return ParquetFolder(root, broker, store, options.compression, options.size_bytes_max)

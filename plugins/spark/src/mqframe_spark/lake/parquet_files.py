@@ -85,7 +85,7 @@ class ParquetFolder:
         """What the newest file of the folder says."""
         return max((file.end for file in self._in(self._folder(slot), slot)), default=0)
 
-    def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> Path:
+    def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> str:
         """Write `table`, flush it, and only then give it its name."""
         folder = self._folder(slot)
         folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ class ParquetFolder:
         content = sink.getvalue()
         write_durably(path, memoryview(content))
         self._size_bytes += content.size
-        return path
+        return str(path)
 
     def settle(self, ends: Mapping[Slot, int], log_start: int) -> None:
         """Keep `ends` before anything that tells the same is removed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
@@ -12,9 +13,17 @@ from mqframe.core.errors import SettingError
 
 DELTA_LOG: Final = "_delta_log"
 """The folder that makes a folder a Delta table."""
+CATALOG_FILE: Final = "catalog.db"
+"""What makes a folder one of Iceberg tables."""
 
+_MARKS: Final = {"delta": f"*/{DELTA_LOG}", "iceberg": CATALOG_FILE, "parquet": "*/day=*"}
+_LIBRARIES: Final = {"delta": ("deltalake",), "iceberg": ("pyiceberg", "sqlalchemy")}
 
 _SECTION: Final = "plugins.parquet"
+
+
+def _named(namespace: str) -> str | None:
+    return None if all(namespace.split(".")) else "must be a name, or several with points between"
 
 
 @settings(_SECTION)
@@ -25,11 +34,17 @@ class ParquetOptions:
         (), doc="topics to write; none: all but those of the system, retries and dead letters"
     )
     path: Path | None = setting(
-        None, doc="folder for the files; none: parquet, or delta, in the broker's data folder"
+        None, doc="folder for the files; none: parquet, delta or iceberg in the broker's data folder"
     )
-    format: Literal["parquet", "delta"] = setting(
-        "parquet", doc="files in folders by topic and day, or a Delta table for each topic"
+    format: Literal["parquet", "delta", "iceberg"] = setting(
+        "parquet", doc="files in folders by topic and day, or a Delta or Iceberg table for each topic"
     )
+    catalog: Mapping[str, str] = setting(
+        factory=dict,
+        doc="of Iceberg tables: properties of pyiceberg, and name; none: SQLite, with the tables in path",
+        secret=True,
+    )
+    namespace: str = setting("mqframe", doc="of Iceberg tables in their catalog", check=_named)
     roll_rows: int = setting(1_000_000, doc="messages of one file at most", check=at_least(1))
     roll_bytes: int = setting(
         128 * 1024 * 1024, doc="size of a file before compression, about, bytes", check=at_least(1)
@@ -51,31 +66,42 @@ class ParquetOptions:
     def check(self) -> None:
         """Raise `SettingError` for what cannot work: options that contradict each other, a library or a
         folder that is missing."""
-        if self.format == "delta":
-            if self.size_bytes_max:
+        if self.format != "parquet" and self.size_bytes_max:
+            raise SettingError(
+                f"{_SECTION}.size_bytes_max = {self.size_bytes_max} is not for format = {self.format!r},"
+                " whose tables keep the files of former versions; use retention_days"
+            )
+        if self.catalog and (self.format != "iceberg" or self.path is not None):
+            raise SettingError(
+                f"{_SECTION}.catalog is for format = 'iceberg' without path: it says where tables lie"
+            )
+        for library in _LIBRARIES.get(self.format, ()):
+            if find_spec(library) is None:
                 raise SettingError(
-                    f"{_SECTION}.size_bytes_max = {self.size_bytes_max} is not for format = 'delta', whose"
-                    " tables keep the files of former versions; use retention_days"
-                )
-            if find_spec("deltalake") is None:
-                raise SettingError(
-                    f"{_SECTION}.format = 'delta' needs deltalake, which is not installed;"
-                    ' install it with: pip install "mqframe-plugin-spark[delta]"'
+                    f"{_SECTION}.format = {self.format!r} needs {library}, which is not installed;"
+                    f' install it with: pip install "mqframe-plugin-spark[{self.format}]"'
                 )
         if self.path is not None:
             self.check_folder(self.path)
 
     def check_folder(self, root: Path) -> None:
-        """Raise `SettingError` when `root` cannot be written to, or holds the other format."""
+        """Raise `SettingError` when `root` cannot be written to, or holds another format."""
         there = root.absolute()
         while not there.exists():
             there = there.parent
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
             raise SettingError(f"{_SECTION}.path = {root}: {there} is no folder that may be written to")
-        other = "*/day=*" if self.format == "delta" else f"*/{DELTA_LOG}"
-        for found in root.glob(other):
-            if self.format == "parquet" or not (found.parent / DELTA_LOG).exists():
-                raise SettingError(
-                    f"{_SECTION}.path = {root} holds files that format = {self.format!r} does not go with:"
-                    f" {found.parent.name}; choose another folder"
-                )
+        held, name = format_of(root) or (self.format, "")
+        if held != self.format:
+            raise SettingError(
+                f"{_SECTION}.path = {root} holds files that format = {self.format!r} does not go with:"
+                f" {name}; choose another folder"
+            )
+
+
+def format_of(root: Path) -> tuple[str, str] | None:
+    """Which format the folder `root` holds, and what shows it; nothing for a folder that has none yet."""
+    for name, mark in _MARKS.items():  # a Delta table has folders of days, too
+        for found in root.glob(mark):
+            return name, found.parent.name if name != "iceberg" else found.name
+    return None

@@ -17,6 +17,7 @@ import msgspec
 
 from mqframe.core.errors import MqframeError
 from mqframe_spark.durable_file import only_one
+from mqframe_spark.lake.formats import make_landing
 from mqframe_spark.lake.parquet_options import ParquetOptions
 from mqframe_spark.lake.parquet_writer import ParquetWriter
 
@@ -34,10 +35,11 @@ def serve(commands: BinaryIO, answers: BinaryIO) -> None:
     options = ParquetOptions(
         **{**fields, "topics": tuple(fields["topics"])}, path=Path(path) if path else None
     )
-    directory = Path(first["data_directory"])
+    directory, broker = Path(first["data_directory"]), first["broker"]
     try:
         with only_one(directory, FORMER_SECONDS):
-            _serve(ParquetWriter(options, directory, first["broker"]), commands, answers)
+            landing = make_landing(options, directory, broker)
+            _serve(ParquetWriter(options, landing, broker), commands, answers)
     except BrokenPipeError:
         return  # the broker is gone; its successor starts another process
     except (OSError, MqframeError) as problem:

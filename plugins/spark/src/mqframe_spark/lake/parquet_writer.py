@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_path_part, is_system_topic
 from mqframe.log import get_logger
-from mqframe_spark.lake.landing import Landing, Slot, make_landing
+from mqframe_spark.lake.landing import Landing, Slot
 from mqframe_spark.lake.log_stretch import DAY_MS, Slice, groups, slices
 from mqframe_spark.lake.parquet_options import ParquetOptions
 from mqframe_spark.records.gathering import Offsets
@@ -82,21 +82,20 @@ class Waiting:
 
 
 class ParquetWriter:
-    """Takes stretches of the log in and publishes them below `options.path`.
+    """Takes stretches of the log in and publishes them by `landing`.
 
     A slot is published when it has enough rows or bytes, or has waited long enough; when all together take
-    too much memory, the largest goes first. `monotonic`: seconds, from an arbitrary start. `landing`: where
-    to; by default what the options say. Raises `SettingError`, `OSError`.
+    too much memory, the largest goes first. `monotonic`: seconds, from an arbitrary start. Raises as
+    `Landing.published`.
     """
 
     def __init__(
         self,
         options: ParquetOptions,
-        data_directory: Path,
+        landing: Landing,
         broker: str,
         monotonic: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        landing: Landing | None = None,
     ) -> None:
         self._options = options
         self._topics = frozenset(options.topics)
@@ -104,7 +103,7 @@ class ParquetWriter:
         self._now_ms = now_ms
         self._expired_day = 0
         self._broker = broker
-        self._landing = landing or make_landing(options, data_directory, broker)
+        self._landing = landing
         self._published: dict[Slot, int] = self._landing.published()
         self._waiting: dict[Slot, Waiting] = {}
         self._doubtful: set[Slot] = set()
@@ -224,9 +223,9 @@ class ParquetWriter:
         count, end = waiting.first(self._options.roll_rows, self._options.roll_bytes)
         table = pa.Table.from_batches(waiting.parts, ARROW_SCHEMA).slice(0, count)
         self._doubtful.add(slot)
-        path = self._landing.publish(slot, waiting.start, end, table)
+        place = self._landing.publish(slot, waiting.start, end, table)
         self._doubtful.discard(slot)
-        log.debug("published", path=str(path), start=waiting.start, end=end)
+        log.debug("published", place=place, start=waiting.start, end=end)
         self._done(slot, count, end)
 
     def _look_up(self, slot: Slot) -> None:

@@ -1,6 +1,7 @@
 import pytest
 from mqframe_spark.durable_file import STORE_ID_FILE
-from mqframe_spark.lake.landing import Slot, make_landing
+from mqframe_spark.lake.formats import make_landing
+from mqframe_spark.lake.landing import Slot
 from mqframe_spark.lake.parquet_files import ParquetFolder
 from mqframe_spark.lake.parquet_options import ParquetOptions
 
@@ -18,6 +19,14 @@ def test_tables_land_by_topic(tmp_path) -> None:
     pytest.importorskip("deltalake")
     landing = make_landing(ParquetOptions(format="delta"), tmp_path, "a")
     assert landing.slot("orders", "2026-01-02") == Slot("orders", "")
+
+
+def test_iceberg_tables_land_by_topic(tmp_path) -> None:
+    pytest.importorskip("pyiceberg")
+    landing = make_landing(ParquetOptions(format="iceberg"), tmp_path, "a")
+    assert landing.slot("orders", "2026-01-02") == Slot("orders", "")
+    assert landing.published() == {}
+    assert (tmp_path / "iceberg" / "catalog.db").exists()
 
 
 def test_the_store_gets_an_identity_that_stays(tmp_path) -> None:
