@@ -51,10 +51,15 @@ def test_names_of_folders_are_as_they_are_written(s3: Any, path: str) -> None:
     assert s3.objects()[f"{path}/1".lstrip("/")] == b"ours"
 
 
-def test_more_names_than_one_answer_holds(s3: Any, object_folder: Folder) -> None:
-    for number in range(1005):
+def test_more_names_than_one_answer_holds(
+    s3: Any, object_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "3")
+    for number in range(10):
         s3.bucket.put_object(Key=f"records/{number}", Body=b"")
-    assert sorted(map(int, object_folder.names())) == list(range(1005))
+    s3.requests.clear()
+    assert sorted(object_folder.names()) == list("0123456789")
+    assert len(s3.requests) == 4
 
 
 class Racers:
@@ -115,6 +120,24 @@ def test_of_two_processes_one_writes_each_version(s3: Any, object_folder: Folder
         assert found is not None
         assert (found.version, found.spark_query) == (version, "" if alike else won[0])
     assert set(wins) == {"a", "b"}
+
+
+def test_a_driver_that_is_killed_before_it_hears_that_it_came_first(s3: Any, object_folder: Folder) -> None:
+    one = Racers(s3, "a")
+    s3.after("PUT", f"/{1:020d}", one.processes["a"].kill)
+    with pytest.raises(AssertionError):
+        one.race("named")
+    one.end()
+    record = CommitRecord(object_folder.below("stream"))
+    found = record.read()
+    assert found is not None
+    assert (found.version, found.spark_query, found.running) == (1, "a", True)
+    next_one = Racers(s3, "b")
+    assert next_one.race("named") == ["b"]
+    next_one.end()
+    found = record.read()
+    assert found is not None
+    assert (found.version, found.run, found.spark_query) == (2, 2, "b")
 
 
 def test_a_driver_that_is_overtaken_while_its_put_times_out(
