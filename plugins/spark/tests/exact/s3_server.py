@@ -25,7 +25,7 @@ KEY, SECRET = "AKIALOOPBACK", "top/secret+of+the+store"
 
 
 class S3Server:
-    """`options`: the sink's, to reach it; `requests`: method and path of each, in order.
+    """`options`: the sink's, to reach it; `requests`: method and path of each, in order; `signed`: how.
 
     `honest`: whether it heeds `If-None-Match`, which old ones did not know.
     """
@@ -38,6 +38,7 @@ class S3Server:
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._faults: list[tuple[str, re.Pattern[str], Callable[[dict[str, Any]], Any]]] = []
         self.requests: list[tuple[str, str]] = []
+        self.signed: list[tuple[str, str | None]] = []
         self.honest = True
         self.bucket: Any = None
         self.address = f"http://127.0.0.1:{self._server.server_port}"
@@ -64,6 +65,7 @@ class S3Server:
         """Misbehave no more, with a new `bucket`, seen by a client of another make."""
         self._faults.clear()
         self.requests.clear()
+        self.signed.clear()
         self.honest = True
         resource = boto3.resource(
             "s3",
@@ -126,6 +128,9 @@ class S3Server:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         with self._lock:
             self.requests.append((method, path))
+            self.signed.append(
+                (environ.get("HTTP_AUTHORIZATION", ""), environ.get("HTTP_X_AMZ_SECURITY_TOKEN"))
+            )
             if not self.honest:
                 environ.pop("HTTP_IF_NONE_MATCH", None)
             serve = self._served

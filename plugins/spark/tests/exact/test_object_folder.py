@@ -204,3 +204,32 @@ def test_urls_that_are_none_or_hold_secrets_are_refused(text: str) -> None:
 def test_a_folder_that_goes_up_is_refused() -> None:
     with pytest.raises(SettingError, match=r"commitPath = 's3://b/a/\.\./c': object stores know no folder"):
         absolute("commitPath", "s3://b/a/../c")
+
+
+def test_keys_and_address_of_the_environment(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = {
+        "AWS_ACCESS_KEY_ID": "ENVIRONMENT",
+        "AWS_SECRET_ACCESS_KEY": "e",
+        "AWS_SESSION_TOKEN": "of the environment",
+        "AWS_REGION": "eu-north-1",
+        "AWS_ENDPOINT_URL": s3.address,
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert open_folder("commitPath", s3.place).create("1", b"x")
+    signature, token = s3.signed[-1]
+    assert "Credential=ENVIRONMENT/" in signature
+    assert "/eu-north-1/s3/" in signature
+    assert token == "of the environment"
+
+
+def test_keys_of_the_options_leave_none_of_the_environment(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "of the environment")
+    assert s3.opened(**{"fs.s3a.endpoint.region": "eu-west-1"}).create("1", b"x")
+    signature, token = s3.signed[-1]
+    assert f"Credential={s3.options['fs.s3a.access.key']}/" in signature
+    assert "/eu-west-1/s3/" in signature
+    assert token is None
+    assert s3.opened(**{"fs.s3a.session.token": "of the options"}).names() == ["1"]
+    assert s3.signed[-1][1] == "of the options"

@@ -149,15 +149,13 @@ class Bucket:
         denied = status is not None and status[1].startswith(("401", "403"))
         if denied or isinstance(problem, PermissionDeniedError | UnauthenticatedError):
             return FixError(
-                f"{words}; check the keys, by options fs.s3a.… or the environment, and that they may list, "
+                f"{words}; check the keys, by options fs.… or the environment, and that they may list, "
                 "read, write and delete there"
             )
         if isinstance(problem, FileNotFoundError) or _NO_BUCKET.search(text):
             return FixError(f"{words}; make the bucket first, or give commitPath another place")
         if "redirect" in text or (status and _REFUSED.match(status[1])):
-            return FixError(
-                f"{words}; check address, region and bucket, by options fs.s3a.… or the environment"
-            )
+            return FixError(f"{words}; check address, region and bucket, by options fs.… or the environment")
         return RetryError(words)
 
 

@@ -80,7 +80,7 @@ def checked_url(option: str, text: str) -> str:
         )
         raise SettingError(
             f"option {option}: a URL of {scheme}: must be {form}; keys and addresses go into options "
-            "fs.s3a.… or the environment"
+            "fs.… or the environment"
         )
     parts = [part for part in path.split("/") if part]
     if any(part in (".", "..") for part in parts):
