@@ -1,7 +1,9 @@
 """Exactly-once writes without Spark: its calls in its order, and a crash between any two of them."""
 
 import contextlib
+import os
 import pickle
+import sys
 import threading
 import time
 from collections import Counter
@@ -11,9 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from mqframe_spark.exact import bucket
 from mqframe_spark.exact import committer as exact_commit
+from mqframe_spark.exact import object_folder as objects
 from mqframe_spark.exact import writers as exact_sink
 from mqframe_spark.exact.check_back_answers import Server, Serving
+from mqframe_spark.exact.commit_folder import Folder
 from mqframe_spark.exact.commit_record import CommitRecord
 from mqframe_spark.exact.place import Place, group_of
 from mqframe_spark.exact.rules import SinkRecord
@@ -28,6 +33,10 @@ from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.record import decode_records
 from mqframe.core.transactions.half_batch import EndStatus, PreparedHalf
 from mqframe.testing.cluster import Cluster
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from s3_server import S3Server
 
 QUICK = {
     "transaction_timeout_ms": 200,
@@ -259,3 +268,29 @@ def make_query(
 def query(make_query: Callable[..., Query]) -> Query:
     """A query that writes to a broker that asks soon, and never gives up."""
     return make_query()
+
+
+@pytest.fixture(scope="session")
+def running_s3_server() -> Iterator[S3Server]:
+    server = S3Server()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3(running_s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """An S3 server with a new bucket; nothing that the environment says of one counts."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    running_s3_server.renew()
+    yield running_s3_server
+    running_s3_server.renew()
+
+
+@pytest.fixture
+def object_folder(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """A folder on it. Without the retries of the library, which would hide most of what goes wrong."""
+    monkeypatch.setattr(bucket, "CREATE_PAUSES_SECONDS", (0.0,) * 4)
+    monkeypatch.setattr(objects, "_RETRY", {"max_retries": 0})
+    return s3.opened()

@@ -16,6 +16,7 @@ from mqframe_spark.exact import answering
 from mqframe_spark.exact.answering import Process, driver, ensure_answers, process
 from mqframe_spark.exact.check_back_answers import parse
 from mqframe_spark.exact.place import group_of
+from mqframe_spark.object_store_options import ObjectStoreOptions
 
 
 @pytest.fixture
@@ -123,11 +124,12 @@ def test_options_go_to_the_process_and_come_back_the_same(query, tmp_path: Path)
     ca_file = tmp_path / "ca.pem"
     ca_file.touch()
     access = Access("key-1", "secret-1", "token-1", tls=True, tls_verify="chain", tls_ca_file=str(ca_file))
-    raw = answering.raw_access(attrs.evolve(query.options, access=access))
+    store = ObjectStoreOptions((("fs.s3a.endpoint", "h"), ("fs.s3a.secret.key", "secret-2")))
+    raw = answering.raw_access(attrs.evolve(query.options, access=access, store=store))
     own = {"nameserver": "127.0.0.1:1", "group": "g", "commitPath": "/c"}
     given = {**raw, **own, "anchor": [5, "77"], "topics": "/t"}
     serving = parse(["-"], json.dumps(given))
-    assert serving.options.access == access
+    assert (serving.options.access, serving.options.store) == (access, store)
     assert (serving.root, serving.group, serving.anchor, serving.topics) == ("/c", "g", (5, "77"), "/t")
 
 

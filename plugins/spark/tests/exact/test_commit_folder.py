@@ -49,7 +49,7 @@ def test_a_folder_can_be_emptied_and_removed(folder: Folder) -> None:
         ("file:/a/b", "/a/b"),
         ("file:///a/b", "/a/b"),
         ("FILE:///a/b", "/a/b"),
-        ("s3a://bucket/a", "s3a://bucket/a"),
+        ("s3a://bucket/a", "s3://bucket/a"),
     ],
 )
 def test_places(text: str, place: str) -> None:

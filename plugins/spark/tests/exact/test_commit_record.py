@@ -16,8 +16,11 @@ from mqframe.core.transactions.half_batch import PreparedHalf
 HALF = PreparedHalf("a", "orders", 3, 17, 4711, "C0A8", 900, repeatable=True)
 
 
-@pytest.fixture(params=["local", "arrow"])
+@pytest.fixture(params=["local", "arrow", "object store"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
+    if request.param == "object store":
+        found: Folder = request.getfixturevalue("object_folder").below("stream")
+        return found
     place = tmp_path / "a" / "mqframe"
     return LocalFolder(place) if request.param == "local" else ArrowFolder(fs.LocalFileSystem(), f"{place}/")
 
@@ -48,6 +51,16 @@ def test_a_version_is_written_once(folder: Folder) -> None:
     with pytest.raises(Superseded, match="version 2 of the commit record was written by another driver"):
         other.publish(rules.begin(based))
     assert one.read() == rules.begin(first)
+
+
+def test_a_version_says_who_has_written_it(folder: Folder, tmp_path: Path) -> None:
+    """So that what another driver wrote is not taken for one's own, though it says the same."""
+    CommitRecord(folder).publish(rules.first("r"))
+    other = LocalFolder(tmp_path / "other")
+    CommitRecord(other).publish(rules.first("r"))
+    [name] = folder.names()
+    assert CommitRecord(folder).read() == CommitRecord(other).read()
+    assert folder.read(name) != other.read(name)
 
 
 def test_a_version_that_is_long_gone_cannot_be_written_either(folder: Folder) -> None:

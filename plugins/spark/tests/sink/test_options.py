@@ -67,3 +67,15 @@ def test_bad_options_are_named(name: str, value: str, message: str) -> None:
     with pytest.raises(SettingError) as raised:
         parse_sink_options({**NS, name: value})
     assert message in str(raised.value)
+
+
+def test_options_of_an_object_store_are_for_a_record() -> None:
+    given = {**NS, "fs.s3a.endpoint": "h", "FS.S3A.SECRET.KEY": "hush"}
+    found = parse_sink_options({**given, "exactlyOnce": "true"})
+    assert found.store.raw() == {"fs.s3a.endpoint": "h", "fs.s3a.secret.key": "hush"}
+    assert "hush" not in repr(found)
+    with pytest.raises(
+        SettingError, match=r"options fs.s3a.endpoint, fs.s3a.secret.key: only exactlyOnce = 'true'"
+    ) as told:
+        parse_sink_options(given)
+    assert "hush" not in str(told.value)

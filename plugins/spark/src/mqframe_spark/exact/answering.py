@@ -165,7 +165,7 @@ def _start(
 
 
 def raw_access(options: SinkOptions) -> dict[str, str]:
-    """The access options, as a user gives them."""
+    """The options of access, to brokers and to object stores, as a user gives them."""
     access = options.access
     texts = {
         "accessKey": access.access_key,
@@ -180,4 +180,4 @@ def raw_access(options: SinkOptions) -> dict[str, str]:
             "tlsCertFile": access.tls_cert_file,
             "tlsKeyFile": access.tls_key_file,
         }
-    return {name: text for name, text in texts.items() if text}
+    return {**options.store.raw(), **{name: text for name, text in texts.items() if text}}

@@ -12,8 +12,11 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.log import get_logger
-from mqframe_spark.exact.place import Place, is_query
+from mqframe_spark.exact.commit_folder import Folder, open_folder
+from mqframe_spark.exact.commit_record import CommitRecord
+from mqframe_spark.exact.place import is_query
 from mqframe_spark.exact.rules import SinkRecord, answer, name_of
+from mqframe_spark.object_store_options import NONE, ObjectStoreOptions
 
 log = get_logger("spark")
 
@@ -30,14 +33,23 @@ class Lookup(Protocol):
 
 
 class Answers:
-    """Consults the records below `root`. Any thread may ask.
+    """Consults the records below `root`, in an object store by `store`. Any thread may ask.
 
     `lookup`: whether a single half has become a message already: Apache's brokers go on asking for the copy
     of a half that they asked for before its driver ended it.
     """
 
-    def __init__(self, root: str, lookup: Lookup, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        root: str,
+        lookup: Lookup,
+        store: ObjectStoreOptions = NONE,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._root = root
+        self._store = store
+        self._folder: Folder | None = None
         self._lookup = lookup
         self._monotonic = monotonic
         self._lock = threading.Lock()
@@ -70,7 +82,9 @@ class Answers:
             now = self._monotonic()
             at, record = self._known.get(query, (-FRESH_SECONDS, None))
             if now - at >= FRESH_SECONDS:
-                record = Place(self._root, query).record().read()
+                if self._folder is None:
+                    self._folder = open_folder("commitPath", self._root, self._store)
+                record = CommitRecord(self._folder.below(query)).read()
                 self._known[query] = (now, record)
             return record
 

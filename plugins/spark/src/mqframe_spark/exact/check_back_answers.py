@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mqframe import Admin, BatchTransactionProducer
-from mqframe.core.errors import MqframeError, SettingError
+from mqframe.core.errors import MqframeError, RetryError, SettingError
 from mqframe.log import get_logger
 from mqframe_spark.exact.answering import lookup, process
 from mqframe_spark.exact.answers import Answers
@@ -107,13 +107,14 @@ class Server:
         self._serving = serving
         self._stopping = stopping
         self._known: set[str] = set()
+        self._record = Place(serving.root, STREAM, serving.options.store).record()
 
     def run(self) -> None:
         """Serve."""
         serving = self._serving
         producer = BatchTransactionProducer(
             serving.group,
-            check=Answers(serving.root, lookup(serving.options)).check,
+            check=Answers(serving.root, lookup(serving.options), serving.options.store).check,
             nameserver=serving.options.nameserver,
             **serving.options.access.client_arguments(),
         )
@@ -144,7 +145,11 @@ class Server:
         if serving.topics:
             return set(Path(serving.topics).read_text().split())
         topics = {serving.options.topic} if serving.options.topic else set()
-        record = Place(serving.root, STREAM).record().read()
+        try:
+            record = self._record.read()
+        except RetryError as problem:
+            log.warning("commit record cannot be read", root=serving.root, reason=str(problem))
+            return topics
         return topics | set(record.topics if record else ())
 
     def _get_known(self, producer: BatchTransactionProducer) -> None:

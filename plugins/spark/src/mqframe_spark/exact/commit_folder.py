@@ -14,12 +14,17 @@ from pyarrow import fs
 
 from mqframe.core.errors import SettingError
 from mqframe_spark.durable_file import TEMPORARY, sync_folder
+from mqframe_spark.exact.object_folder import SCHEMES, checked_url, open_objects
+from mqframe_spark.object_store_options import NONE, ObjectStoreOptions
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 class Folder(Protocol):
-    """Files in one folder. All methods raise `OSError` for what the file system refuses."""
+    """Files in one folder.
+
+    All methods raise `OSError` for what a file system refuses, `FixError` and `RetryError` for object stores.
+    """
 
     def names(self) -> list[str]:
         """What is in the folder; nothing when there is no such folder."""
@@ -30,7 +35,10 @@ class Folder(Protocol):
         ...
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write `content` to the disk, then give it `name`; False when that is taken. Makes the folder."""
+        """Write `content` to the disk, then give it `name`; False when that is taken. Makes the folder.
+
+        `content`: unlike any that others write under that name, so that it tells whose it is.
+        """
         ...
 
     def remove(self, name: str) -> None:
@@ -89,9 +97,9 @@ class LocalFolder:
 
 
 class ArrowFolder:
-    """A folder of any file system that pyarrow opens.
+    """A folder of any other file system that pyarrow opens, as that of Hadoop.
 
-    Most have no way to give a name only if it is free, so it is looked for before and read after: two drivers
+    It has no way to give a name only if it is free, so it is looked for before and read after: two drivers
     that begin in the same instant could both pass.
     """
 
@@ -145,6 +153,8 @@ def absolute(option: str, text: str) -> str:
     if found is None:
         return str(Path(text).expanduser().absolute())
     scheme, rest = found[1].lower(), text[found.end() :]
+    if scheme in SCHEMES:
+        return checked_url(option, text)
     if scheme != "file":
         return text
     path = "/" + rest.lstrip("/") if not rest.startswith("//") or rest.startswith("///") else ""
@@ -153,14 +163,15 @@ def absolute(option: str, text: str) -> str:
     return path
 
 
-def open_folder(option: str, place: str) -> Folder:
+def open_folder(option: str, place: str, options: ObjectStoreOptions = NONE) -> Folder:
     """The folder at `place`, as `absolute` gives it. Raises `SettingError` when nothing here opens it."""
-    if _SCHEME.match(place) is None:
+    scheme = _SCHEME.match(place)
+    if scheme is None:
         return LocalFolder(Path(place))
-    # Hadoop's names of what pyarrow calls s3.
-    url = re.sub(r"^s3[an]:", "s3:", place)
+    if scheme[1] in SCHEMES:
+        return open_objects(option, place, options)
     try:
-        system, path = fs.FileSystem.from_uri(url)
+        system, path = fs.FileSystem.from_uri(place)
     except (pa.ArrowException, OSError, ValueError) as problem:
         raise SettingError(
             f"option {option} = {place!r}: pyarrow cannot open it: {problem}; give commitPath a folder that "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from typing import Final
 
 import msgspec
@@ -21,6 +22,12 @@ _READS: Final = 5
 _JSON: Final = msgspec.json.Decoder(SinkRecord)
 
 
+class _Version(SinkRecord, frozen=True, kw_only=True):
+    """As it is in its file. `writer`: random, for two drivers may write the same one at once."""
+
+    writer: str
+
+
 class CommitRecord:
     """The record in `folder`. Versions are written once, whole, flushed, and by one process only."""
 
@@ -28,7 +35,7 @@ class CommitRecord:
         self._folder = folder
 
     def read(self) -> SinkRecord | None:
-        """The newest version; `None`: there is none. Raises `OSError`, `GiveUpError` for a damaged one."""
+        """The newest version; `None`: there is none. Raises as `Folder`, `GiveUpError` for a damaged one."""
         for _ in range(_READS):
             versions = self._versions()
             if not versions:
@@ -44,11 +51,12 @@ class CommitRecord:
     def publish(self, record: SinkRecord) -> None:
         """Write the version after the one that `record` was made from.
 
-        When it returns the version is on the disk. Raises `OSError`, and `Superseded` when somebody else
-        wrote that version.
+        When it returns the version is on the disk. Raises as `Folder` does, and `Superseded` when somebody
+        else wrote that version.
         """
         name = f"{record.version:020d}.json"
-        created = self._folder.create(name, msgspec.json.encode(record))
+        version = _Version(*msgspec.structs.astuple(record), writer=uuid.uuid4().hex)
+        created = self._folder.create(name, msgspec.json.encode(version))
         versions = self._versions()
         if created and versions[-1] != name:
             # The name was free because its version is long gone.

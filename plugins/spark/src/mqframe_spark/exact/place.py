@@ -15,6 +15,7 @@ from mqframe.core.errors import SettingError
 from mqframe_spark.exact.commit_folder import absolute, open_folder
 from mqframe_spark.exact.commit_record import CommitRecord
 from mqframe_spark.exact.rules import LEFT_KEEP_MS
+from mqframe_spark.object_store_options import NONE, ObjectStoreOptions
 from mqframe_spark.sink.options import SinkOptions
 
 STREAM: Final = "stream"
@@ -32,14 +33,18 @@ def now_ms() -> int:
 
 @attrs.frozen
 class Place:
-    """`root`: the commit path, absolute; `query`: the folder in it that holds the record of one write."""
+    """`root`: the commit path, absolute; `query`: the folder in it that holds the record of one write.
+
+    `store`: how an object store is reached.
+    """
 
     root: str
     query: str
+    store: ObjectStoreOptions = NONE
 
     def record(self) -> CommitRecord:
         """The record. Raises `SettingError` for a file system that nothing here opens."""
-        return CommitRecord(open_folder("commitPath", self.root).below(self.query))
+        return CommitRecord(open_folder("commitPath", self.root, self.store).below(self.query))
 
 
 def is_query(name: str) -> bool:
@@ -50,13 +55,13 @@ def is_query(name: str) -> bool:
 def stream_place(options: SinkOptions) -> Place:
     """That of a stream: `commitPath`, or `mqframe` in its checkpoint. Raises `SettingError`."""
     if options.commit_path:
-        return Place(absolute("commitPath", options.commit_path), STREAM)
+        return Place(absolute("commitPath", options.commit_path), STREAM, options.store)
     if not options.checkpoint_location:
         raise SettingError(
             f"option exactlyOnce = 'true' needs option checkpointLocation, or commitPath: {_FOR_RECORDS}"
         )
     root = absolute("checkpointLocation", options.checkpoint_location)
-    return Place(root.rstrip("/") + "/mqframe", STREAM)
+    return Place(root.rstrip("/") + "/mqframe", STREAM, options.store)
 
 
 def batch_place(options: SinkOptions, now_ms: Callable[[], int] = now_ms) -> Place:
@@ -65,22 +70,22 @@ def batch_place(options: SinkOptions, now_ms: Callable[[], int] = now_ms) -> Pla
         raise SettingError(f"option exactlyOnce = 'true' of a batch needs option commitPath: {_FOR_RECORDS}")
     root = absolute("commitPath", options.commit_path)
     if not options.query_name:
-        return Place(root, f"{UNNAMED}{now_ms()}-{uuid.uuid4().hex}")
+        return Place(root, f"{UNNAMED}{now_ms()}-{uuid.uuid4().hex}", options.store)
     query = NAMED + options.query_name
     if not is_query(query):
         raise SettingError(
             f"option queryName = {options.query_name!r}: must be letters, digits, '_', '.' and '-', 140 at "
             "most, for the record of the write has its name"
         )
-    return Place(root, query)
+    return Place(root, query, options.store)
 
 
-def forget_unnamed(root: str, now: int) -> None:
+def forget_unnamed(root: str, now: int, store: ObjectStoreOptions = NONE) -> None:
     """Remove records below `root` that no broker asks for any more, and no write can find. `now`: ms.
 
     Those of writes with a name stay: they say that it was written.
     """
-    folder = open_folder("commitPath", root)
+    folder = open_folder("commitPath", root, store)
     for query in folder.names():
         found = _UNNAMED.fullmatch(query)
         if found and now - int(found[1]) > LEFT_KEEP_MS:

@@ -76,7 +76,7 @@ class _Writer:
         options = self._options
         return BatchTransactionProducer(
             self._group,
-            check=Answers(self.place.root, lookup(options)).check,
+            check=Answers(self.place.root, lookup(options), options.store).check,
             nameserver=options.nameserver,
             settings=ProducerSettings(body_bytes_max=2 * BODY_BYTES_MAX),
             **options.access.client_arguments(),
@@ -140,7 +140,7 @@ class ExactBatchWriter(DataSourceArrowWriter):
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._writer = _Writer(options, batch_place(options))
-        forget_unnamed(self._writer.place.root, now_ms())
+        forget_unnamed(self._writer.place.root, now_ms(), options.store)
         committer = self._writer.committer()
         record = committer.recover()
         if record is not None and record.open:

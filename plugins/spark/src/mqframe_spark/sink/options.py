@@ -12,6 +12,7 @@ from mqframe.core.messages.checks import check_sendable_topic
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 from mqframe_spark.access import OPEN, Access, parse_access
 from mqframe_spark.given import Given, group_name, option_names
+from mqframe_spark.object_store_options import NONE, ObjectStoreOptions, parse_object_store_options
 
 BATCH_BYTES: Final = 128 << 10
 BATCH_BYTES_MIN: Final = 1 << 10
@@ -39,7 +40,7 @@ def _batch_bytes(text: str) -> int:
 
 @settings("sink", kw_only=False)
 class SinkOptions:
-    """How to write. `access`: keys and TLS."""
+    """How to write. `access`: keys and TLS; `store`: how the object store of the record is reached."""
 
     nameserver: str = setting(
         doc="name servers, `host:port;host:port`; by default the variable `NAMESRV_ADDR`", check=encodable
@@ -99,6 +100,7 @@ class SinkOptions:
         "often it is submitted",
     )
     access: Access = OPEN
+    store: ObjectStoreOptions = NONE
 
 
 SINK_NAMES: Final = option_names(SinkOptions, Access)
@@ -110,9 +112,13 @@ def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
 
     `NAMESRV_ADDR` stands in for `nameserver`.
     """
-    table = Given(given, SINK_NAMES, "the sink")
+    store, rest = parse_object_store_options(given)
+    table = Given(rest, SINK_NAMES, "the sink")
     values = {**table.read(SinkOptions), "nameserver": table.nameserver()}
     path = values.get("commit_path")
     if path is not None and not values.get("exactly_once"):
         raise SettingError(f"option commitPath = {path!r}: only exactlyOnce = 'true' keeps a record")
-    return SinkOptions(**values, access=parse_access(table))
+    if store != NONE and not values.get("exactly_once"):
+        names = ", ".join(store.raw())
+        raise SettingError(f"options {names}: only exactlyOnce = 'true' keeps a record, which they are for")
+    return SinkOptions(**values, access=parse_access(table), store=store)
