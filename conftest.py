@@ -67,6 +67,7 @@ SPARK_ONCE = (
     "docs/howto/spark.md",
     "docs/howto/spark_decode.md",
     "docs/howto/spark_from_kafka.md",
+    "docs/howto/spark_pipelines.md",
     "docs/howto/spark_write.md",
 )
 """Pages whose second run is left to `--spark-twice`."""

@@ -96,6 +96,8 @@ def resend(
     Keys, tag, properties and the unique key stay; MQFRAME_DEAD_LETTER says where a copy is from, and one
     of which there is a copy is left out. The dead letters themselves stay where they are.
     """
+    from mqframe.core.retry.dead_letters import all_groups_get_them
+
     filtered = any((key, tag, topic, since, until))
     if bool(message_id) + filtered + everything != 1:
         raise SettingError("say which: message ids, or filters such as --key and --since, or --all")
@@ -105,6 +107,9 @@ def resend(
         letters = _named(admin, group, message_id)
     else:
         letters = _read(admin, group, key, tag, topic, since, until, limit)
+    if letters and to == "topic":
+        said = all_groups_get_them(group, (each.topic for each in letters))
+        typer.echo(f"mqframe: {said}", err=True)
     if dry_run:
         rows = [_row(each) for each in letters]
     else:

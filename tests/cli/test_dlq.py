@@ -95,13 +95,33 @@ def test_showing_one(group: Any) -> None:
     assert "no dead letter nonsense" in run("dlq", "show", GROUP, "nonsense", code=1).stderr
 
 
-def test_sending_again(group: Any) -> None:
+def stored() -> dict[str, int]:
+    """How many messages lie where copies can go."""
+    with Admin() as admin:
+        topics = (f"%RETRY%{GROUP}", "cli-dead")
+        return {topic: sum(q.max_offset for q in admin.topic_stats(topic).values()) for topic in topics}
+
+
+def test_sending_again_reaches_the_group_alone(group: Any) -> None:
+    before = stored()
     assert [row["body"] for row in read("dlq", "resend", GROUP, "--tag", "open", "--dry-run")] == ["body c"]
     (row,) = read("dlq", "resend", GROUP, "--tag", "open")
     assert (row["message_id"], row["to"], row["sent"]) == (group["c"], f"%RETRY%{GROUP}", True)
     assert [row["sent"] for row in read("dlq", "resend", GROUP, "--all")] == [True, True, False]
-    (row,) = read("dlq", "resend", GROUP, group["c"], "--to", "topic", "--again")
+    assert stored() == {f"%RETRY%{GROUP}": before[f"%RETRY%{GROUP}"] + 3, "cli-dead": before["cli-dead"]}
+
+
+def test_only_on_demand_all_groups_get_them_again(group: Any) -> None:
+    before = stored()
+    to_topic = ("dlq", "resend", GROUP, group["c"], "--to", "topic", "--again")
+    warning = f"mqframe: all groups that subscribe cli-dead get the copies, not {GROUP} alone\n"
+    assert run(*to_topic, "--dry-run").stderr == warning
+    assert stored() == before
+    result = run(*to_topic, "--json")
+    assert result.stderr == warning
+    (row,) = json.loads(result.stdout)
     assert (row["to"], row["sent"]) == ("cli-dead", True)
+    assert stored() == {f"%RETRY%{GROUP}": before[f"%RETRY%{GROUP}"], "cli-dead": before["cli-dead"] + 1}
 
 
 @pytest.mark.parametrize(
@@ -119,11 +139,6 @@ def test_wrong_usage(group: Any, words: tuple[str, ...], text: str) -> None:
 
 
 def test_nothing_is_sent_when_one_of_those_named_does_not_exist(group: Any) -> None:
-    def stored() -> dict[str, int]:
-        with Admin() as admin:
-            topics = (f"%RETRY%{GROUP}", "cli-dead")
-            return {topic: sum(q.max_offset for q in admin.topic_stats(topic).values()) for topic in topics}
-
     before = stored()
     run("dlq", "resend", GROUP, group["a"], "nonsense", "--again", code=1)
     assert stored() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
@@ -57,6 +58,15 @@ def resend_to(word: ResendTo | str) -> ResendTo:
         if word in (each, each.value):
             return each
     raise FixError(f"dead letters cannot be sent to {word!r}; choose group or topic")
+
+
+def all_groups_get_them(group: str, topics: Iterable[str] = ()) -> str:
+    """What whoever sends dead letters of `group` to their original topics is told first.
+
+    `topics`: these, where they are known already.
+    """
+    names = ", ".join(sorted(set(topics))) or "the original topics"
+    return f"all groups that subscribe {names} get the copies, not {group} alone"
 
 
 @attrs.frozen

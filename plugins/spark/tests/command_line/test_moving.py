@@ -8,6 +8,7 @@ from mqframe_spark.jobs import Drain, Replay, Republish, Republished, StopReques
 
 from mqframe import Admin, MessageQueue, Puller
 from mqframe.core.errors import FixError
+from mqframe.core.retry.dead_letters import ResendTo
 
 SOURCE = {"nameserver": "127.0.0.1:1", "accessKey": "a", "secretKey": "s"}
 MEANT = ["--from", "2026-01-01T00:00Z", "--to", "2026-01-02T00:00Z"]
@@ -24,6 +25,9 @@ MEANT = ["--from", "2026-01-01T00:00Z", "--to", "2026-01-02T00:00Z"]
         (["replay", "t", "--into", "t", *MEANT], "--into t: is the topic that is to be replayed"),
         (["replay", "t", "--into", "u", *MEANT[:3], "soon"], "--to soon: must be milliseconds"),
         (["republish-dlq", "a b"], "a b"),
+        (["republish-dlq", "g", "--to", "nobody"], "--to nobody: must be group or topic"),
+        (["republish-dlq", "g", "--to", "topic", "--into", "u"], "--to topic and --into contradict"),
+        (["republish-dlq", "g", "--commit-path", "/c"], "--commit-path: is for copies to topics"),
     ],
 )
 def test_jobs_refuse_before_they_start(command, words, said) -> None:
@@ -175,19 +179,29 @@ def test_dead_letters_are_sent_once_and_counted(republish, tmp_path) -> None:
         source=SOURCE, group="g", where="tags = 'a'", into="all", again=True, commit_path=options.commit_path
     )
     assert options.commit_path.startswith(f"{tmp_path}/state/mqframe/spark/republish-g-")
-    assert options.commit_path == republish()[0].commit_path, "a second run would not know the first"
+    again = republish("--into", "all")[0]
+    assert options.commit_path == again.commit_path, "a second run would not know the first"
     assert result.stderr == "mqframe: made %DLQ%g readable on broker-a, broker-b\n"
     assert json.loads(result.stdout) == {
         "dead_letters": 9, "chosen": 4, "sent_before": 1, "sent": 3, "topics": {"t": 2, "u": 1},
     }  # fmt: skip
 
 
+def test_dead_letters_go_to_the_group_alone_unless_topics_are_asked_for(republish, tmp_path) -> None:
+    options, dry, result = republish()
+    assert (options, dry) == (Republish(source=SOURCE, group="g"), False)
+    assert "all groups" not in result.stderr
+    options, dry, result = republish("--to", "topic")
+    assert (options.to, options.into) == (ResendTo.TOPIC, "")
+    assert options.commit_path.startswith(f"{tmp_path}/state/mqframe/spark/republish-g-")
+    assert "all groups that subscribe the original topics get the copies, not g alone" in result.stderr
+
+
 def test_a_dry_run_says_what_it_would_send_and_needs_no_record(republish) -> None:
-    options, dry, result = republish("--dry-run")
+    options, dry, result = republish("--dry-run", "--to", "topic")
     assert (dry, options.commit_path) == (True, "")
-    assert "all groups that subscribe the original topics get the copies; for g alone" in result.stderr
     assert json.loads(result.stdout) == {
         "dead_letters": 9, "chosen": 4, "sent_before": 1, "would_send": 3, "topics": {"t": 2, "u": 1},
     }  # fmt: skip
-    assert republish("--at-least-once")[0].commit_path == ""
-    assert republish("--commit-path", "/c")[0].commit_path == "/c"
+    assert republish("--to", "topic", "--at-least-once")[0].commit_path == ""
+    assert republish("--to", "topic", "--commit-path", "/c")[0].commit_path == "/c"

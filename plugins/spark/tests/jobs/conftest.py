@@ -1,11 +1,25 @@
 """A broker, and topics of a test's own, for jobs in a real Spark."""
 
+import queue
+import threading
+import time
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from mqframe import Admin, Message, MessageQueue, Producer, Puller, ReceivedMessage
+from mqframe import (
+    Admin,
+    ConsumeResult,
+    DeadLetter,
+    Message,
+    MessageQueue,
+    Producer,
+    Puller,
+    PushConsumer,
+    ReceivedMessage,
+)
+from mqframe.core.errors import FixError
 
 
 class Place:
@@ -55,6 +69,49 @@ class Place:
     def numbers(self, topic: str) -> Counter[int]:
         """The bodies of all messages of a topic."""
         return Counter(int(message.body) for message in self.all(topic))
+
+    def give_up(self, group: str, *topics: str) -> None:
+        """The group gives up all that is in `topics`; its dead letters are closed."""
+        expected = {message.message_id for topic in topics for message in self.all(topic)}
+        done = threading.Semaphore(0)
+
+        def give_up(messages: Any, context: Any) -> ConsumeResult:
+            context.delay_level_when_next_consume = -1
+            done.release()
+            return ConsumeResult.RECONSUME_LATER
+
+        consumer = PushConsumer(group, nameserver=self.nameserver, consume_from="first")
+        for topic in topics:
+            consumer.subscribe(topic, "*", give_up, batch_max=1)
+        with consumer, Admin(nameserver=self.nameserver) as admin:
+            for _ in expected:
+                assert done.acquire(timeout=120)
+            deadline = time.monotonic() + 120
+            while {each.unique_key for each in self.dead_letters(admin, group)} != expected:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            admin.close_dead_letters(group)
+
+    def dead_letters(self, admin: Admin, group: str) -> list[DeadLetter]:
+        admin.open_dead_letters(group)
+        try:
+            return admin.dead_letters(group)
+        except FixError:  # the first came, and their topic with it, since there was none to open
+            return []
+
+    def consume(self, group: str, topic: str, count: int) -> Counter[int]:
+        """The bodies of the first `count` messages that a member of the group gets as those of `topic`."""
+        found: queue.SimpleQueue[int] = queue.SimpleQueue()
+        consumer = PushConsumer(group, nameserver=self.nameserver, consume_from="first")
+
+        @consumer.on(topic)
+        def listen(message: ReceivedMessage) -> ConsumeResult:
+            assert message.topic == topic
+            found.put(int(message.body))
+            return ConsumeResult.SUCCESS
+
+        with consumer:
+            return Counter(found.get(timeout=120) for _ in range(count))
 
     def offsets(self, group: str, topic: str) -> list[int | None]:
         with Puller(group, nameserver=self.nameserver) as puller:

@@ -1,18 +1,16 @@
 """Dead letters sent again."""
 
-import threading
-import time
 from collections import Counter
-from typing import Any
 
 import pytest
 from mqframe_spark.jobs import Republish, open_letters, republish_dead_letters
 from mqframe_spark.jobs.dead_letters import Republished, marked
 
-from mqframe import Admin, ConsumeResult, DeadLetter, PushConsumer
+from mqframe import Admin
 from mqframe.core.errors import FixError
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.ids import offset_id
+from mqframe.core.retry.dead_letters import ResendTo
 
 ACCESS = {"nameserver": "127.0.0.1:1", "accessKey": "a", "secretKey": "s"}
 
@@ -51,49 +49,71 @@ def test_a_mark_is_the_group_and_the_id_that_the_letter_has_on_its_broker(spark)
     }
 
 
-def letters(admin: Admin, group: str) -> list[DeadLetter]:
-    admin.open_dead_letters(group)
-    try:
-        return admin.dead_letters(group)
-    except FixError:  # the first of them came, and their topic with it, since there was none to open
-        return []
+def test_dead_letters_go_to_the_group_that_gave_them_up_once(spark, place) -> None:
+    topic = place.topic()
+    place.send(topic, range(6))
+    group, other = "gives-up-alone", "gave-nothing-up-beside"
+    place.give_up(group, topic)
+    retry = f"%RETRY%{group}"
+    before = place.numbers(retry)
+    job = Republish(source=place.source, group=group, where="tags = 'tag1' or text = '0'")
+    open_letters(job)
+    dry = republish_dead_letters(spark, job, dry_run=True)
+    assert (dry.dead_letters, dry.chosen, dry.sent_before, dict(dry.topics)) == (6, 3, 0, {retry: 3})
+    assert place.numbers(retry) == before, "a dry run wrote"
+    assert republish_dead_letters(spark, job) == dry
+    assert place.numbers(retry) - before == Counter([0, 1, 4])
+    assert place.numbers(topic) == Counter(range(6)), "other groups got them again"
+
+    with Admin(nameserver=place.nameserver) as admin:
+        letters = {each.message.body: each for each in admin.dead_letters(group)}
+        copies = [each for each in place.all(retry) if "MQFRAME_DEAD_LETTER" in each.properties]
+        assert {each.properties["MQFRAME_DEAD_LETTER"] for each in copies} == {
+            letters[b"%d" % number].mark for number in (0, 1, 4)
+        }
+        for copy in copies:
+            assert copy.properties["RETRY_TOPIC"] == topic
+            assert copy.message_id == letters[copy.body].unique_key
+            assert copy.reconsume_times == 0
+        # What this job sent counts for `mqframe dlq resend`, and the other way round.
+        assert [each.result for each in admin.resend_dead_letters([letters[b"0"]])] == [None]
+        admin.resend_dead_letters([letters[b"2"]])
+    rest = republish_dead_letters(spark, Republish(source=place.source, group=group))
+    assert (rest.chosen, rest.sent_before, dict(rest.topics)) == (6, 4, {retry: 2})
+    assert place.numbers(retry) - before == Counter(range(6))
+
+    assert place.consume(group, topic, 6) == Counter(range(6)), "as messages of the original topic"
+    assert place.consume(other, topic, 6) == Counter(range(6)), "once, from their topic"
+    again = republish_dead_letters(
+        spark, Republish(source=place.source, group=group, where="text = '3'", again=True)
+    )
+    assert dict(again.topics) == {retry: 1}
+    assert (place.numbers(retry) - before)[3] == 2
 
 
-def given_up(place: Any, group: str, *topics: str) -> None:
-    """The group gives up all that is in `topics`."""
-    expected = {
-        message.message_id for topic in topics for all_of in place.read(topic).values() for message in all_of
-    }
-    done = threading.Semaphore(0)
-
-    def give_up(messages: Any, context: Any) -> ConsumeResult:
-        context.delay_level_when_next_consume = -1
-        done.release()
-        return ConsumeResult.RECONSUME_LATER
-
-    consumer = PushConsumer(group, nameserver=place.nameserver, consume_from="first")
-    for topic in topics:
-        consumer.subscribe(topic, "*", give_up, batch_max=1)
-    with consumer, Admin(nameserver=place.nameserver) as admin:
-        for _ in expected:
-            assert done.acquire(timeout=120)
-        deadline = time.monotonic() + 120
-        while {each.unique_key for each in letters(admin, group)} != expected:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        admin.close_dead_letters(group)
+def test_a_group_without_a_retry_topic_is_told_where_to_send_to(spark, place) -> None:
+    topic, group = place.topic(), "gives-up-and-goes"
+    place.send(topic, range(1))
+    place.give_up(group, topic)
+    job = Republish(source=place.source, group=group)
+    open_letters(job)
+    with Admin(nameserver=place.nameserver) as admin:
+        admin.delete_topic(f"%RETRY%{group}")
+    with pytest.raises(FixError, match=f"no broker has %RETRY%{group}, .* --to topic"):
+        republish_dead_letters(spark, job)
 
 
-def test_dead_letters_go_to_where_they_came_from_once(spark, place, tmp_path) -> None:
+def test_dead_letters_go_to_where_they_came_from_where_that_is_asked_for(spark, place, tmp_path) -> None:
     first, second = place.topic("-1"), place.topic("-2")
     place.send(first, range(6))
     place.send(second, range(6, 9))
     group = "gives-up-in-spark"
-    given_up(place, group, first, second)
+    place.give_up(group, first, second)
     job = Republish(
         source=place.source,
         group=group,
         where=f"original_topic = '{second}' or (tags = 'tag1' and cast(text as int) < 4)",
+        to=ResendTo.TOPIC,
         commit_path=str(tmp_path / "commits"),
     )
     with Admin(nameserver=place.nameserver) as admin:
@@ -134,7 +154,8 @@ def test_dead_letters_go_to_where_they_came_from_once(spark, place, tmp_path) ->
     with Admin(nameserver=place.nameserver) as admin:
         [letter] = [each for each in admin.dead_letters(group) if each.message.body == b"5"]
         admin.resend_dead_letters([letter], to="topic")
-    everything = republish_dead_letters(spark, Republish(source=place.source, group=group))
+    whole = Republish(source=place.source, group=group, to=ResendTo.TOPIC)
+    everything = republish_dead_letters(spark, whole)
     assert (everything.chosen, everything.sent_before, dict(everything.topics)) == (9, 5, {first: 4})
     assert place.numbers(first) == Counter([*range(6)] * 2)
 
@@ -143,7 +164,7 @@ def test_dead_letters_may_all_go_elsewhere_and_again(spark, place, tmp_path) -> 
     topic, into = place.topic(), place.topic("-into")
     place.send(topic, range(3))
     group = "gives-up-elsewhere"
-    given_up(place, group, topic)
+    place.give_up(group, topic)
     job = Republish(source=place.source, group=group, into=into, again=True)
     open_letters(job)
     for copies in (1, 2):
@@ -155,4 +176,6 @@ def test_dead_letters_may_all_go_elsewhere_and_again(spark, place, tmp_path) -> 
     with Admin(nameserver=place.nameserver) as admin:
         admin.delete_topic(topic)
     with pytest.raises(FixError, match=f"dead letters of {group} came from topic {topic}: no broker has"):
-        republish_dead_letters(spark, Republish(source=place.source, group=group))
+        republish_dead_letters(
+            spark, Republish(source=place.source, group=group, to=ResendTo.TOPIC, again=True)
+        )

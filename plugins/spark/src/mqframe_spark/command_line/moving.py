@@ -9,6 +9,7 @@ import typer
 
 from mqframe.cli.extension import Json, NameServer, show, show_one
 from mqframe.core.errors import SettingError
+from mqframe.core.retry.dead_letters import all_groups_get_them, resend_to
 from mqframe_spark import jobs
 from mqframe_spark.command_line.arguments import (
     AtLeastOnce,
@@ -50,13 +51,18 @@ DeadOf = Annotated[str, typer.Argument(help="Consumer group that gave the messag
 Where = Annotated[
     str, typer.Option(help="SQL condition over the columns, original_topic and text; by default all.")
 ]
-InsteadOf = Annotated[
-    str, typer.Option(help="A topic for all of them, instead of the one that each was sent to.")
+To = Annotated[
+    str,
+    typer.Option(help="group: only this group gets them; topic: all who subscribe the original topics."),
 ]
+InsteadOf = Annotated[str, typer.Option(help="Another topic, which gets all of them.")]
 Again = Annotated[bool, typer.Option("--again", help="Also those of which a copy is there.")]
 CommitPath = Annotated[
     str,
-    typer.Option(help="Folder for the record of commits; by default one in ~/.local/state/mqframe/spark."),
+    typer.Option(
+        help="Folder for the record of what was sent to topics; by default one in "
+        "~/.local/state/mqframe/spark."
+    ),
 ]
 
 
@@ -199,6 +205,7 @@ def _carry_out(
 def republish_dlq(
     group: DeadOf,
     where: Where = "",
+    to: To = "group",
     into: InsteadOf = "",
     again: Again = False,
     at_least_once: AtLeastOnce = False,
@@ -212,28 +219,39 @@ def republish_dlq(
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Send dead letters to their original topic again, those that a condition chooses.
+    """Send dead letters again, those that a condition chooses: to the group that gave them up, or to topics.
 
-    All groups that subscribe it get them; to the group alone `mqframe dlq resend` sends them.
     What brokers noted of the failures is left out; MQFRAME_DEAD_LETTER says where a copy is from. The dead
     letters stay where they are, and are made readable where they are not. Run again, only those are sent of
     which there is no copy yet, be it from here or from `mqframe dlq resend`.
     """
+    if to not in ("group", "topic"):
+        raise SettingError(f"--to {to}: must be group or topic")
+    if to == "topic" and into:
+        raise SettingError("--to topic and --into contradict each other; give one of them")
+    to_group = to == "group" and not into
+    if to_group and commit_path:
+        raise SettingError("--commit-path: is for copies to topics, with --to topic or --into")
     source = source_options(option, options_file, nameserver=nameserver)
     place = ""
-    if not (at_least_once or dry_run):
+    if not (to_group or at_least_once or dry_run):
         place = jobs.checkpoint_for(commit_path, f"republish-{group}", {"group": group, **source}, master)
-    job = jobs.Republish(source=source, group=group, where=where, into=into, again=again, commit_path=place)
+    job = jobs.Republish(
+        source=source,
+        group=group,
+        where=where,
+        to=resend_to(to),
+        into=into,
+        again=again,
+        commit_path=place,
+    )
     spark_options = jobs.SessionOptions(f"republish {group}", master, pairs("--conf", conf), (), log_level)
     jobs.check_session(spark_options)
     changed = jobs.open_letters(job)
     if changed:
         note(f"made {job.topic} readable on {', '.join(changed)}")
-    if not into:
-        note(
-            "all groups that subscribe the original topics get the copies; for "
-            f"{group} alone: mqframe dlq resend {group}"
-        )
+    if to == "topic":
+        note(all_groups_get_them(group))
     with session(spark_options) as spark:
         done = jobs.republish_dead_letters(spark, job, dry_run=dry_run)
     row: Mapping[str, Any] = done.row()

@@ -13,11 +13,12 @@ from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.ids import offset_id
 from mqframe.core.messages.names import check_group, dead_letter_topic, retry_topic
 from mqframe.core.messages.properties import RETRY_TOPIC
-from mqframe.core.retry.dead_letters import MARK
+from mqframe.core.retry.dead_letters import MARK, ResendTo
 from mqframe_spark.functions import own_properties
 from mqframe_spark.jobs.clusters import check_target, ends, open_admin, write_queues
 from mqframe_spark.jobs.copying import connection, copies
 from mqframe_spark.jobs.failures import spark_errors
+from mqframe_spark.jobs.resending import Resend, resend
 from mqframe_spark.source.positions import to_json
 
 if TYPE_CHECKING:
@@ -34,14 +35,16 @@ class Republish:
     """Which dead letters to send where.
 
     `source`: options of the source, without topic and bounds. `where`: SQL condition over the columns,
-    `original_topic`, and `text`, the body as text; empty: all. `into`: a topic for all of them instead of
-    each one's original topic. `again`: also those of which a copy is there. `commit_path`: folder for the
-    record of the sink's commits, which then writes exactly once; empty: it writes at least once.
+    `original_topic`, and `text`, the body as text; empty: all. `to`: the group that gave them up, through its
+    retry topic, or each one's original topic. `into`: a topic for all of them instead. `again`: also those of
+    which a copy is there. `commit_path`: for copies to topics, the folder for the record of the sink's
+    commits, which then writes exactly once; empty: it writes at least once.
     """
 
     source: Mapping[str, str]
     group: str
     where: str = ""
+    to: ResendTo = ResendTo.GROUP
     into: str = ""
     again: bool = False
     commit_path: str = ""
@@ -50,6 +53,11 @@ class Republish:
     def topic(self) -> str:
         """The topic of the group's dead letters."""
         return dead_letter_topic(self.group)
+
+    @property
+    def to_group(self) -> bool:
+        """Whether the group alone gets the copies."""
+        return self.to is ResendTo.GROUP and not self.into
 
     def writing(self) -> dict[str, str]:
         """Options of the sink."""
@@ -95,7 +103,8 @@ def republish_dead_letters(spark: SparkSession, options: Republish, *, dry_run: 
 
     Of each one a copy is looked for first: whatever this job or `mqframe dlq resend` sent says in the
     property MQFRAME_DEAD_LETTER where it is from. So started again, it sends what is missing. Raises
-    `FixError` for SQL that Spark refuses, and for a topic that is not there any more.
+    `FixError` for SQL that Spark refuses, for a topic that is not there any more, and for a group that
+    consumes in order: brokers take copies to it for failures, and they are dead letters again.
     """
     reading = {**options.source, "topic": options.topic}
     # What is given up from here on is left for the next time: all that follows is about the same letters.
@@ -165,7 +174,12 @@ def _send(options: Republish, letters: DataFrame, dry_run: bool) -> dict[str, in
     """Send them, unless it is a dry run; how many go to which topic."""
     from pyspark.sql import functions as f
 
-    target = f.lit(options.into) if options.into else f.col(ORIGINAL)
+    if options.to_group and not dry_run:
+        return resend(
+            letters.select(MARKED), Resend(connection(options.source), options.group, options.again)
+        )
+    into = retry_topic(options.group) if options.to_group else options.into
+    target = f.lit(into) if into else f.col(ORIGINAL)
     counts = letters.groupBy(target.alias("target")).count().orderBy("target").collect()
     if counts and not dry_run:
         properties = f.map_concat(own_properties(MARK), f.create_map(f.lit(MARK), f.col(MARKED)))
@@ -177,6 +191,14 @@ def _send(options: Republish, letters: DataFrame, dry_run: bool) -> dict[str, in
 def _check_targets(options: Republish, originals: set[str]) -> None:
     option = "--into" if options.into else f"dead letters of {options.group} came from topic"
     with open_admin(options.source) as admin:
+        if options.to_group:
+            retry = retry_topic(options.group)
+            if not write_queues(admin, retry):
+                raise FixError(
+                    f"no broker has {retry}, through which {options.group} alone gets messages again; start "
+                    "a consumer of the group, which makes it, or send to the original topics: --to topic"
+                )
+            return
         for topic in sorted({options.into} if options.into else originals):
             check_target(admin, option, topic)
 
