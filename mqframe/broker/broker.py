@@ -69,7 +69,7 @@ class Broker:
             services = [] if sections.is_slave else make_services(state, settings)
             self._replication = make_replication(sections, state, self._client, self._registration)
             sharing = TopicSharing(state.shared, state.targets, self._client, self._registration.ask)
-            made = make_parts(state, self._registration, services, self._counters)
+            made = make_parts(state, self._registration, services, self.counters)
             self._parts = [*services, *made, sharing, *self._replication.parts]
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
@@ -117,7 +117,7 @@ class Broker:
 
     def measure(self) -> BrokerMetrics:
         """What monitoring is shown; how long requests take is counted from now on."""
-        return BrokerMetrics(self._state, self._parts, self._listeners.measure(), self._counters)
+        return BrokerMetrics(self._state, self._parts, self._listeners.measure(), self.counters)
 
     @property
     def operator_address(self) -> str:
@@ -283,7 +283,7 @@ class Broker:
         if not self._registration.is_current:
             self._registration.topics_changed()
 
-    def _counters(self) -> dict[str, str]:
+    def counters(self) -> dict[str, str]:
         """How often periodic work failed, and whoever is told of arriving messages."""
         failed = self._store.failures + sum(timer.failures.total for timer in self._timers)
         own = {"taskFailures": str(failed), "arrivalFailures": str(self._arrival_failures.total)}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from mqframe.core.errors import ConnectError, FrameError, StoreError
+from mqframe.core.errors import CallTimeout, ConnectError, FrameError, StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.replication.following import Following, FollowLimits
 from mqframe.log import get_logger
@@ -13,6 +14,20 @@ from mqframe.net.clock import LoopClock, within
 
 log = get_logger("replication")
 CONNECT_SECONDS: Final = 5.0
+LACKS: Final = "a part of this log was damaged and set aside; it is fetched from the master before all else"
+
+
+async def connect(clock: LoopClock, made: Callable[[], asyncio.Protocol], address: str) -> None:
+    """Connect what `made` makes to the replication port at `address`, "host:port". Raises `ConnectError`."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()):
+        raise ConnectError(f"replication port {address!r} of the master: must be host:port")
+    opening = asyncio.get_running_loop().create_connection(made, host.strip("[]"), int(port))
+    try:
+        await within(clock, CONNECT_SECONDS, opening)
+    except (OSError, CallTimeout) as problem:
+        why = told(problem) if isinstance(problem, OSError) else str(problem)
+        raise ConnectError(f"replication port {address} of the master: {why}") from None
 
 
 class CopyTarget(Protocol):
@@ -21,6 +36,10 @@ class CopyTarget(Protocol):
     @property
     def max_offset(self) -> int:
         """Log offset behind the last whole record, bytes."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing before `max_offset`."""
 
     def append_copy(self, offset: int, data: bytes) -> None:
         """Append what lies at log offset `offset` of the master. Raises `StoreError`."""
@@ -34,6 +53,9 @@ class CopyTarget(Protocol):
 
 class Follower(asyncio.Protocol):
     """Copies the log of a master into `target`, one connection at a time.
+
+    A connection is made by `connect`, and says nothing before `begin`: what is asked of the master in between
+    is true of the process that will send, for a new one has other connections.
 
     `trouble`: why the last connection was given up; empty while all is well. `heard_ms`, `reported_ms`: when
     the master said something, and was told something, the last time; 0 before.
@@ -49,36 +71,37 @@ class Follower(asyncio.Protocol):
         self.heard_ms = self.reported_ms = 0
 
     @property
-    def is_connected(self) -> bool:
-        """Whether a connection to the master is open."""
-        return self._transport is not None
+    def is_following(self) -> bool:
+        """Whether a connection to the master is open, and was begun."""
+        return self._following is not None
 
     async def connect(self, address: str) -> None:
-        """Follow the master at `address`, "host:port". Raises `ConnectError`."""
-        host, _, port = address.rpartition(":")
-        loop = asyncio.get_running_loop()
-        if not (host and port.isdecimal()):
-            raise ConnectError(f"replication port {address!r} of the master: must be host:port")
-        try:
-            await within(
-                self._clock,
-                CONNECT_SECONDS,
-                loop.create_connection(lambda: self, host.strip("[]"), int(port)),
-            )
-        except OSError as problem:
-            raise ConnectError(f"replication port {address} of the master: {told(problem)}") from None
+        """Open a connection to the replication port at `address`, "host:port". Raises `ConnectError`."""
+        self.close()
+        await connect(self._clock, lambda: self, address)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Report where the log ends."""
-        now = self._clock.monotonic()
+        """Wait for `begin`."""
         self._transport = cast("asyncio.Transport", transport)
+
+    def begin(self) -> None:
+        """Report where the log ends, upon which the master sends. Raises `ConnectError` when it has left."""
+        if self._transport is None:
+            raise ConnectError("the master closed the replication connection before it was begun")
+        if not self._target.is_whole:
+            self.close()
+            raise StoreError(LACKS)
+        now = self._clock.monotonic()
         self._target.forget_partial()
         stored = self._target.max_offset
         self._following = Following(self._limits, stored, now)
+        self.trouble = ""
         self._say(self._following.greeting(stored, now))
 
     def _say(self, report: bytes) -> None:
-        if report and self._transport is not None:
+        if not self._target.is_whole:
+            self._give_up(LACKS)
+        elif report and self._transport is not None:
             self.reported_ms = self._clock.now_ms()
             self._transport.write(report)
 
@@ -86,17 +109,20 @@ class Follower(asyncio.Protocol):
         """Append what came, and report each frame."""
         following = self._following
         if following is None:
+            self._give_up(
+                "the master sends before it was told where this log ends: it is no replication port"
+            )
             return
         self.heard_ms = self._clock.now_ms()
         try:
             for frame in following.hear(data, self._clock.monotonic()):
                 self._target.append_copy(frame.offset, frame.data)
                 self._say(following.report(self._target.max_offset, self._clock.monotonic()))
+                if self._following is None:
+                    break
         except (FrameError, StoreError) as problem:
             self._give_up(str(problem))
-        else:
-            self.trouble = ""
-            self._target.dispatch_soon()
+        self._target.dispatch_soon()
 
     def look(self) -> None:
         """Report when that is due; leave a master that says nothing."""
@@ -124,6 +150,9 @@ class Follower(asyncio.Protocol):
         """The next one begins behind the last whole record."""
         if self._transport is not None:
             log.info("the connection to the master has ended")
+            self.trouble = (
+                "the master, or the network, ended the connection; a refusal is in the master's log"
+            )
             self._end()
 
     def _end(self) -> None:

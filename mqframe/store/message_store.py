@@ -77,7 +77,7 @@ class MessageStore(StoreReads):
         self._files = files
         self._durability = files.log.durability
         killed = bring_back(layout) or ownership.was_killed
-        recovery = Recovery(layout, settings, files, self._setting_aside, care)
+        recovery = Recovery(layout, settings, files, self._setting_aside, (care, self.is_copy))
         # From here on the store changes: whatever an orderly stop left is not what the next start may trust.
         ownership.mark()
         self.recovered = recovery.run(killed)

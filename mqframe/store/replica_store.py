@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, NoReturn
 
+from mqframe.core.delay.levels import parse_levels
 from mqframe.core.errors import StoreError, StoreUnavailable
+from mqframe.core.os_errors import told
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.store.appending.appender import Placed
@@ -12,15 +15,28 @@ from mqframe.store.appending.log_copy import LogCopy
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue, behind
+from mqframe.store.upkeep.putting_back import PuttingBack
+from mqframe.store.upkeep.quarantine import Quarantine, Report
 
 
 class ReplicaStore(MessageStore):
-    """Takes what the master's log holds, and no messages of its own."""
+    """Takes what the master's log holds, and no messages of its own.
+
+    `kept_from`: log offset of the oldest byte that the master keeps, as it said last; 0 before.
+    """
+
+    is_copy = True
 
     def __init__(self, *opening: Any) -> None:
         super().__init__(*opening)
         self._copy = LogCopy(self._log)
         self._broken: StoreError | None = None
+        levels = parse_levels(self.settings.delay_levels)
+        quarantine, now_ms = Quarantine(self._layout.quarantine), self._clock.now_ms
+        self._putting_back = PuttingBack(self._log, self._queues, quarantine, levels, now_ms)
+        self.kept_from = 0
+        self._known_aside = -1
+        self._missing: list[Report] = []
 
     def put(self, incoming: Incoming) -> Stored:
         """Raises `StoreUnavailable`."""
@@ -63,16 +79,58 @@ class ReplicaStore(MessageStore):
         """Drop what has come of a record that is not whole: what follows `max_offset` is taken next."""
         self._copy.forget()
 
+    def missing(self) -> list[Report]:
+        """What was taken out of the middle of this log, by log offset, and was not put back since."""
+        if len(self._set_aside) != self._known_aside:
+            self._known_aside = len(self._set_aside)
+            self._missing = sorted(self._set_aside, key=attrgetter("start"))
+        if self._missing:
+            self._missing = [each for each in self._missing if self._putting_back.is_missing(each)]
+        return self._missing
+
+    def needed(self) -> list[Report]:
+        """What of `missing` the master has."""
+        return [report for report in self.missing() if report.end > self.kept_from]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing that the master has."""
+        return not (self.missing() and self.needed())
+
+    def put_back(self, report: Report, data: bytes) -> None:
+        """Write `data`, what the master has there, into the stretch that `report` is about.
+
+        Raises `StoreError` for what is not whole records, or when the disk fails.
+        """
+        self.dispatch()
+        try:
+            done = self._putting_back.put_back(report, data)
+        except OSError as problem:
+            raise StoreError(f"what was fetched again cannot be written: {told(problem)}") from problem
+        self._set_aside = [done if each is report else each for each in self._set_aside]
+        self._known_aside = -1
+
     def last_record(self) -> tuple[int, bytes] | None:
-        """Log offset and bytes of the last record that a queue lists; `None` where there is none.
+        """Log offset and bytes of the last record that is not missing; `None` where there is none.
 
         For comparison with the master's.
         """
-        self.dispatch()
-        entries = [entry for queue in self._queues if (entry := queue.entry(queue.end - 1)) is not None]
-        physical, size, _ = max((each for each in entries if each[1] != FILLER_SIZE), default=(0, 0, 0))
-        raw = self._log.slice(physical, size) if size else None
-        return None if raw is None else (physical, bytes(raw))
+        missing = {report.start for report in self.missing()}
+        for file in reversed(self._log.files):
+            at, found = self._listed_last(file.base), None
+            while at < file.base + file.size and (there := self._record(at)) is not None:
+                at = there[0].end
+                found = found if there[0].physical_offset in missing else there
+            if found is not None:
+                return found[0].physical_offset, bytes(found[1])
+        return None
+
+    def _listed_last(self, base: int) -> int:
+        """Where the last record begins that queues list in the log file at `base`; `base` where none is."""
+        last = (queue.entry(queue.end - 1) for queue in self._queues)
+        places = (entry[0] for entry in last if entry is not None and entry[1] != FILLER_SIZE)
+        place = max((each for each in places if base <= each < base + self._log.file_bytes), default=base)
+        return base if self._record(place) is None else place
 
     def _enter(self, record: LogRecord) -> None:
         queue = None

@@ -20,6 +20,7 @@ class Target:
 
     def __init__(self) -> None:
         self.max_offset = 1000
+        self.is_whole = True
         self.data = b""
         self.forgotten = self.dispatched = 0
 
@@ -48,7 +49,7 @@ class Place:
         self.target = Target()
         self.follower = Follower(self.target, self.clock, FollowLimits(5, 20))
 
-    async def connect(self) -> asyncio.Server:
+    async def connect(self, *, begin: bool = True) -> asyncio.Server:
         came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -58,6 +59,8 @@ class Place:
         server = await asyncio.start_server(accept, "127.0.0.1", 0)
         await self.follower.connect(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
         await came
+        if begin:
+            self.follower.begin()
         return server
 
     async def say(self, data: bytes) -> None:
@@ -100,7 +103,7 @@ def test_reports_go_on_while_nothing_comes_and_a_silent_master_is_left() -> None
         assert await place.reader.readexactly(8) == encode_report(1000)
         await place.clock.aadvance(15)
         place.follower.look()
-        assert not place.follower.is_connected
+        assert not place.follower.is_following
         assert place.follower.trouble == "the master says nothing"
 
     play(scenario)
@@ -117,7 +120,7 @@ def test_reports_go_on_while_nothing_comes_and_a_silent_master_is_left() -> None
 def test_a_master_that_cannot_be_followed_is_left_with_nothing_stored(sent: bytes, said: str) -> None:
     async def scenario(place: Place) -> None:
         await place.say(sent)
-        assert not place.follower.is_connected
+        assert not place.follower.is_following
         assert said in place.follower.trouble
         assert place.target.data == b""
 
@@ -129,7 +132,7 @@ def test_the_next_connection_begins_behind_what_is_stored() -> None:
         await place.say(frame_head(1000, 2) + b"ab")
         place.writer.close()
         await place.clock.aadvance(0)
-        assert not place.follower.is_connected
+        assert not place.follower.is_following
         assert place.target.forgotten == 2
         server = await place.connect()
         assert await place.reader.readexactly(8) == encode_report(1002)
@@ -145,3 +148,62 @@ def test_an_address_that_does_not_answer_is_named(address: str) -> None:
             await Follower(Target(), ManualClock(), FollowLimits(5, 20)).connect(address)
 
     asyncio.run(scenario())
+
+
+async def server_closed(server: asyncio.Server) -> None:
+    server.close()
+    await server.wait_closed()
+
+
+def test_a_slave_says_nothing_before_it_is_told_to_begin() -> None:
+    async def scenario() -> None:
+        place = Place()
+        server = await place.connect(begin=False)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await place.reader.read(1)
+        assert not place.follower.is_following
+        place.target.max_offset = 2000  # what it has when it begins counts
+        place.follower.begin()
+        assert await place.reader.readexactly(8) == encode_report(2000)
+        place.follower.close()
+        place.writer.close()
+        await server_closed(server)
+
+    asyncio.run(scenario())
+
+
+def test_a_connection_that_has_ended_is_not_begun() -> None:
+    async def scenario() -> None:
+        place = Place()
+        server = await place.connect(begin=False)
+        place.writer.close()
+        await place.clock.aadvance(0)
+        with pytest.raises(ConnectError, match="before it was begun"):
+            place.follower.begin()
+        await server_closed(server)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_slave_that_lacks_something_reports_nothing(at_once: bool) -> None:
+    async def scenario(place: Place) -> None:
+        await place.reader.readexactly(8)
+        place.target.is_whole = False
+        if at_once:
+            await place.say(frame_head(1000, 2) + b"ab" + frame_head(1002, 1) + b"c")
+        else:
+            place.follower.look()
+            await place.clock.aadvance(0)
+        assert await place.reader.read() == b""
+        assert not place.follower.is_following
+        assert "set aside" in place.follower.trouble
+        assert place.target.data == (b"ab" if at_once else b"")
+        place.writer.close()
+        server = await place.connect(begin=False)
+        with pytest.raises(StoreError, match="set aside"):
+            place.follower.begin()
+        await server_closed(server)
+
+    play(scenario)

@@ -1,7 +1,7 @@
 """A slave: it copies the log and the tables of its master, serves readers, and refuses writes.
 
-What it checks before it follows finds logs that differ, which the stream itself does not
-(replication.md §1.5).
+What it checks before it follows finds logs that differ, and what its own log lacks, which the stream itself
+does not (replication.md §1.5, §1.6).
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
-from mqframe.broker.replication.tables import CALL_SECONDS, CopiedTables
+from mqframe.broker.replication.comparison import Comparison
+from mqframe.broker.replication.tables import CopiedTables
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import BadAnswer, MqframeError, Refusal, StoreError, answer_error
+from mqframe.core.errors import MqframeError, Refusal, StoreError
 from mqframe.core.replication.following import FollowLimits
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
     GetBrokerHaStatus,
-    GetBrokerRuntimeInfo,
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
     UpdateAndCreateSubscriptionGroupList,
@@ -38,7 +38,6 @@ from mqframe.core.requests.messages import (
     SendHalfBatch,
     SendMessage,
     SendMessageV2,
-    ViewMessageById,
 )
 from mqframe.core.requests.pop import (
     AckMessage,
@@ -48,12 +47,10 @@ from mqframe.core.requests.pop import (
     SetMessageRequestMode,
 )
 from mqframe.core.requests.serving import Call, Handler, serves
-from mqframe.core.wire.bodies import KVTable
-from mqframe.core.wire.frame import Frame
-from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
 from mqframe.net.client import Client
+from mqframe.replication.fetching import fetch
 from mqframe.replication.follower import Follower
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.replica_store import ReplicaStore
@@ -123,6 +120,7 @@ class SlavePart(BrokerPart):
         self._client = client
         self._registration = registration
         self._tables = CopiedTables(state, client)
+        self._comparison = Comparison(self._store, client)
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
         self._follower = Follower(self._store, state.clock, limits)
         self._next_try = 0.0
@@ -130,8 +128,8 @@ class SlavePart(BrokerPart):
 
     @property
     def is_following(self) -> bool:
-        """Whether a connection to the master is open."""
-        return self._follower.is_connected
+        """Whether the master is followed."""
+        return self._follower.is_following
 
     @property
     def trouble(self) -> str:
@@ -139,8 +137,12 @@ class SlavePart(BrokerPart):
         return "" if self.is_following else self._follower.trouble or self._trouble
 
     def counters(self) -> Mapping[str, str]:
-        """Whether the master is followed, and why not."""
-        return {"replicationFollows": str(self.is_following).lower(), "replicationTrouble": self.trouble}
+        """Whether the master is followed, and why not; how many parts of the log are missing."""
+        return {
+            "replicationFollows": str(self.is_following).lower(),
+            "replicationTrouble": self.trouble,
+            "replicationMissing": str(len(self._store.missing())),
+        }
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
@@ -176,57 +178,35 @@ class SlavePart(BrokerPart):
         except MqframeError as problem:
             if str(problem) != self._trouble:
                 log.error("the master is not followed", problem=str(problem))
-            self._trouble = str(problem)
+            self._trouble, self._follower.trouble = str(problem), ""
 
     async def _follow(self, master: MasterPlace) -> None:
-        await self._compare(master.address)
-        await self._copy_tables()
         address = self._settings.master or master.replication_address
+        # First of all: what the master says from now on is of the process at the other end, or that is gone.
         await self._follower.connect(address)
+        try:
+            await self._comparison.compare(master.address)
+            await self._copy_tables()
+            await self._mend(address)
+            self._follower.begin()
+        finally:
+            if not self._follower.is_following:
+                self._follower.close()
         log.info("a master is followed", master=address, offset=self._store.max_offset)
         self._trouble = ""
+
+    async def _mend(self, address: str) -> None:
+        """Fetch what was taken out of the middle of the log. Raises `StoreError`, or as `fetch`."""
+        silent = self._settings.silent_ms / 1000
+        while needed := self._store.needed():
+            report = needed[0]
+            data = await fetch(self._clock, address, (report.start, report.end), silent)
+            self._store.put_back(report, data)
 
     async def _copy_tables(self) -> None:
         master = self._registration.master
         if master is not None:
             await self._tables.copy(master.address)
-
-    async def _compare(self, master: str) -> None:
-        """Raises `StoreError` where the log here is not the beginning of the master's."""
-        end = self._store.max_offset
-        if not end:
-            return
-        answer = await self._ask(master, GetBrokerRuntimeInfo())
-        table = decode(bytes(answer.body), KVTable).table
-        try:
-            low, high = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
-        except (KeyError, ValueError) as problem:
-            raise BadAnswer(f"{master} does not say where its log begins and ends: {problem!r}") from None
-        if end > high:
-            raise StoreError(
-                f"this log ends at {end}, behind that of the master {master} at {high}: they differ, or the"
-                " master has lost its end. Start this broker as master if it has what was acknowledged, or"
-                " with an empty store to follow"
-            )
-        if end < low:
-            raise StoreError(
-                f"this log ends at {end}, the master {master} keeps nothing before {low}: start this broker"
-                " with an empty store"
-            )
-        last = self._store.last_record()
-        if last is not None and last[0] >= low:
-            there = await self._ask(master, ViewMessageById(offset=last[0]))
-            if bytes(there.body) != last[1]:
-                raise StoreError(
-                    f"the record at log offset {last[0]} is another one at the master {master}: the logs"
-                    " differ. Start this broker with an empty store to follow"
-                )
-
-    async def _ask(self, master: str, request: Request) -> Frame:
-        answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
-        if answer.code:
-            raise answer_error(answer.code, answer.remark, master)
-        return answer
 
     async def stop(self) -> None:
         """Leave the master."""

@@ -159,6 +159,7 @@ def _rows(reports: Sequence[Report]) -> list[dict[str, Any]]:
                 f"{each.topic}:{each.queue_id}:{each.start}-{each.end - 1}" for each in report.queues
             ),
             "copy": report.copy,
+            "fetched": time_text(report.fetched_ms) if report.fetched_ms else "",
         }
         for report in reports
     ]

@@ -15,6 +15,9 @@ from mqframe.store.reading.search import Search
 class StoreReads(Search):
     """Reads of one store."""
 
+    is_copy = False
+    """Whether the log is that of another broker."""
+
     # Where things are
 
     @property

@@ -29,7 +29,8 @@ class Report(msgspec.Struct, frozen=True):
 
     `start`, `end`: log offsets; `unfinished`: whether it looks as an unfinished write does, not as damage;
     `copy`: name of the file with its bytes; `found_ms`: when; `after_ms`: store time of the record before it,
-    0 if none was looked at; `queues`: the messages that queues had listed there.
+    0 if none was looked at; `queues`: the messages that queues had listed there; `fetched_ms`: when a slave
+    got these bytes from its master again, 0: it did not.
     """
 
     start: int
@@ -39,6 +40,7 @@ class Report(msgspec.Struct, frozen=True):
     found_ms: int
     after_ms: int
     queues: list[LostEntries] = []
+    fetched_ms: int = 0
 
     @property
     def records(self) -> int:

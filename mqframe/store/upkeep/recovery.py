@@ -44,8 +44,9 @@ class Recovered(NamedTuple):
 class Recovery:
     """Brings the parts of one store into agreement.
 
-    Damaged records go to `setting_aside`. Raises `UndecidedDamage`, with no message touched, where it cannot
-    be told whether something was lost, unless `care` accepts that.
+    Damaged records go to `setting_aside`. `care`: how careful to be, and whether the log is a copy of another
+    broker's: there those at its end are cut off, and come again. Raises `UndecidedDamage`, with no message
+    touched, where it cannot be told whether something was lost, unless that is accepted.
     """
 
     def __init__(
@@ -54,10 +55,10 @@ class Recovery:
         settings: StoreSettings,
         files: MessageFiles,
         setting_aside: SettingAside,
-        care: Care,
+        care: tuple[Care, bool],
     ) -> None:
         self._layout = layout
-        self._care = care
+        self._care, self._is_copy = care
         self._crc = settings.check_crc_on_recovery
         self._log, self._queues, self._index, self._checkpoint = files
         self._setting_aside = setting_aside
@@ -98,7 +99,7 @@ class Recovery:
             self._checkpoint.queues = 0
             self._checkpoint.save()
         check = self._check(start, KnownEnds(None if ends is None else ends.log_end, on_disk), commits)
-        end = check.end
+        end = self._before_damaged_end(check.end) if self._is_copy else check.end
         self._redispatch.finish(self._log.start, start <= self._log.start)
         self._queues.cut_after(end)
         set_aside = tuple(self._set_aside())[::-1]
@@ -237,6 +238,11 @@ class Recovery:
         """Look what queues list of each new stretch, before they are written anew."""
         for stretch in check.stretches[len(self._lost) :]:
             self._lost.append((stretch, self._setting_aside.listed(stretch), check.newest))
+
+    def _before_damaged_end(self, end: int) -> int:
+        while self._lost and self._lost[-1][0].end == end:
+            end = self._lost.pop()[0].start
+        return end
 
     def _set_aside(self) -> Iterator[Report]:
         gaps = list(self._redispatch.gaps)

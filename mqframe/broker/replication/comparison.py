@@ -1,0 +1,79 @@
+"""Whether the log of a slave is the beginning of its master's (replication.md §1.5)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqframe.broker.replication.tables import CALL_SECONDS
+from mqframe.core.errors import BadAnswer, StoreError, answer_error
+from mqframe.core.requests import Request
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo
+from mqframe.core.requests.messages import ViewMessageById
+from mqframe.core.wire.bodies import KVTable
+from mqframe.core.wire.frame import Frame
+from mqframe.core.wire.loose_json import decode
+from mqframe.net.client import Client
+from mqframe.store.replica_store import ReplicaStore
+
+_EMPTY_STORE: Final = "start this broker with an empty store"
+
+
+class Comparison:
+    """Asks masters about their log."""
+
+    def __init__(self, store: ReplicaStore, client: Client) -> None:
+        self._store = store
+        self._client = client
+
+    async def compare(self, master: str) -> None:
+        """Raises `StoreError` where the log here is not the beginning of that of `master`, "host:port".
+
+        Notes in the store what the master keeps.
+        """
+        end = self._store.max_offset
+        if not end:
+            return
+        answer = await self._ask(master, GetBrokerRuntimeInfo())
+        table = decode(bytes(answer.body), KVTable).table
+        try:
+            low, high = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
+        except (KeyError, ValueError) as problem:
+            raise BadAnswer(f"{master} does not say where its log begins and ends: {problem!r}") from None
+        self._compare_ends(end, low, high, master)
+        await self._compare_records(low, master)
+        self._store.kept_from = low
+
+    def _compare_ends(self, end: int, low: int, high: int, master: str) -> None:
+        if end > high:
+            raise StoreError(
+                f"this log ends at {end}, behind that of the master {master} at {high}: they differ, or the"
+                " master has lost its end. Start this broker as master if it has what was acknowledged, or"
+                " with an empty store to follow"
+            )
+        if end < low:
+            raise StoreError(
+                f"this log ends at {end}, the master {master} keeps nothing before {low}: {_EMPTY_STORE}"
+            )
+
+    async def _compare_records(self, low: int, master: str) -> None:
+        last = self._store.last_record()
+        if last is None:
+            return
+        offset, record = last
+        if offset < low:
+            raise StoreError(
+                f"the last record here lies at log offset {offset}, the master {master} keeps nothing before"
+                f" {low}, so that the logs cannot be compared: {_EMPTY_STORE}"
+            )
+        there = await self._ask(master, ViewMessageById(offset=offset))
+        if bytes(there.body) != record:
+            raise StoreError(
+                f"the record at log offset {offset} is another one at the master {master}: the logs differ."
+                " Start this broker with an empty store, or as master if it has what was acknowledged"
+            )
+
+    async def _ask(self, master: str, request: Request) -> Frame:
+        answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
+        if answer.code:
+            raise answer_error(answer.code, answer.remark, master)
+        return answer

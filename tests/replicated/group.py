@@ -1,0 +1,274 @@
+"""A master and its slaves on a network that fails, and what has to hold after each step."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from replicated.network import HOST, HostClock, Network, StoryLoop
+from simulated.clock import SimulatedClock
+from trust.crashes import lay_out
+from trust.disk import Disk
+from trust.seam import Seam
+
+from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
+from mqframe.broker.settings import BrokerSettings
+from mqframe.core.errors import MqframeError
+from mqframe.core.requests.messages import SendMessageV2
+from mqframe.nameserver.server import NameServer
+from mqframe.nameserver.settings import NameServerSettings
+from mqframe.net.client import Client
+from mqframe.replication.settings import ReplicationSettings
+from mqframe.store.settings import StoreSettings
+
+FILE_BYTES = 16 << 10
+NAMES_PORT = 9876
+PORTS = {"master": 10911, "one": 10921, "two": 10931}
+STORE: dict[str, Any] = {
+    "commit_log_file_bytes": FILE_BYTES,
+    "queue_file_bytes": 20 * 64,
+    "index_slots": 50,
+    "index_entries": 200,
+    "timer_log_file_bytes": 1 << 20,
+    "timer_window_slots": 7200,
+    "disk_limits": False,
+    "property_crc": True,  # so that each bit of a record that turns is noticed
+}
+
+
+class Broken(AssertionError):
+    """A promise of replication that was not kept."""
+
+
+class Member:
+    """One broker of the group, running or not. `name`: its host."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.life = 0
+        self.broker: Broker | None = None
+        self.compared = 0
+        """Log offset up to which the log was found to be the master's, in this life."""
+        self.seen = (0, 0)
+        """Ends of log and of what may be read, as they were seen last."""
+
+
+class Group:
+    """All of it. `seed` says everything that follows; `loses_power`: whether what is written is recorded."""
+
+    def __init__(self, folder: Path, loop: StoryLoop, seed: int, *, loses_power: bool) -> None:
+        self.chance = Random(f"group {seed}")
+        self.loop = loop
+        self.folder = folder
+        self.clock = SimulatedClock(loop)
+        self.network = loop.network = Network(self.clock, Random(f"network {seed}"))
+        self.members = {"master": Member("master"), "one": Member("one")}
+        if self.chance.random() < 0.4:
+            self.members["two"] = Member("two")
+        self.flush = self.chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
+        self.role = self.chance.choice(("SYNC_MASTER", "SYNC_MASTER", "ASYNC_MASTER"))
+        self.batch_bytes = self.chance.choice((37, 700, 32_768))
+        self.disk = Disk() if loses_power else None
+        self.acknowledged: dict[int, bytes] = {}
+        """Bodies that SYNC_MASTER sends were told to be safe, by the log offset behind them."""
+        self.stored: list[bytes] = []
+        self.count = 0
+
+    # Members
+
+    def settings(self, member: Member) -> BrokerSections:
+        port, is_master = PORTS[member.name], member.name == "master"
+        replication = ReplicationSettings(
+            role=self.role if is_master else "SLAVE",
+            id=0 if is_master else list(PORTS).index(member.name),
+            batch_bytes=self.batch_bytes,
+        )
+        directory = self.folder / f"{member.name}{member.life}"
+        return BrokerSections(
+            BrokerSettings(port=port, nameservers=(f"127.0.0.1:{NAMES_PORT}",)),
+            StoreSettings(directory=directory, flush=self.flush, **STORE),
+            replication=replication,
+        )
+
+    async def start(self, name: str) -> None:
+        member = self.members[name]
+        token = HOST.set(name)
+        try:
+            member.broker = Broker(self.settings(member), HostClock(self.clock, name))
+            task = asyncio.ensure_future(member.broker.start())
+        finally:
+            HOST.reset(token)
+        while not task.done():
+            await self.clock.advance(0.5)
+        await task
+        member.compared, member.seen = 0, (0, 0)
+        if name == "master":
+            for each in self.slaves():
+                each.compared = 0
+
+    def slaves(self) -> list[Member]:
+        return [each for name, each in self.members.items() if name != "master"]
+
+    async def stop(self, name: str, *, kill: bool) -> None:
+        broker, self.members[name].broker = self.members[name].broker, None
+        assert broker is not None
+        token = HOST.set(name)
+        try:
+            task = asyncio.ensure_future(broker.abandon() if kill else broker.stop())
+        finally:
+            HOST.reset(token)
+        while not task.done():
+            await self.clock.advance(0.5)
+        await task
+
+    async def lose_power(self, name: str) -> str:
+        """What was not synced may be gone, and nobody is told that the host is down. How it went."""
+        assert self.disk is not None
+        member, image = self.members[name], self.disk.left(self.chance)
+        old = f"{name}{member.life}"
+        self.network.lose_power(name)
+        await self.stop(name, kill=True)
+        member.life += 1
+        inside = [path.partition("/")[2] for path in image.folders if path.startswith(f"{old}/")]
+        files = {
+            path.partition("/")[2]: each for path, each in image.files.items() if path.startswith(f"{old}/")
+        }
+        place = self.folder / f"{name}{member.life}"
+        lay_out(image._replace(folders=inside, files=files), place)
+        for path in (place, *place.rglob("*")):
+            descriptor = os.open(path, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+        return image.how
+
+    def spoil(self, name: str) -> bool:
+        """Turn bits in the middle of the log of a slave that does not run; whether there was enough of it."""
+        member = self.members[name]
+        paths = sorted((self.folder / f"{name}{member.life}" / "commitlog").glob("[0-9]*"))
+        if not paths:
+            return False
+        path = paths[-1]
+        end = len(path.read_bytes().rstrip(b"\0"))
+        if end < 400:
+            return False
+        descriptor = os.open(path, os.O_RDWR)
+        os.pwrite(descriptor, b"\xff\x01\xff", self.chance.randrange(end - 3))
+        os.close(descriptor)
+        return True
+
+    # Messages
+
+    def send(self, client: Client) -> asyncio.Task[None]:
+        """Send one message to the master; what is answered is looked at the moment it comes."""
+        self.count += 1
+        body = b"%06d" % self.count * self.chance.randint(1, 300)
+        request = SendMessageV2(
+            topic="t", producer_group="p", default_topic="TBW102", default_topic_queue_nums=4,
+            queue_id=self.count % 2, sys_flag=0, born_timestamp=self.clock.now_ms(), flag=0,
+            properties=f"KEYS\x01k{self.count}\x02",
+        )  # fmt: skip
+
+        async def ask() -> None:
+            try:
+                answer = await client.invoke(f"127.0.0.1:{PORTS['master']}", request, body, timeout=30)
+            except MqframeError:
+                return
+            if answer.code == 0 and self.role == "SYNC_MASTER":
+                self._acknowledged(body)
+
+        return asyncio.ensure_future(ask())
+
+    def _acknowledged(self, body: bytes) -> None:
+        for member in self.slaves():
+            log = b"" if member.broker is None else log_of(member.broker, 0)
+            at = log.find(body)
+            if at >= 0:
+                self.acknowledged[at + len(body)] = body
+                return
+        if all(member.broker is not None for member in self.slaves()):
+            raise Broken(f"{body[:6]!r} was acknowledged, and no slave has it")
+        self.acknowledged[-self.count] = body
+
+    # What has to hold
+
+    def check(self) -> None:
+        """Raise `Broken` for what does not hold now."""
+        for problem in self.loop.problems:
+            raise Broken(f"an error in the loop: {problem}")
+        master = self.members["master"].broker
+        for member in self.members.values():
+            if member.broker is not None:
+                self._check_alone(member, member.broker)
+                if master is not None and member.name != "master":
+                    self._check_copy(member, member.broker, master)
+
+    def _check_alone(self, member: Member, broker: Broker) -> None:
+        store = broker.store
+        seen = store.max_offset, store.confirmed_offset
+        if seen[0] < member.seen[0] or seen[1] < member.seen[1]:
+            raise Broken(f"{member.name}: ends went back from {member.seen} to {seen}")
+        member.seen = seen
+        for topic, queue in store.queues():
+            end = store.queue_max(topic, queue)
+            for place, size, _ in store.entries(topic, queue, end - 1, 1):
+                if size != 0x7FFFFFFF and place + size > seen[1]:
+                    raise Broken(f"{member.name}: {topic}:{queue} shows {place}, confirmed is {seen[1]}")
+
+    def _check_copy(self, member: Member, slave: Broker, master: Broker) -> None:
+        if not follows_now(slave) or not self._is_heard(member):
+            return
+        start, end = member.compared, min(slave.store.max_offset, master.store.max_offset)
+        if slave.store.max_offset > master.store.max_offset:
+            raise Broken(
+                f"{member.name} follows with {slave.store.max_offset - end} bytes more than the master"
+            )
+        if log_of(slave, start, end) != log_of(master, start, end):
+            raise Broken(f"{member.name}: the log differs between {start} and {end}")
+        member.compared = end
+
+    def _is_heard(self, member: Member) -> bool:
+        """Whether what a slave follows is the master that runs now, not one that died without a word."""
+        port = PORTS["master"] + 1
+        sides = [side for pair in self.network.between(member.name, "master") for side in pair]
+        return any(side.get_extra_info("sockname")[1] == port and not side.is_dead for side in sides)
+
+    def watched(self) -> AbstractContextManager[object]:
+        return nullcontext() if self.disk is None else Seam(self.folder, self.disk.take).in_force()
+
+
+def follows_now(slave: Broker) -> bool:
+    return slave.counters().get("replicationFollows") == "true"
+
+
+def log_of(broker: Broker, start: int, end: int | None = None) -> bytes:
+    """The bytes of a running broker's log."""
+    store, parts = broker.store, []
+    end = store.max_offset if end is None else end
+    start = max(start, store.min_offset)
+    while start < end:
+        size = min(end - start, FILE_BYTES - start % FILE_BYTES)
+        part = store.log_bytes(start, size)
+        assert part is not None
+        parts.append(bytes(part))
+        start += size
+    return b"".join(parts)
+
+
+async def name_server(group: Group) -> NameServer:
+    """The name server of `group`, on a host that never fails."""
+    token = HOST.set("names")
+    try:
+        settings = NameServerSettings(port=NAMES_PORT, directory=group.folder / "names")
+        server = NameServer(settings, HostClock(group.clock, "names"))
+        await server.start()
+    finally:
+        HOST.reset(token)
+    return server

@@ -1,0 +1,38 @@
+"""Replication on a network that fails, with machines that do: short here, long with `-m long`."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+from replicated.story import Story
+from trust.checks import Broken
+from trust.series import Case, Cases, try_all, wanted
+
+CASES = 150
+
+
+def stories(seed: int) -> Cases:
+    """The stories from `seed` on, without an end."""
+
+    def play(number: int, place: Path) -> None:
+        place.mkdir()
+        try:
+            Story(place, number).run()
+        except AssertionError as broken:
+            raise Broken("replication", str(broken)) from broken
+
+    for number in count(seed):
+        yield Case(number, "story", lambda place, number=number: play(number, place))  # type: ignore[misc]
+
+
+def test_slaves_have_what_was_acknowledged_and_agree_with_their_master(place: Path) -> None:
+    try_all(stories(0), CASES, place)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(0)
+def test_slaves_agree_with_their_master_in_a_long_series(place: Path, pytestconfig: pytest.Config) -> None:
+    seed, cases = wanted(pytestconfig)
+    try_all(stories(seed), cases, place)
