@@ -159,7 +159,7 @@ class Workplace:
     def close(self) -> None:
         self._spark.close()
         if "kombu.pools" in sys.modules:
-            sys.modules["kombu.pools"].reset()  # Celery keeps its connections for as long as its process lives
+            sys.modules["kombu.pools"].reset()  # Celery keeps connections until its process ends
         if self._server is not None:
             self._server.terminate()
             assert self._server.wait(120) == 0
