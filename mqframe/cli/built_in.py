@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "dlq": "dlq:app",
     "user": "user:app",
     "cluster": "cluster:cluster",
+    "replica": "live.replica:app",
     "store": "store.command:app",
     "consume": "consume:consume",
     "worker": "worker.command:worker",

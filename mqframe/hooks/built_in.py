@@ -10,8 +10,8 @@ DISTRIBUTION: Final = "mqframe"
 
 _NAMES: Final[Mapping[str, str]] = {
     "command mqframe.cli.built_in": (
-        "server nameserver broker quickstart plugins topic group message offset dlq user cluster store"
-        " consume worker top bench config context mqadmin"
+        "server nameserver broker quickstart plugins topic group message offset dlq user cluster replica"
+        " store consume worker top bench config context mqadmin"
     ),
     "codec mqframe.hooks.codecs": "json",
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",

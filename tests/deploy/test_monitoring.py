@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
+from replicas import Pair, play
 from scrapes import scrape
 
+from mqframe.broker.broker import Broker
 from mqframe.core.measuring.family import Family, Table
 from mqframe.store.incoming import Incoming
 from mqframe.testing.cluster import AsyncCluster
@@ -39,23 +41,34 @@ def rule_queries() -> list[str]:
     return [below or line for below, line in found]
 
 
-@pytest.fixture(scope="module")
-def shown() -> dict[str, set[str]]:
-    """The names of all samples of a broker, each with its labels."""
+async def families_of(broker: Broker) -> list[tuple[Family, set[str]]]:
+    metrics = broker.measure()
+    return [
+        (family, {*metrics.labels, *family.labels})
+        async for metric in metrics.families()
+        for family in (metric.families if isinstance(metric, Table) else (metric,))
+    ]
 
-    async def gather() -> list[tuple[Family, set[str]]]:
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """The names of all samples of a broker, alone or with a slave, and of the slave, each with its labels."""
+    gathered: list[tuple[Family, set[str]]] = []
+
+    async def alone() -> None:
         async with AsyncCluster(clock=ManualClock()) as cluster:
-            metrics = cluster.broker.measure()
             cluster.broker.store.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
             cluster.broker.store.dispatch()
-            return [
-                (family, {*metrics.labels, *family.labels})
-                async for metric in metrics.families()
-                for family in (metric.families if isinstance(metric, Table) else (metric,))
-            ]
+            gathered.extend(await families_of(cluster.broker))
 
+    async def pair(both: Pair) -> None:
+        for folder, role in (("master", "ASYNC_MASTER"), ("slave", "SLAVE")):
+            gathered.extend(await families_of(await both.start(folder, role)))
+
+    asyncio.run(alone())
+    play(tmp_path_factory.mktemp("pair"), pair)
     found = {}
-    for family, labels in asyncio.run(gather()):
+    for family, labels in gathered:
         ends = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)
         found |= {family.name + end: labels for end in ends}
     for family in REGISTRY.collect():

@@ -9,9 +9,11 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
+from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.replication.feed import FeedLimits
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
+from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
 from mqframe.replication.confirmed import ReplicaLimits, ReplicaWaits
 from mqframe.replication.feeding import Feeding
@@ -33,6 +35,7 @@ class MasterPart(BrokerPart):
         port = settings.port
         self._port = (broker.port + 1 if broker.port else 0) if port is None else port
         self._identity = state.identity
+        self._clock = state.clock
         self._end = state.store
         self._behind_bytes_max = settings.behind_bytes_max
         limits = FeedLimits(
@@ -62,6 +65,34 @@ class MasterPart(BrokerPart):
             "replicationSlaves": str(len(slaves)),
             "replicationBehindBytes": behind,
         }
+
+    async def metrics(self) -> Sequence[Metric]:
+        """How many slaves follow, and how far each is behind; several of one machine are one series."""
+        end, now = self._end.max_offset, self._clock.now_ms()
+        sizes = Family(
+            "mqframe_replication_behind_bytes", Kind.GAUGE, "Bytes of the log not confirmed.", ("slave",), max
+        )
+        ages = Family(
+            "mqframe_replication_behind_milliseconds",
+            Kind.GAUGE,
+            "How long the first message that is not confirmed has waited.",
+            ("slave",),
+            max,
+        )
+        slaves = self._feeding.slaves()
+        for host in sorted({each.address.rpartition(":")[0] for each in slaves}):
+            least = min(each.acknowledged for each in slaves if each.address.rpartition(":")[0] == host)
+            sizes.add(end - least, host)
+            stored_ms = now if least >= end else self._stored_ms(least)
+            if stored_ms is not None:
+                ages.add(max(0, now - stored_ms), host)
+        count = one("mqframe_replication_slaves", Kind.GAUGE, "Slaves that are connected.", len(slaves))
+        return count, sizes, ages
+
+    def _stored_ms(self, offset: int) -> int | None:
+        """When the record at log offset `offset` was stored; `None` when none begins there."""
+        record = self._end.record_at(offset, unconfirmed=True)
+        return None if record is None else decode_record(record).store_timestamp
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:

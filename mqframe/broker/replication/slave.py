@@ -17,6 +17,7 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal, StoreError
+from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
@@ -143,6 +144,11 @@ class SlavePart(BrokerPart):
             "replicationTrouble": self.trouble,
             "replicationMissing": str(len(self._store.missing())),
         }
+
+    async def metrics(self) -> Sequence[Metric]:
+        """Whether the master is followed; the rest is in the counters."""
+        following = float(self.is_following)
+        return (one("mqframe_replication_following", Kind.GAUGE, "1: the master is followed.", following),)
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqframe.client.admin.allocation import AllocationAdmin
-from mqframe.client.admin.cluster import ClusterAdmin
 from mqframe.client.admin.dead_letters import DeadLetterAdmin
 from mqframe.client.admin.offsets import OffsetAdmin
 from mqframe.client.admin.queue_expansion import QueueExpansionAdmin
+from mqframe.client.admin.replicas import ReplicaAdmin
 from mqframe.client.admin.topics import TopicAdmin
 from mqframe.client.admin.users import UserAdmin
 from mqframe.client.connection.identity import with_nameserver
@@ -26,7 +26,7 @@ class AsyncAdmin(
     TopicAdmin,
     AllocationAdmin,
     OffsetAdmin,
-    ClusterAdmin,
+    ReplicaAdmin,
     UserAdmin,
     AsyncClient,
 ):

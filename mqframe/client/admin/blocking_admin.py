@@ -28,6 +28,7 @@ from mqframe.core.measuring.trace import TraceRecord
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.core.popping.bodies import RequestModeBody
+from mqframe.core.replication.replica import Replica
 from mqframe.core.requests.fields import Request
 from mqframe.core.retry.dead_letters import END_OF_TIME, DeadLetter, ResendTo
 from mqframe.core.wire.frame import Frame
@@ -196,6 +197,13 @@ class Admin(SyncClient[AsyncAdmin]):
     def add_write_permission(self, broker: str) -> int:
         """Let producers use `broker` again; returns the count as `wipe_write_permission`."""
         return self._call(self._client.add_write_permission, broker)
+
+    def replicas(self, broker: str | None = None) -> list[Replica]:
+        """All brokers by name and id, or those of the name `broker`; masters before their slaves.
+
+        One that does not answer says so in its `trouble`. Raises `FixError` when none is registered.
+        """
+        return self._call(self._client.replicas, broker)
 
     def reset_offsets(
         self, group: str, topic: str, timestamp_ms: int = -1, *, force: bool = True

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from replicas import Pair, play
 
+from mqframe.broker.broker import Broker
+from mqframe.core.measuring.family import Family
 from mqframe.core.replication.stream import encode_report, frame_head
 
 
@@ -29,6 +31,41 @@ def test_slaves_are_listed_with_how_far_they_are_behind(tmp_path: Path) -> None:
         writer.close()
 
     play(tmp_path, scenario)
+
+
+def test_monitoring_is_shown_how_far_each_machine_is_behind(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        master = await pair.start("master", "ASYNC_MASTER")
+        assert await replication_metrics(master) == {"mqframe_replication_slaves": {(): 0}}
+        await pair.sent(master, b"x" * 100)
+        second = master.store.max_offset
+        await pair.settle(2)
+        await pair.sent(master, b"y" * 100)
+        await pair.settle(3)
+        port = await port_of(pair, master)
+        writers = []
+        for reported in (second, master.store.max_offset):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(encode_report(reported))
+            writers.append(writer)
+        await pair.settle()
+        assert await replication_metrics(master) == {
+            "mqframe_replication_slaves": {(): 2},
+            "mqframe_replication_behind_bytes": {("127.0.0.1",): master.store.max_offset - second},
+            "mqframe_replication_behind_milliseconds": {("127.0.0.1",): 3000},
+        }
+        for writer in writers:
+            writer.close()
+
+    play(tmp_path, scenario)
+
+
+async def replication_metrics(broker: Broker) -> dict[str, dict[tuple[str, ...], float]]:
+    found = {}
+    async for each in broker.measure().families():
+        if isinstance(each, Family) and each.name.startswith("mqframe_replication") and each.series:
+            found[each.name] = dict(each.series)
+    return found
 
 
 def test_what_no_request_brought_is_sent_soon(tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""`mqframe replica`: masters, their slaves, and how far these are behind."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mqframe.cli.access import admin_client
+from mqframe.cli.commands import new_app
+from mqframe.cli.live.watch import Interval, watch
+from mqframe.cli.output import Json, NameServer, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mqframe.core.replication.replica import Replica
+
+app = new_app(help="Masters and slaves: who follows whom, and how far behind.")
+
+
+@app.callback()
+def _replica() -> None: ...
+
+
+@app.command()
+def status(
+    broker: Annotated[str, typer.Argument(help="Name of a broker. [default: all]")] = "",
+    follow: Annotated[bool, typer.Option("--watch", help="Show it again and again until Ctrl-C.")] = False,
+    interval: Interval = 2.0,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Show each broker's role, the end of its log, and how far slaves are behind, in bytes and seconds."""
+    with admin_client(nameserver) as admin:
+
+        def look() -> list[dict[str, Any]]:
+            return replica_rows(admin.replicas(broker or None), int(time.time() * 1000))
+
+        if follow:
+            watch(lambda: {"replicas": look()}, interval=interval, as_json=json)
+        else:
+            show(look(), as_json=json, empty="no broker is registered")
+
+
+def replica_rows(replicas: Iterable[Replica], now_ms: int) -> list[dict[str, Any]]:
+    """A row for each of `replicas`, at `now_ms`."""
+    return [
+        {
+            "broker": each.broker,
+            "id": each.broker_id,
+            "role": each.role,
+            "address": each.address,
+            "log_end": each.log_end,
+            "behind_bytes": each.behind_bytes,
+            "behind_s": _seconds(each, now_ms),
+            "state": _state(each),
+        }
+        for each in replicas
+    ]
+
+
+def _seconds(replica: Replica, now_ms: int) -> float | None:
+    if not replica.behind_bytes:
+        return None if replica.behind_bytes is None else 0.0
+    since = replica.behind_since_ms
+    return None if since is None else round(max(0, now_ms - since) / 1000, 1)
+
+
+def _state(replica: Replica) -> str:
+    if replica.trouble:
+        return replica.trouble
+    if replica.slaves is not None:
+        if not replica.slaves:
+            return "no slave is connected"
+        return f"{replica.slaves} slave{'s' * (replica.slaves != 1)}, {replica.in_sync} in sync"
+    return "" if replica.master is None else f"follows {replica.master}"

@@ -1,0 +1,96 @@
+"""How the brokers that keep one log stand to each other."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import chain
+
+import attrs
+
+from mqframe.client.admin.calls import body_of, unless
+from mqframe.client.admin.cluster import ClusterAdmin
+from mqframe.core.cluster.broker_info import HaRuntimeInfo
+from mqframe.core.cluster.registration import MASTER_ID
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import FixError, MqframeError
+from mqframe.core.replication.replica import Replica
+from mqframe.core.requests.admin import GetBrokerHaStatus
+from mqframe.core.requests.messages import ViewMessageById
+from mqframe.core.storage.record import decode_record
+
+_TROUBLE = "replicationTrouble"
+"""A counter of slaves of this project."""
+
+
+class ReplicaAdmin(ClusterAdmin):
+    """Masters and their slaves."""
+
+    async def replicas(self, broker: str | None = None) -> list[Replica]:
+        """All brokers by name and id, or those of the name `broker`; masters before their slaves.
+
+        One that does not answer says so in its `trouble`. Raises `FixError` when none is registered.
+        """
+        table = (await self.cluster_info()).broker_addr_table
+        if broker is not None and broker not in table:
+            known = ", ".join(sorted(table)) or "none"
+            raise FixError(f"no broker named {broker} is registered; known: {known}")
+        groups = [
+            [
+                Replica(data.cluster, name, int(number), address)
+                for number, address in sorted(data.broker_addrs.items())
+            ]
+            for name, data in sorted(table.items())
+            if broker in (None, name)
+        ]
+        return list(chain.from_iterable(await asyncio.gather(*map(self._as_told, groups))))
+
+    async def _as_told(self, group: list[Replica]) -> list[Replica]:
+        """`group`, the brokers of one name, with what they say."""
+        group = await asyncio.gather(*map(self._ask_replica, group))
+        master = group[0]
+        if master.broker_id != MASTER_ID or master.log_end is None:
+            return group
+        return [master, *[await self._compare(each, master) for each in group[1:]]]
+
+    async def _ask_replica(self, asked: Replica) -> Replica:
+        address = self._for_operators(asked.address)
+        try:
+            runtime, config = await asyncio.gather(self.broker_runtime(address), self.broker_config(address))
+            status = await self._status(address)
+            end = int(runtime["commitLogMaxOffset"])
+        except (MqframeError, KeyError, ValueError) as problem:
+            return attrs.evolve(asked, trouble=str(problem) or repr(problem))
+        found = attrs.evolve(asked, role=config.get("brokerRole", ""), log_end=end)
+        if status is None:
+            return found
+        if asked.broker_id == MASTER_ID:
+            slaves = status.ha_connection_info
+            return attrs.evolve(found, slaves=len(slaves), in_sync=sum(each.in_sync for each in slaves))
+        client = status.ha_client_runtime_info
+        return attrs.evolve(
+            found,
+            master=(client.master_addr or "") if client.activated else "",
+            trouble=runtime.get(_TROUBLE, "" if client.activated else "it is not connected to its master"),
+        )
+
+    async def _status(self, address: str) -> HaRuntimeInfo | None:
+        """`None` from brokers that do not know the request."""
+        asked = self._instance.call(address, GetBrokerHaStatus())
+        answer = await unless((ResponseCode.REQUEST_CODE_NOT_SUPPORTED,), asked)
+        return None if answer is None else body_of(answer, HaRuntimeInfo)
+
+    async def _compare(self, slave: Replica, master: Replica) -> Replica:
+        """`slave`, with how far it is behind `master`."""
+        if slave.log_end is None or master.log_end is None:
+            return slave
+        behind = max(0, master.log_end - slave.log_end)
+        since = await self._stored_ms(master, slave.log_end) if behind else None
+        return attrs.evolve(slave, behind_bytes=behind, behind_since_ms=since)
+
+    async def _stored_ms(self, master: Replica, offset: int) -> int | None:
+        """When the record at `offset` of the master's log was stored; `None`: the master shows none."""
+        try:
+            answer = await self._instance.call(self._for_operators(master.address), ViewMessageById(offset))
+        except MqframeError:
+            return None
+        return decode_record(bytes(answer.body)).store_timestamp

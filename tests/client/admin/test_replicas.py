@@ -1,0 +1,50 @@
+"""Masters and slaves as operators are shown them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from replicas import Pair, play, texts
+
+from mqframe import AsyncAdmin
+from mqframe.core.errors import FixError
+from mqframe.core.requests.nameserver import RegisterBroker
+from mqframe.testing.ports import lasting_port
+
+
+def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        master = await pair.start("master", "SYNC_MASTER", in_sync=1)
+        await pair.sent(master, *texts(0, 3))
+        stored_ms = pair.clock.now_ms()
+        slave = await pair.start("slave", "SLAVE")
+        end = master.store.max_offset
+        async with AsyncAdmin(nameserver=pair.names.address, clock=pair.clock) as admin:
+            first, second = await admin.replicas()
+            assert (first.broker, first.broker_id, first.role) == ("broker-a", 0, "SYNC_MASTER")
+            assert (first.log_end, first.slaves, first.in_sync, first.behind_bytes) == (end, 0, 0, None)
+            assert (second.broker_id, second.role, second.log_end) == (1, "SLAVE", 0)
+            assert (second.behind_bytes, second.behind_since_ms) == (end, stored_ms)
+            assert (second.master, second.trouble) == ("", "the broker has just started")
+
+            await pair.follows(master, slave)
+            await pair.settle()
+            first, second = await admin.replicas("broker-a")
+            assert (first.slaves, first.in_sync, first.trouble) == (1, 1, "")
+            assert (second.log_end, second.behind_bytes, second.behind_since_ms) == (end, 0, None)
+            assert second.master == f"127.0.0.1:{(await pair.counters(master))['replicationPort']}"
+            assert second.trouble == ""
+
+            gone = RegisterBroker(
+                "broker-a", f"127.0.0.1:{lasting_port()}", "DefaultCluster", "127.0.0.1:1", 2
+            )
+            answer = await pair.client.invoke(pair.names.address, gone, timeout=3600)
+            assert answer.code == 0
+            third = (await admin.replicas())[2]
+            assert (third.broker_id, third.role, third.log_end, third.behind_bytes) == (2, "", None, None)
+            assert f"no connection to {nowhere}" in third.trouble
+            with pytest.raises(FixError, match="no broker named b is registered; known: broker-a"):
+                await admin.replicas("b")
+
+    play(tmp_path, scenario)
