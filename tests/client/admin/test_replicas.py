@@ -36,9 +36,8 @@ def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:
             assert second.master == f"127.0.0.1:{(await pair.counters(master))['replicationPort']}"
             assert second.trouble == ""
 
-            gone = RegisterBroker(
-                "broker-a", f"127.0.0.1:{lasting_port()}", "DefaultCluster", "127.0.0.1:1", 2
-            )
+            nowhere = f"127.0.0.1:{lasting_port()}"
+            gone = RegisterBroker("broker-a", nowhere, "DefaultCluster", "127.0.0.1:1", 2)
             answer = await pair.client.invoke(pair.names.address, gone, timeout=3600)
             assert answer.code == 0
             third = (await admin.replicas())[2]
