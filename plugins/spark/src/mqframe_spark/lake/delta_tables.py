@@ -28,6 +28,11 @@ _CODECS: Final[dict[str, Any]] = {
 }
 
 
+def writer_properties(compression: str) -> WriterProperties:
+    """For files compressed as the dispatcher's option says."""
+    return WriterProperties(compression=_CODECS[compression])
+
+
 class DeltaFailed(RetryError):
     """A commit to a Delta table failed; it may have been done or not."""
 
@@ -38,7 +43,7 @@ class DeltaTables:
     def __init__(self, root: Path, broker: str, store: str, compression: str) -> None:
         self._root = root
         self._application = f"mqframe-{broker}-{store}"
-        self._writer = WriterProperties(compression=_CODECS[compression])
+        self._writer = writer_properties(compression)
 
     def slot(self, topic: str, day: str) -> Slot:
         """A table for each topic; its commits may span days."""
