@@ -1,6 +1,7 @@
-"""`mqframe spark compact`: through all of it, in each format."""
+"""`mqframe spark compact` and `vacuum`: through all of it, in each format."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -64,6 +65,20 @@ def test_tables_of_another_catalog_are_named_by_its_properties(tmp_path, log) ->
     words = [word for pair in catalog.items() for word in ("--catalog", "=".join(pair))]
     done = run("compact", *words, "--namespace", "raw", "--json")
     assert [row["fewer_files"] for row in json.loads(done.stdout)] == [4, 4, 4, 4]
+
+
+def test_files_that_nothing_needs_are_told_and_then_go(tmp_path, log) -> None:
+    written(tmp_path, log)
+    left = tmp_path / "parquet/orders/day=2023-11-14/.half.parquet.tmp"
+    left.write_bytes(b"x")
+    os.utime(left, (0, 0))
+    for words in (["--dry-run"], []):
+        assert left.exists()
+        done = run("vacuum", str(tmp_path / "parquet"), "--json", *words)
+        assert json.loads(done.stdout) == [{"file": str(left)}]
+    assert not left.exists()
+    assert run("vacuum", str(tmp_path / "parquet")).stdout.strip() == "no file is older and not needed"
+    assert run("vacuum", str(tmp_path / "parquet"), "--hours", "0.5").exit_code != 0
 
 
 @pytest.mark.parametrize(

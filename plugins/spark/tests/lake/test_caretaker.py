@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 from lake_log import Time
-from mqframe_spark.lake.caretaker import LOOK_SECONDS, Caretaker
+from mqframe_spark.lake.caretaker import LOOK_SECONDS, VACUUM_SECONDS, Caretaker
 from mqframe_spark.lake.parquet_options import ParquetOptions
 from mqframe_spark.lake.upkeep import Crowd, UpkeepBusy
 
@@ -24,6 +24,11 @@ class Told:
         self.asked.append((open_day, files_min))
         return self.there
 
+    def vacuum(self, hours: float, *, dry_run: bool) -> list[str]:
+        assert not dry_run
+        self.asked.append(hours)
+        return []
+
     def merge(self, crowd: Crowd) -> int:
         self.asked.append(crowd.topic)
         if self.problem:
@@ -32,7 +37,7 @@ class Told:
 
 
 def caretaker(upkeep: Told, clock: Time, **options) -> Caretaker:
-    return Caretaker(upkeep, ParquetOptions(**options), clock, lambda: TODAY)
+    return Caretaker(upkeep, ParquetOptions(**{"vacuum_hours": 0, **options}), clock, lambda: TODAY)
 
 
 def steps(care: Caretaker, count: int) -> None:
@@ -56,6 +61,16 @@ def test_one_merge_at_a_time_until_there_is_no_more_to_do() -> None:
     upkeep.there = []
     steps(care, 2)
     assert upkeep.asked[6:] == [("2026-11-21", 60)]
+
+
+def test_old_files_are_removed_once_a_day() -> None:
+    upkeep, clock = Told(), Time()
+    care = caretaker(upkeep, clock, vacuum_hours=24)
+    care.step()
+    assert upkeep.asked == []
+    for clock.now in (LOOK_SECONDS, 2 * LOOK_SECONDS, VACUUM_SECONDS, LOOK_SECONDS + VACUUM_SECONDS):
+        steps(care, 2)
+    assert upkeep.asked == [24, 24]
 
 
 def test_nothing_is_done_unasked() -> None:

@@ -112,3 +112,26 @@ def test_a_broken_table_is_named(tmp_path, crowded) -> None:
         path.write_text("{")
     with pytest.raises(DeltaFailed, match=r"the Delta table .*orders: "):
         upkeep(tmp_path).crowds(DAYS[2], 2)
+
+
+def data(root) -> set[str]:
+    return {str(path) for path in (root / "delta").glob("*/day=*/*.parquet")}
+
+
+def test_files_that_no_version_needs_go_after_their_time(tmp_path, crowded) -> None:
+    old = data(tmp_path)
+    for crowd in upkeep(tmp_path).crowds(DAYS[2], 2):
+        upkeep(tmp_path).merge(crowd)
+    stray = tmp_path / "delta/orders/day=2023-11-14/never-committed.parquet"
+    stray.write_bytes(b"x")
+    old.add(str(stray))
+    assert upkeep(tmp_path).vacuum(1, dry_run=False) == []
+    assert upkeep(tmp_path).vacuum(0, dry_run=True) == sorted(old)
+    assert old < data(tmp_path)
+    assert upkeep(tmp_path).vacuum(0, dry_run=False) == sorted(old)
+    assert len(data(tmp_path)) == 2
+    assert delta_rows(tmp_path) == WANTED
+    assert upkeep(tmp_path).vacuum(0, dry_run=True) == []
+    again = Written(tmp_path, crowded, format="delta", roll_rows=1)
+    assert again.take(0, 20) == crowded.ends[20]
+    assert delta_rows(tmp_path) == WANTED

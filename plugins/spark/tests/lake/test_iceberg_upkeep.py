@@ -148,3 +148,14 @@ def test_a_day_that_is_deleted_meanwhile_does_not_come_back(tmp_path, crowded, m
     with pytest.raises(IcebergFailed, match="orders"):
         upkeep(tmp_path).merge(Crowd("orders", DAYS[0], 10, 0))
     assert iceberg_rows(tmp_path) == {"orders": [*range(10, 20)]}
+
+
+def test_every_table_is_vacuumed(tmp_path, crowded) -> None:
+    upkeep(tmp_path).merge(Crowd("orders", DAYS[0], 10, 0))
+    assert upkeep(tmp_path).vacuum(1, dry_run=False) == []
+    # As if an hour had passed.
+    told = upkeep(tmp_path).vacuum(-1, dry_run=True)
+    assert len([place for place in told if place.endswith(".parquet")]) == 10
+    assert files(tmp_path) == 11
+    assert {*told} <= {*upkeep(tmp_path).vacuum(-1, dry_run=False)}
+    assert iceberg_rows(tmp_path) == WANTED

@@ -186,3 +186,19 @@ def test_only_one_is_at_work_and_what_is_gone_is_no_harm(tmp_path, crowded) -> N
         upkeep(tmp_path).merge(crowd)
     shutil.rmtree(tmp_path / "parquet/orders")
     assert upkeep(tmp_path).merge(crowd) == 0
+
+
+def test_what_killed_processes_left_goes(tmp_path, crowded) -> None:
+    folder = tmp_path / "parquet/orders/day=2023-11-14"
+    exchanged = tmp_path / "parquet/.upkeep/orders/day=2023-11-14/x.parquet"
+    exchanged.parent.mkdir(parents=True)
+    for path in (exchanged, folder / ".old.parquet.tmp", folder / ".new.parquet.tmp"):
+        path.write_bytes(b"x")
+    os.utime(folder / ".old.parquet.tmp", (0, 0))
+    gone = sorted(map(str, (exchanged, folder / ".old.parquet.tmp")))
+    assert upkeep(tmp_path).vacuum(1, dry_run=True) == gone
+    assert exchanged.exists()
+    assert upkeep(tmp_path).vacuum(1, dry_run=False) == gone
+    assert upkeep(tmp_path).vacuum(1, dry_run=False) == []
+    assert (folder / ".new.parquet.tmp").exists()
+    assert stored(tmp_path) == WANTED

@@ -1,10 +1,10 @@
-"""`mqframe spark compact`: upkeep of what a dispatcher has made, whether its broker runs or not."""
+"""`mqframe spark compact` and `vacuum`: what a dispatcher made, whether its broker runs or not."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
 
@@ -15,6 +15,7 @@ from mqframe_spark.command_line.arguments import pairs
 if TYPE_CHECKING:
     from mqframe_spark.lake.upkeep import Upkeep
 
+TARGET_BYTES: Final = 128 * 1024 * 1024
 Folder = Annotated[
     Path | None, typer.Argument(help="Folder that the dispatcher writes to, with a folder for each topic.")
 ]
@@ -29,7 +30,7 @@ def compact(
     folder: Folder = None,
     target_bytes: Annotated[
         int, typer.Option(min=2, help="Size of files that others are put together in, about, bytes.")
-    ] = 128 * 1024 * 1024,
+    ] = TARGET_BYTES,
     files: Annotated[
         int, typer.Option(min=2, help="So many small files at least, on the day that is not over (UTC).")
     ] = 2,
@@ -55,6 +56,26 @@ def compact(
         row = {"topic": crowd.topic, "day": crowd.day, "small_files": crowd.files, "bytes": crowd.size_bytes}
         done.append(row if dry_run else {**row, "fewer_files": fewer})
     show(done, as_json=json, empty="no small files lie together")
+
+
+def vacuum(
+    folder: Folder = None,
+    hours: Annotated[
+        float, typer.Option(min=1, help="Versions of tables that are older need no files any more.")
+    ] = 168.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell which files would go.")] = False,
+    catalog: Catalog = None,
+    namespace: Namespace = "mqframe",
+    json: Json = False,
+) -> None:
+    """Delete files that nothing needs any more: of old versions of tables, and of what was killed.
+
+    Messages of the current version all stay. Older versions of Delta tables can be read no more; those of
+    Iceberg tables are expired, but for those that a branch or tag names.
+    """
+    upkeep = _upkeep(folder, TARGET_BYTES, "zstd", catalog, namespace)
+    gone = [{"file": place} for place in upkeep.vacuum(hours, dry_run=dry_run)]
+    show(gone, as_json=json, empty="no file is older and not needed")
 
 
 def _upkeep(

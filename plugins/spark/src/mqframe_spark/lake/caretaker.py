@@ -16,6 +16,8 @@ from mqframe_spark.lake.upkeep import Crowd, Upkeep, UpkeepBusy
 log: Final = get_logger("spark")
 LOOK_SECONDS: Final = 60.0
 """So often crowds are looked for."""
+VACUUM_SECONDS: Final = 86_400.0
+"""So often old files are."""
 
 
 class Caretaker:
@@ -35,13 +37,17 @@ class Caretaker:
         self._options = options
         self._monotonic = monotonic
         self._now = now
-        self._look_at = monotonic() + LOOK_SECONDS
+        self._look_at = self._vacuum_at = monotonic() + LOOK_SECONDS
         self._crowds: deque[Crowd] = deque()
 
     def step(self) -> None:
         """Do a little, when it is time. What fails is logged, and tried again after a while."""
         try:
-            if self._options.compact_files:
+            if self._options.vacuum_hours and self._monotonic() >= self._vacuum_at:
+                self._vacuum_at = self._monotonic() + VACUUM_SECONDS
+                gone = self._upkeep.vacuum(self._options.vacuum_hours, dry_run=False)
+                log.debug("old files removed", files=len(gone))
+            elif self._options.compact_files:
                 self._compact()
         except UpkeepBusy as problem:
             self._crowds.clear()

@@ -88,13 +88,12 @@ class DeltaTables:
         """Nothing: the tables' logs have it."""
 
     def expire(self, day: str) -> None:
-        """Delete days, and remove data files that no version of the last week needs."""
+        """Delete days; their files go by `DeltaUpkeep.vacuum`, when no version needs them."""
         for log in self._root.glob(f"*/{DELTA_LOG}"):
             try:
                 table = DeltaTable(log.parent)
                 if any(str(partition["day"]) < day for partition in table.partitions()):
                     table.delete(f"day < '{day}'")
-                table.vacuum(dry_run=False)
             except DeltaError as problem:
                 raise DeltaFailed(f"the Delta table {log.parent}: {problem}") from problem
 

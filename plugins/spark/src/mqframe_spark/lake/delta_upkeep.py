@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,8 +55,30 @@ class DeltaUpkeep:
             )
         return int(done["numFilesRemoved"]) - int(done["numFilesAdded"])
 
+    def vacuum(self, hours: float, *, dry_run: bool) -> list[str]:
+        """What no version of the last `hours` needs, and what no version has."""
+        gone = []
+        for path in self._tables():
+            with _failing_as(path):
+                # It names those that went long ago, too.
+                names = [path / name for name in _vacuum(path, hours, dry_run=True)]
+                there = [str(name) for name in names if name.exists()]
+                if there and not dry_run:
+                    _vacuum(path, hours, dry_run=False)
+            gone += there
+        return sorted(gone)
+
     def _tables(self) -> list[Path]:
         return sorted(log.parent for log in self._root.glob(f"*/{DELTA_LOG}"))
+
+
+def _vacuum(path: Path, hours: float, *, dry_run: bool) -> list[str]:
+    return DeltaTable(path).vacuum(
+        retention_hours=math.ceil(hours),
+        dry_run=dry_run,
+        enforce_retention_duration=False,  # the user's word counts, not the table's
+        full=True,
+    )
 
 
 @contextlib.contextmanager

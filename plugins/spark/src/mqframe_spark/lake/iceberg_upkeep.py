@@ -6,6 +6,7 @@ write snapshots that say `replace` yet, so it says `overwrite`; who reads append
 
 from __future__ import annotations
 
+import time
 import uuid
 from datetime import date, timedelta
 from typing import Any, Final
@@ -21,6 +22,7 @@ from pyiceberg.types import LongType
 from mqframe.core.errors import GiveUpError
 from mqframe_spark.lake.iceberg_catalog import IcebergPlace, failing_as
 from mqframe_spark.lake.iceberg_tables import DAY
+from mqframe_spark.lake.iceberg_vacuum import vacuum_table
 from mqframe_spark.lake.parquet_files import WRITTEN
 from mqframe_spark.lake.rewriting import alike_first, columns_of, row_groups
 from mqframe_spark.lake.upkeep import Crowd, is_crowd
@@ -69,6 +71,15 @@ class IcebergUpkeep:
                         rewriting.delete_data_file(file)
                     rewriting.append_data_file(made)
         return len(files) - 1
+
+    def vacuum(self, hours: float, *, dry_run: bool) -> list[str]:
+        """Expire snapshots that are older, but for those of branches and tags; then go files of none."""
+        until = time.time() - hours * 3600
+        gone = []
+        for topic in self._place.topics():
+            with failing_as(f"the Iceberg table {topic}"):
+                gone += vacuum_table(self._place.load(topic), until, dry_run=dry_run)
+        return sorted(gone)
 
     def _small(self, table: Table, rows: str | BooleanExpression = _ALL) -> list[DataFile]:
         """In the order of the log, as far as one broker's are concerned."""

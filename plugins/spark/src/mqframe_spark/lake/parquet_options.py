@@ -25,6 +25,11 @@ _LIBRARIES: Final = {"delta": ("deltalake",), "iceberg": ("pyiceberg", "sqlalche
 _SECTION: Final = "plugins.parquet"
 
 
+def _hours(value: float) -> str | None:
+    # Younger files may belong to a commit that is under way.
+    return None if value == 0 or value >= 1 else "must be 0, or at least 1"
+
+
 def _named(namespace: str) -> str | None:
     return None if all(namespace.split(".")) else "must be a name, or several with points between"
 
@@ -68,6 +73,11 @@ class ParquetOptions:
         128 * 1024 * 1024,
         doc="size of files that others are put together in, about, bytes",
         check=at_least(2),
+    )
+    vacuum_hours: float = setting(
+        168.0,
+        doc="age of versions of tables whose files are deleted once no newer one needs them, h; 0: never",
+        check=_hours,
     )
     retention_days: int = setting(0, doc="days after which messages are deleted; 0: never", check=at_least(0))
     size_bytes_max: int = setting(

@@ -15,6 +15,7 @@ import contextlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -79,6 +80,22 @@ class ParquetUpkeep:
                     self._clear()
                     return len(alike) - 1 if done else 0
         return 0
+
+    def vacuum(self, hours: float, *, dry_run: bool) -> list[str]:
+        """What killed processes left: exchanged folders, and files that never got their name."""
+        oldest = time.time() - hours * 3600
+        gone = []
+        with tidying(self._root):
+            gone += [str(path) for path in self._hidden.rglob("*") if path.is_file()]
+            if not dry_run:
+                self._clear()
+        for path in self._root.glob(f"*/{DAY_PREFIX}*/.*{TEMPORARY}"):
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < oldest:
+                    if not dry_run:
+                        path.unlink()
+                    gone.append(str(path))
+        return sorted(gone)
 
     def _runs(self, files: Iterable[_File]) -> Iterator[list[_File]]:
         """Several small files, side by side in the log of their store, that fit into one."""

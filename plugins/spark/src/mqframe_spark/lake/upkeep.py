@@ -1,4 +1,4 @@
-"""What keeps files of the lake few: the same words for folders and for tables."""
+"""What keeps files of the lake few, and old ones away: the same words for folders and for tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Crowd(NamedTuple):
 
 
 class Upkeep(Protocol):
-    """Puts small files together, while others write and read.
+    """Puts small files together and removes old ones, while others write and read.
 
     Each call may be killed at any moment: every message stays in what readers see, once.
     """
@@ -37,6 +37,13 @@ class Upkeep(Protocol):
         """Put files of `crowd` together, in one step for readers; gives how many fewer there are then.
 
         0: there is nothing more to do. Raises as `crowds`, and `UpkeepBusy`; it may have been done then.
+        """
+        ...
+
+    def vacuum(self, hours: float, *, dry_run: bool) -> list[str]:
+        """Remove, or with `dry_run` only name, files that nothing needs for `hours` already.
+
+        Raises as `merge`; then some may be gone.
         """
         ...
 
