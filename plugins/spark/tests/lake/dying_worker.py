@@ -62,6 +62,21 @@ def break_tables(fate: Fate) -> None:
         setattr(place, name, fate.around(getattr(place, name), "before commit", "after commit"))
 
 
+def break_upkeep(fate: Fate) -> None:
+    """Tidy up after every command, and die around a merge."""
+    from mqframe_spark.lake import caretaker, parquet_worker
+
+    caretaker.LOOK_SECONDS = 0
+    make = parquet_worker.make_upkeep
+
+    def made(*arguments):
+        upkeep = make(*arguments)
+        upkeep.merge = fate.around(upkeep.merge, "before merge", "after merge")
+        return upkeep
+
+    parquet_worker.make_upkeep = made
+
+
 def main() -> None:
     from mqframe_spark.lake import parquet_files, parquet_worker, slot_ends
 
@@ -78,6 +93,13 @@ def main() -> None:
     slot_ends.write_durably = fate.around(slot_ends.write_durably, "before ends", "after ends")
     if "commit" in fate.point:
         break_tables(fate)
+    if "exchange" in fate.point:
+        from mqframe_spark.lake import parquet_upkeep
+
+        wrapped = fate.around(parquet_upkeep.exchange, "before exchange", "after exchange")
+        parquet_upkeep.exchange = wrapped
+    if fate.point in ("before exchange", "after exchange", "before merge", "after merge"):
+        break_upkeep(fate)
     fate.left += fate.point == "before answer"  # the first one says that it works
     parquet_worker._say = fate.around(parquet_worker._say, "before answer", "")
     parquet_worker.main()

@@ -63,6 +63,17 @@ def stored(root: Path) -> dict[str, list[int]]:
     return found
 
 
+def delta_rows(root: Path) -> dict[str, list[int]]:
+    """Queue offsets by topic, in order, of the tables below root/delta."""
+    from deltalake import DeltaTable
+
+    found = {}
+    for path in sorted((root / "delta").glob("*/_delta_log")):
+        rows = DeltaTable(path.parent).to_pyarrow_table(columns=["queue_offset"])
+        found[path.parent.name] = sorted(rows.column(0).to_pylist())
+    return found
+
+
 def iceberg_rows(root: Path) -> dict[str, list[int]]:
     """Queue offsets by topic, in order, of the tables below root/iceberg."""
     from mqframe_spark.lake.iceberg_catalog import open_catalog

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from dying_worker import POINTS, TABLE_POINTS, DyingDispatcher
-from lake_log import ALL, Log, Range, iceberg_rows, stored
+from lake_log import ALL, Log, Range, delta_rows, iceberg_rows, stored
 from mqframe_spark.lake.dispatcher import WorkerFailed
 from mqframe_spark.lake.parquet_options import ParquetOptions
 
@@ -73,6 +73,25 @@ def test_the_worker_is_killed_while_it_feeds_iceberg_tables(
     assert follow(DyingDispatcher(options), log) in (1, 2)
     assert (tmp_path / "died").exists()
     assert iceberg_rows(tmp_path) == {"orders": [0, 4, 8], "refunds": [1, 5, 9]}
+
+
+MERGES = [("parquet", point) for point in ("before exchange", "after exchange", "after merge")]
+MERGES += [("delta", "after merge"), ("iceberg", "before merge"), ("iceberg", "after merge")]
+
+
+@pytest.mark.parametrize(("name", "point"), MERGES)
+def test_the_worker_is_killed_while_it_puts_files_together(tmp_path, log, monkeypatch, name, point) -> None:
+    for library in {"delta": ["deltalake"], "iceberg": ["pyiceberg"]}.get(name, ()):
+        pytest.importorskip(library)
+    monkeypatch.setenv("DYING", f"{point}|1|self|{tmp_path / 'died'}")
+    options = ParquetOptions(path=tmp_path / name, format=name, roll_rows=1, compact_files=2)
+    assert follow(DyingDispatcher(options), log) in (1, 2)
+    assert (tmp_path / "died").exists()
+    if name == "parquet":
+        assert stored(tmp_path) == ALL
+    else:
+        rows = {"delta": delta_rows, "iceberg": iceberg_rows}[name](tmp_path)
+        assert rows == {"orders": [0, 4, 8], "refunds": [1, 5, 9]}
 
 
 class Server:

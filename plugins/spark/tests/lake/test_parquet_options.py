@@ -46,3 +46,10 @@ def test_a_missing_library_is_named_with_the_way_to_it(monkeypatch, name) -> Non
     monkeypatch.setattr("mqframe_spark.lake.parquet_options.find_spec", lambda library: None)
     with pytest.raises(SettingError, match=rf"pip install \"mqframe-plugin-spark\[{name}\]\""):
         ParquetOptions(format=name).check()
+
+
+@pytest.mark.parametrize("hours", [0.5, -1])
+def test_files_of_a_commit_under_way_are_not_old(hours) -> None:
+    with pytest.raises(SettingError, match=r"vacuum_hours = .*: must be 0, or at least 1"):
+        ParquetOptions(vacuum_hours=hours)
+    ParquetOptions(vacuum_hours=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqframe.cli.extension import new_app
-from mqframe_spark.command_line import looking, moving, pipelines
+from mqframe_spark.command_line import looking, moving, pipelines, tidying
 
 app = new_app(help="Topics and Spark: pipelines on streams, and ready-made jobs.")
 app.command("run")(pipelines.run)
@@ -12,3 +12,5 @@ app.command()(moving.replay)
 app.command("republish-dlq")(moving.republish_dlq)
 app.command()(looking.report)
 app.command()(looking.search)
+app.command()(tidying.compact)
+app.command()(tidying.vacuum)

@@ -28,6 +28,11 @@ _CODECS: Final[dict[str, Any]] = {
 }
 
 
+def writer_properties(compression: str) -> WriterProperties:
+    """For files compressed as the dispatcher's option says."""
+    return WriterProperties(compression=_CODECS[compression])
+
+
 class DeltaFailed(RetryError):
     """A commit to a Delta table failed; it may have been done or not."""
 
@@ -38,7 +43,7 @@ class DeltaTables:
     def __init__(self, root: Path, broker: str, store: str, compression: str) -> None:
         self._root = root
         self._application = f"mqframe-{broker}-{store}"
-        self._writer = WriterProperties(compression=_CODECS[compression])
+        self._writer = writer_properties(compression)
 
     def slot(self, topic: str, day: str) -> Slot:
         """A table for each topic; its commits may span days."""
@@ -83,13 +88,12 @@ class DeltaTables:
         """Nothing: the tables' logs have it."""
 
     def expire(self, day: str) -> None:
-        """Delete days, and remove data files that no version of the last week needs."""
+        """Delete days; their files go by `DeltaUpkeep.vacuum`, when no version needs them."""
         for log in self._root.glob(f"*/{DELTA_LOG}"):
             try:
                 table = DeltaTable(log.parent)
                 if any(str(partition["day"]) < day for partition in table.partitions()):
                     table.delete(f"day < '{day}'")
-                table.vacuum(dry_run=False)
             except DeltaError as problem:
                 raise DeltaFailed(f"the Delta table {log.parent}: {problem}") from problem
 

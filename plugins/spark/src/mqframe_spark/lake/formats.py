@@ -1,4 +1,4 @@
-"""Which landing goes with which format."""
+"""Which landing, and which upkeep, goes with which format."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from mqframe_spark.lake.parquet_options import ParquetOptions
 
 if TYPE_CHECKING:
     from mqframe_spark.lake.landing import Landing
+    from mqframe_spark.lake.upkeep import Upkeep
 
 
 def make_landing(options: ParquetOptions, data_directory: Path, broker: str) -> Landing:
@@ -18,7 +19,7 @@ def make_landing(options: ParquetOptions, data_directory: Path, broker: str) -> 
     Raises `SettingError` when the folder holds another format, or a library is missing;
     `IcebergFailed` when a catalog does not answer.
     """
-    root = options.path or data_directory / options.format
+    root = root_of(options, data_directory)
     if not options.catalog:
         options.check_folder(root)
     store = store_id(data_directory)
@@ -28,10 +29,34 @@ def make_landing(options: ParquetOptions, data_directory: Path, broker: str) -> 
 
         return DeltaTables(root, broker, store, options.compression)
     if options.format == "iceberg":
+        from mqframe_spark.lake.iceberg_catalog import IcebergPlace
         from mqframe_spark.lake.iceberg_tables import IcebergTables
 
-        origin = (broker, store)
-        return IcebergTables(root, options.catalog, options.namespace, origin, options.compression)
+        place = IcebergPlace(root, options.catalog, options.namespace)
+        return IcebergTables(place, (broker, store), options.compression)
     from mqframe_spark.lake.parquet_files import ParquetFolder
 
     return ParquetFolder(root, broker, store, options.compression, options.size_bytes_max)
+
+
+def make_upkeep(options: ParquetOptions, root: Path) -> Upkeep:
+    """For what the dispatcher with `options` has made in `root`. Raises `IcebergFailed`."""
+    target_bytes, compression = options.compact_bytes, options.compression
+    if options.format == "delta":
+        from mqframe_spark.lake.delta_upkeep import DeltaUpkeep
+
+        return DeltaUpkeep(root, target_bytes, compression)
+    if options.format == "iceberg":
+        from mqframe_spark.lake.iceberg_catalog import IcebergPlace
+        from mqframe_spark.lake.iceberg_upkeep import IcebergUpkeep
+
+        place = IcebergPlace(root, options.catalog, options.namespace)
+        return IcebergUpkeep(place, target_bytes, compression)
+    from mqframe_spark.lake.parquet_upkeep import ParquetUpkeep
+
+    return ParquetUpkeep(root, target_bytes, compression)
+
+
+def root_of(options: ParquetOptions, data_directory: Path) -> Path:
+    """The folder of the files, whether `options` say it or not."""
+    return options.path or data_directory / options.format

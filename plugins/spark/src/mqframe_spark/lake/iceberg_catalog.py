@@ -13,6 +13,7 @@ from pyarrow.fs import LocalFileSystem
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.io import OutputStream
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
+from pyiceberg.table import Table
 
 from mqframe.core.errors import MqframeError, RetryError
 from mqframe_spark.durable_file import sync_folder
@@ -58,6 +59,25 @@ def open_catalog(root: Path, properties: Mapping[str, str]) -> Catalog:
                 "py-io-impl": f"{DurableFileIO.__module__}.{DurableFileIO.__qualname__}",
             },
         )
+
+
+class IcebergPlace:
+    """The tables of `namespace`, names with points between, of the catalog that `open_catalog` opens."""
+
+    def __init__(self, root: Path, properties: Mapping[str, str], namespace: str) -> None:
+        self.root = None if properties else root.absolute()
+        """Where new tables lie; with none the catalog decides."""
+        self.catalog: Catalog = open_catalog(root, properties)
+        self.namespace = tuple(namespace.split("."))
+
+    def topics(self) -> list[str]:
+        """What tables there are. Raises `IcebergFailed`."""
+        with failing_as(f"the Iceberg namespace {'.'.join(self.namespace)}"):
+            return sorted(name[-1] for name in self.catalog.list_tables(self.namespace))
+
+    def load(self, topic: str) -> Table:
+        """The table of `topic` as it is now. Raises what the catalog raises."""
+        return self.catalog.load_table((*self.namespace, topic))
 
 
 class DurableFileIO(PyArrowFileIO):

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.table import Table
 
-from mqframe_spark.lake.iceberg_catalog import failing_as, open_catalog
+from mqframe_spark.lake.iceberg_catalog import IcebergPlace, failing_as
 from mqframe_spark.lake.landing import Slot
 from mqframe_spark.records.schema import ARROW_SCHEMA
 
@@ -28,23 +26,14 @@ _CODECS: Final = {"none": "uncompressed"}
 
 
 class IcebergTables:
-    """The tables of `namespace`, a `Landing`.
+    """The tables of `place`, a `Landing`.
 
-    `root`, `properties`: as `open_catalog` takes them; without properties a table lies at root/topic, else
-    where the catalog says. `compression`: as the dispatcher's option names it. Raises `IcebergFailed`.
+    `origin`: names of the broker and of its store. `compression`: as the dispatcher's option names it. Raises
+    `IcebergFailed`.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        properties: Mapping[str, str],
-        namespace: str,
-        origin: tuple[str, str],
-        compression: str,
-    ) -> None:
-        self._catalog: Catalog = open_catalog(root, properties)
-        self._root = None if properties else root.absolute()
-        self._namespace = tuple(namespace.split("."))
+    def __init__(self, place: IcebergPlace, origin: tuple[str, str], compression: str) -> None:
+        self._place = place
         broker, store = origin
         self._end = f"mqframe.end.{broker}-{store}"
         self._made_with = {
@@ -57,8 +46,8 @@ class IcebergTables:
             # Rewritten files hold the same rows: who adds others meanwhile is in nobody's way.
             "write.delete.isolation-level": "snapshot",
         }
-        with failing_as(f"the Iceberg namespace {namespace}"):
-            self._catalog.create_namespace_if_not_exists(self._namespace)
+        with failing_as(f"the Iceberg namespace {'.'.join(place.namespace)}"):
+            place.catalog.create_namespace_if_not_exists(place.namespace)
 
     def slot(self, topic: str, day: str) -> Slot:
         """A table for each topic; its commits may span days."""
@@ -66,15 +55,13 @@ class IcebergTables:
 
     def published(self) -> dict[Slot, int]:
         """What the properties of the tables say."""
-        with failing_as(f"the Iceberg namespace {'.'.join(self._namespace)}"):
-            slots = [Slot(name[-1], "") for name in self._catalog.list_tables(self._namespace)]
-        return {slot: self.end(slot) for slot in slots}
+        return {slot: self.end(slot) for slot in (Slot(topic, "") for topic in self._place.topics())}
 
     def end(self, slot: Slot) -> int:
         """What the topic's table says."""
         with failing_as(f"the Iceberg table {slot.topic}"):
             try:
-                return int(self._load(slot.topic).properties.get(self._end, 0))
+                return int(self._place.load(slot.topic).properties.get(self._end, 0))
             except NoSuchTableError:
                 return 0
 
@@ -96,22 +83,22 @@ class IcebergTables:
         """Delete days; their files go with the snapshots that have them."""
         for slot in self.published():
             with failing_as(f"the Iceberg table {slot.topic}"):
-                table = self._load(slot.topic)
+                table = self._place.load(slot.topic)
                 over = f"{DAY} < '{day}'"
                 if any(True for _ in table.scan(row_filter=over).plan_files()):
                     table.delete(over)
 
-    def _load(self, topic: str) -> Table:
-        return self._catalog.load_table((*self._namespace, topic))
-
     def _load_or_make(self, topic: str) -> Table:
         with contextlib.suppress(NoSuchTableError):
-            return self._load(topic)
-        place = None if self._root is None else f"file://{self._root / topic}"
-        making = self._catalog.create_table_transaction(
-            (*self._namespace, topic), TABLE_SCHEMA, location=place, properties=self._made_with
+            return self._place.load(topic)
+        root = self._place.root
+        making = self._place.catalog.create_table_transaction(
+            (*self._place.namespace, topic),
+            TABLE_SCHEMA,
+            location=None if root is None else f"file://{root / topic}",
+            properties=self._made_with,
         )
         with contextlib.suppress(TableAlreadyExistsError, CommitFailedException):  # another broker's
             making.update_spec().add_identity(DAY).commit()
             making.commit_transaction()
-        return self._load(topic)
+        return self._place.load(topic)

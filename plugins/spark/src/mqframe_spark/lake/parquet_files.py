@@ -5,7 +5,8 @@
 `start` is the commit-log offset of the first message, `end` that after the last one, 20 digits each. `store`
 names the store directory, so that offsets of a store that was made anew are not taken for those of the old.
 A file under way has a name that begins with a dot, which Spark passes over; so does the one that tells how
-far each slot is, `<root>/.<broker>-<store>.progress`.
+far each slot is, `<root>/.<broker>-<store>.progress`. One that several were
+put together in has such a name, too.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ import pyarrow.parquet as pq
 
 from mqframe.log import get_logger
 from mqframe_spark.durable_file import TEMPORARY, write_durably
+from mqframe_spark.lake.day_folders import DAY_PREFIX, writing
 from mqframe_spark.lake.landing import Slot
 from mqframe_spark.lake.slot_ends import SlotEnds
 
 log: Final = get_logger("spark")
-_DAY: Final = "day="
 
-_WRITTEN: Final[dict[str, Any]] = {
+WRITTEN: Final[dict[str, Any]] = {
     # Dictionaries are tried only where values repeat; offsets are stored as differences.
     "use_dictionary": [
         "topic", "broker", "queue_id", "tags", "keys", "properties.key_value.key",
@@ -41,6 +42,7 @@ _WRITTEN: Final[dict[str, Any]] = {
         "born_timestamp", "store_timestamp",
     ],
 }  # fmt: skip
+"""How columns are written, as pyarrow takes it."""
 
 
 class _File(NamedTuple):
@@ -74,8 +76,8 @@ class ParquetFolder:
     def published(self) -> dict[Slot, int]:
         """What was kept, and what the newest files say. Remains of unfinished files are deleted."""
         ends = self._ends.load()
-        for path in self._root.glob(f"*/{_DAY}*/.{self._prefix}*{TEMPORARY}"):
-            path.unlink()
+        for path in self._root.glob(f"*/{DAY_PREFIX}*/.{self._prefix}*{TEMPORARY}"):
+            path.unlink(missing_ok=True)
         for file in self._files():
             ends[file.slot] = max(ends.get(file.slot, 0), file.end)
         self._measure()
@@ -88,13 +90,14 @@ class ParquetFolder:
     def publish(self, slot: Slot, start: int, end: int, table: pa.Table) -> str:
         """Write `table`, flush it, and only then give it its name."""
         folder = self._folder(slot)
-        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self._prefix}{start:020d}-{end:020d}.parquet"
         told = {"mqframe.topic": slot.topic, "mqframe.start": str(start), "mqframe.end": str(end)}
         sink = pa.BufferOutputStream()
-        pq.write_table(table.replace_schema_metadata(told), sink, compression=self._compression, **_WRITTEN)
+        pq.write_table(table.replace_schema_metadata(told), sink, compression=self._compression, **WRITTEN)
         content = sink.getvalue()
-        write_durably(path, memoryview(content))
+        with writing(self._root):
+            folder.mkdir(parents=True, exist_ok=True)
+            write_durably(path, memoryview(content))
         self._size_bytes += content.size
         return str(path)
 
@@ -103,13 +106,15 @@ class ParquetFolder:
         self._root.mkdir(parents=True, exist_ok=True)
         self._ends.save(ends, log_start)
         if 0 < self._size_bytes_max < self._size_bytes:
-            self._trim()
+            with writing(self._root):
+                self._trim()
 
     def expire(self, day: str) -> None:
         """Delete this store's files of the days before `day`, and folders that are empty then."""
-        for file in list(self._files()):
-            if file.slot.day < day:
-                self._remove(file)
+        with writing(self._root):
+            for file in list(self._files()):
+                if file.slot.day < day:
+                    self._remove(file)
         self._measure()
 
     def _trim(self) -> None:
@@ -136,11 +141,11 @@ class ParquetFolder:
             file.path.parent.rmdir()
 
     def _folder(self, slot: Slot) -> Path:
-        return self._root / slot.topic / f"{_DAY}{slot.day}"
+        return self._root / slot.topic / f"{DAY_PREFIX}{slot.day}"
 
     def _files(self) -> Iterator[_File]:
-        for folder in self._root.glob(f"*/{_DAY}*"):
-            yield from self._in(folder, Slot(folder.parent.name, folder.name.removeprefix(_DAY)))
+        for folder in self._root.glob(f"*/{DAY_PREFIX}*"):
+            yield from self._in(folder, Slot(folder.parent.name, folder.name.removeprefix(DAY_PREFIX)))
 
     def _in(self, folder: Path, slot: Slot) -> Iterator[_File]:
         with contextlib.suppress(FileNotFoundError):

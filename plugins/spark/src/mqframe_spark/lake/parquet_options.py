@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import SettingError
@@ -16,10 +16,18 @@ DELTA_LOG: Final = "_delta_log"
 CATALOG_FILE: Final = "catalog.db"
 """What makes a folder one of Iceberg tables."""
 
-_MARKS: Final = {"delta": f"*/{DELTA_LOG}", "iceberg": CATALOG_FILE, "parquet": "*/day=*"}
+Format = Literal["parquet", "delta", "iceberg"]
+Compression = Literal["zstd", "snappy", "gzip", "none"]
+
+_MARKS: Final[dict[Format, str]] = {"delta": f"*/{DELTA_LOG}", "iceberg": CATALOG_FILE, "parquet": "*/day=*"}
 _LIBRARIES: Final = {"delta": ("deltalake",), "iceberg": ("pyiceberg", "sqlalchemy")}
 
 _SECTION: Final = "plugins.parquet"
+
+
+def _hours(value: float) -> str | None:
+    # Younger files may belong to a commit that is under way.
+    return None if value == 0 or value >= 1 else "must be 0, or at least 1"
 
 
 def _named(namespace: str) -> str | None:
@@ -36,7 +44,7 @@ class ParquetOptions:
     path: Path | None = setting(
         None, doc="folder for the files; none: parquet, delta or iceberg in the broker's data folder"
     )
-    format: Literal["parquet", "delta", "iceberg"] = setting(
+    format: Format = setting(
         "parquet", doc="files in folders by topic and day, or a Delta or Iceberg table for each topic"
     )
     catalog: Mapping[str, str] = setting(
@@ -55,7 +63,22 @@ class ParquetOptions:
     buffered_bytes_max: int = setting(
         512 * 1024 * 1024, doc="messages of all topics held in memory at most, bytes", check=at_least(1)
     )
-    compression: Literal["zstd", "snappy", "gzip", "none"] = setting("zstd", doc="of the files")
+    compression: Compression = setting("zstd", doc="of the files")
+    compact_files: int = setting(
+        0,
+        doc="small files of a topic and day that are put together, a day that is over has 2; 0: never",
+        check=at_least(0),
+    )
+    compact_bytes: int = setting(
+        128 * 1024 * 1024,
+        doc="size of files that others are put together in, about, bytes",
+        check=at_least(2),
+    )
+    vacuum_hours: float = setting(
+        168.0,
+        doc="age of versions of tables whose files are deleted once no newer one needs them, h; 0: never",
+        check=_hours,
+    )
     retention_days: int = setting(0, doc="days after which messages are deleted; 0: never", check=at_least(0))
     size_bytes_max: int = setting(
         0,
@@ -91,17 +114,24 @@ class ParquetOptions:
             there = there.parent
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
             raise SettingError(f"{_SECTION}.path = {root}: {there} is no folder that may be written to")
-        held, name = format_of(root) or (self.format, "")
-        if held != self.format:
+        held = format_of(root)
+        if held is not None and held.format != self.format:
             raise SettingError(
                 f"{_SECTION}.path = {root} holds files that format = {self.format!r} does not go with:"
-                f" {name}; choose another folder"
+                f" {held.name}; choose another folder"
             )
 
 
-def format_of(root: Path) -> tuple[str, str] | None:
-    """Which format the folder `root` holds, and what shows it; nothing for a folder that has none yet."""
+class Held(NamedTuple):
+    """What a folder holds, and the name in it that shows this."""
+
+    format: Format
+    name: str
+
+
+def format_of(root: Path) -> Held | None:
+    """What the folder `root` holds; nothing for one that has no files yet."""
     for name, mark in _MARKS.items():  # a Delta table has folders of days, too
         for found in root.glob(mark):
-            return name, found.parent.name if name != "iceberg" else found.name
+            return Held(name, found.name if name == "iceberg" else found.parent.name)
     return None

@@ -17,7 +17,8 @@ import msgspec
 
 from mqframe.core.errors import MqframeError
 from mqframe_spark.durable_file import only_one
-from mqframe_spark.lake.formats import make_landing
+from mqframe_spark.lake.caretaker import Caretaker
+from mqframe_spark.lake.formats import make_landing, make_upkeep, root_of
 from mqframe_spark.lake.parquet_options import ParquetOptions
 from mqframe_spark.lake.parquet_writer import ParquetWriter
 
@@ -39,17 +40,22 @@ def serve(commands: BinaryIO, answers: BinaryIO) -> None:
     try:
         with only_one(directory, FORMER_SECONDS):
             landing = make_landing(options, directory, broker)
-            _serve(ParquetWriter(options, landing, broker), commands, answers)
+            upkeep = make_upkeep(options, root_of(options, directory))
+            writer = ParquetWriter(options, landing, broker)
+            _serve(writer, Caretaker(upkeep, options), commands, answers)
     except BrokenPipeError:
         return  # the broker is gone; its successor starts another process
     except (OSError, MqframeError) as problem:
         _say(answers, _failure(problem))
 
 
-def _serve(writer: ParquetWriter, commands: BinaryIO, answers: BinaryIO) -> None:
+def _serve(writer: ParquetWriter, caretaker: Caretaker, commands: BinaryIO, answers: BinaryIO) -> None:
     _say(answers, {"durable": 0, "taken": 0})
     for line in commands:
-        _say(answers, _do(writer, msgspec.json.decode(line)))
+        command = msgspec.json.decode(line)
+        _say(answers, _do(writer, command))
+        if "finish" not in command:
+            caretaker.step()
 
 
 def _do(writer: ParquetWriter, command: dict[str, Any]) -> dict[str, Any]:
