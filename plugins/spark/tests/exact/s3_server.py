@@ -135,7 +135,8 @@ class S3Server:
                 environ.pop("HTTP_IF_NONE_MATCH", None)
             serve = self._served
             for number, (of, pattern, fault) in enumerate(self._faults):
-                if of == method and pattern.search(path) and not path.endswith(PROBE):
+                meant = not path.endswith(PROBE) or pattern.pattern == PROBE
+                if of == method and pattern.search(path) and meant:
                     serve = fault
                     del self._faults[number]
                     break

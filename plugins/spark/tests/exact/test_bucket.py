@@ -58,6 +58,25 @@ def test_a_store_that_heeds_no_condition_is_refused(s3: Any, object_folder: Fold
     assert s3.opened().below("stream").create("1", b"x")
 
 
+def test_a_store_that_knows_no_condition_is_refused(s3: Any, object_folder: Folder) -> None:
+    """As Amazon S3 did before it knew it."""
+    s3.next("PUT", PROBE, (501, "NotImplemented"))
+    with pytest.raises(
+        SettingError, match=r"only if there is none .*and cannot \(501 .*NotImplemented: .*newer version"
+    ):
+        object_folder.create("1", b"x")
+    assert object_folder.create("1", b"x")
+
+
+def test_a_probe_that_gets_lost_is_made_again(s3: Any, object_folder: Folder) -> None:
+    s3.next("PUT", PROBE, "unanswered", "lost", "served")
+    assert object_folder.create("1", b"x")
+    s3.honest = False
+    s3.next("PUT", PROBE, "lost", "unanswered")
+    with pytest.raises(SettingError, match="has overwritten one"):
+        s3.opened().create("2", b"x")
+
+
 def test_a_store_is_tried_out_once(s3: Any, object_folder: Folder) -> None:
     for name in "123":
         assert object_folder.below("stream").create(name, b"x")

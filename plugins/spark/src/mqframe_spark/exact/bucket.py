@@ -11,6 +11,7 @@ import obstore
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
+    NotSupportedError,
     PermissionDeniedError,
     PreconditionError,
     UnauthenticatedError,
@@ -123,12 +124,7 @@ class Bucket:
                     raise
                 self._sleep(pause)
         if not self._refuses:
-            raise SettingError(
-                f"the commit record in {self._place}: this store was asked to write an object only if there "
-                "is none (If-None-Match: *), and has overwritten one, so two drivers could both go on; give "
-                "commitPath a place on a store that heeds this, a newer version of it, or a folder of a file "
-                "system"
-            )
+            raise self._careless("has overwritten one")
 
     def _put(self, path: str, content: bytes) -> bool:
         """False: the store refused, as something is there."""
@@ -146,6 +142,8 @@ class Bucket:
         status = _STATUS.search(text)
         why = reason(problem, self._secrets)
         words = f"the commit record in {self._place}: {path or 'it'} cannot be {done}: {why}"
+        if (status and status[1].startswith("501")) or isinstance(problem, NotSupportedError):
+            return self._careless(f"cannot ({why})")
         denied = status is not None and status[1].startswith(("401", "403"))
         if denied or isinstance(problem, PermissionDeniedError | UnauthenticatedError):
             return FixError(
@@ -157,6 +155,13 @@ class Bucket:
         if "redirect" in text or (status and _REFUSED.match(status[1])):
             return FixError(f"{words}; check address, region and bucket, by options fs.… or the environment")
         return RetryError(words)
+
+    def _careless(self, what: str) -> SettingError:
+        return SettingError(
+            f"the commit record in {self._place}: this store was asked to write an object only if there is "
+            f"none (If-None-Match: *), and {what}, so two drivers could both go on; give commitPath a place "
+            "on a store that heeds this, a newer version of it, or a folder of a file system"
+        )
 
 
 def reason(problem: Exception, secrets: Iterable[str] = ()) -> str:
