@@ -53,6 +53,8 @@ TIMER_DEQUEUE_MS: Final = "TIMER_DEQUEUE_MS"
 TIMER_ROLL_TIMES: Final = "TIMER_ROLL_TIMES"
 TIMER_DELETE_KEY: Final = "TIMER_DEL_UNIQKEY"
 BORN_TIMESTAMP: Final = "BORN_TIMESTAMP"
+IDEMPOTENCE_KEY: Final = "IDEMPOTENCE_KEY"
+"""The key that messages share which are one to their application. A name that applications may set."""
 
 RESERVED: Final = frozenset(
     """KEYS TAGS WAIT DELAY RETRY_TOPIC REAL_TOPIC REAL_QID TRAN_MSG PGROUP MIN_OFFSET MAX_OFFSET BUYER_ID

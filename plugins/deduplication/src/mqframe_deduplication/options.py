@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from mqframe.core.config.settings import at_least, one_of, setting, settings
-from mqframe.core.messages.properties import RESERVED
+from mqframe.core.messages.properties import IDEMPOTENCE_KEY, RESERVED
 
 TOPIC: Final = "topic"
 GROUP: Final = "group"
@@ -15,7 +15,7 @@ _NAME: Final = re.compile(r"[!-~]{1,127}")
 
 def _check_property(name: str) -> str | None:
     if name in RESERVED:
-        return "is a property of the system; take a name of your own, for example IDEMPOTENCE_KEY"
+        return f"is a property of the system; take a name of your own, for example {IDEMPOTENCE_KEY}"
     if not _NAME.fullmatch(name):
         return "is no name of a property: give 1 to 127 visible ASCII characters without blanks"
     return None
@@ -26,7 +26,7 @@ class DeduplicationOptions:
     """Which sends count as the same, and for how long."""
 
     property: str = setting(
-        "IDEMPOTENCE_KEY", doc="name of the property that holds the key of a message", check=_check_property
+        IDEMPOTENCE_KEY, doc="name of the property that holds the key of a message", check=_check_property
     )
     scope: str = setting(
         TOPIC,

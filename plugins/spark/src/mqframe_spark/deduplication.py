@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mqframe.core.errors import SettingError
-from mqframe_spark.sink.row_texts import IDEMPOTENCE_KEY
+from mqframe.core.messages.properties import IDEMPOTENCE_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

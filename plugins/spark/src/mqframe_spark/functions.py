@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 import pyarrow as pa
 
 from mqframe.core.errors import SettingError
-from mqframe.core.messages.properties import RESERVED
-from mqframe_spark.sink.row_texts import IDEMPOTENCE_KEY
+from mqframe.core.messages.properties import IDEMPOTENCE_KEY, RESERVED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -44,7 +44,7 @@ class LagListener(StreamingQueryListener):
         spark.streams.addListener(LagListener(lambda lag: print(lag.query, lag.total)))
 
     `tell` runs in a thread of Spark's, between micro-batches: it should not take long. Queries over other
-    sources are passed over. Works on the driver, not through Spark Connect's server.
+    sources are passed over. Through Spark Connect, it is the client where `tell` runs.
     """
 
     def __init__(self, tell: Callable[[Lag], None]) -> None:

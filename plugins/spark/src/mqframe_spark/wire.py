@@ -11,7 +11,7 @@ from mqframe.core.consuming.pull import RawPull
 from mqframe.core.errors import AnswerError, FixError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe_spark.access import Access
-from mqframe_spark.source.pull_window import Asked
+from mqframe_spark.pull_window import Asked
 
 PULL_BYTES: Final = 1 << 20
 """Asked for in one pull; brokers give what they are configured to: 256 KiB, where they are Apache's."""

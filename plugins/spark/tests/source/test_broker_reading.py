@@ -1,7 +1,8 @@
 import itertools
 
 import pytest
-from mqframe_spark.source import broker_reading, pull_window
+from mqframe_spark import pull_window
+from mqframe_spark.source import broker_reading
 from mqframe_spark.source.broker_reading import BrokerSpanReader
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.positions import DataLoss, Span

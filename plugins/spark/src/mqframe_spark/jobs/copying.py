@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from mqframe.core.messages import properties as p
 from mqframe_spark.access import ACCESS_NAMES
 from mqframe_spark.functions import own_properties
-from mqframe_spark.sink.row_texts import IDEMPOTENCE_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -39,7 +38,7 @@ def copies(
         "flag": f.col("flag"),
         "properties": own_properties(),
         "sharding_key": f.expr(sharding_key or STORED_SHARDING_KEY).cast("string"),
-        "idempotence_key": f.coalesce(f.col("properties")[IDEMPOTENCE_KEY], f.col("msg_id")),
+        "idempotence_key": f.coalesce(f.col("properties")[p.IDEMPOTENCE_KEY], f.col("msg_id")),
         **(more or {}),
     }
     return frame.select(*(column.alias(name) for name, column in columns.items()))

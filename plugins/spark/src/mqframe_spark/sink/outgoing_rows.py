@@ -23,7 +23,6 @@ from mqframe_spark.sink.frame_columns import DELAYS
 from mqframe_spark.sink.key_bytes import UniqueKeys, fixed_binary, key_hashes, numbered
 from mqframe_spark.sink.options import SinkOptions
 from mqframe_spark.sink.row_texts import (
-    IDEMPOTENCE_KEY,
     PairEnd,
     first_true,
     join,
@@ -198,13 +197,13 @@ class OutgoingRows:
             parts.append(
                 map_pairs(
                     more,
-                    "" if idempotence is None else IDEMPOTENCE_KEY,
+                    "" if idempotence is None else p.IDEMPOTENCE_KEY,
                     drop_reserved=self._options.ignore_columns,
                     complain=self.complain,
                 )
             )
         if idempotence is not None:
-            parts.append(pair(IDEMPOTENCE_KEY, idempotence, self.complain, what="idempotence_key"))
+            parts.append(pair(p.IDEMPOTENCE_KEY, idempotence, self.complain, what="idempotence_key"))
         texts = join(*parts)
         large = np.diff(bounds_of(texts)) > _TEXT_BYTES_MAX
         if large.any():

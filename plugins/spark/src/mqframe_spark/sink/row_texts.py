@@ -14,9 +14,6 @@ from mqframe.core.messages import properties as p
 from mqframe_spark.records.arrays import array_of, flags_of, null_mask, numbers_of, scalar_of, texts_of
 from mqframe_spark.records.gathering import bounds_of, content
 
-IDEMPOTENCE_KEY: Final = "IDEMPOTENCE_KEY"
-"""The property that holds a message's idempotence key."""
-
 NameEnd: Final = scalar_of(p.NAME_END)
 PairEnd: Final = scalar_of(p.PAIR_END)
 _NOTHING: Final = scalar_of(b"")

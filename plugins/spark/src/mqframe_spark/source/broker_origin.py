@@ -11,12 +11,12 @@ from mqframe.core.errors import ConnectError, FixError, RetryError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqframe.log import get_logger
+from mqframe_spark.pull_window import PULL_MESSAGES
 from mqframe_spark.retrying import retrying
 from mqframe_spark.source.deletions import Deletions, is_registered, missing_of
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.positions import Positions
 from mqframe_spark.source.progress import commit_forward
-from mqframe_spark.source.pull_window import PULL_MESSAGES
 from mqframe_spark.wire import Wire, connect
 
 log = get_logger("spark")

@@ -17,13 +17,13 @@ from mqframe.core.errors import FixError, RetryError
 from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe.core.storage.record import RecordError
 from mqframe.core.wire.frame import Body
+from mqframe_spark.pull_window import Asked, PullWindow
 from mqframe_spark.records.gathering import Offsets
 from mqframe_spark.records.record_walk import numbers_at, walk
 from mqframe_spark.records.selecting import selected_batch
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.planning import skipped
 from mqframe_spark.source.positions import DataLoss, Span, lost
-from mqframe_spark.source.pull_window import Asked, PullWindow
 from mqframe_spark.wire import Wire
 
 BATCH_BYTES: Final = 4 << 20

@@ -1,5 +1,5 @@
-from mqframe_spark.source import pull_window
-from mqframe_spark.source.pull_window import PULL_MESSAGES, PULLS_MAX, PullWindow
+from mqframe_spark import pull_window
+from mqframe_spark.pull_window import PULL_MESSAGES, PULLS_MAX, PullWindow
 
 
 def window(*learned: tuple[list[int], int], predictable: bool = True) -> PullWindow:
