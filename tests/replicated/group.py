@@ -73,6 +73,8 @@ class Group:
         self.flush = self.chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
         self.role = self.chance.choice(("SYNC_MASTER", "SYNC_MASTER", "ASYNC_MASTER"))
         self.batch_bytes = self.chance.choice((37, 700, 32_768))
+        self.lengths = self.chance.choice(((1, 300), (1, 300), (40, 40)))
+        """Of bodies, in six bytes. Where all are alike, records of logs that differ have the same places."""
         self.disk = Disk() if loses_power else None
         self.acknowledged: dict[int, bytes] = {}
         """Bodies that SYNC_MASTER sends were told to be safe, by the log offset behind them."""
@@ -169,11 +171,11 @@ class Group:
     def send(self, client: Client) -> asyncio.Task[None]:
         """Send one message to the master; what is answered is looked at the moment it comes."""
         self.count += 1
-        body = b"%06d" % self.count * self.chance.randint(1, 300)
+        body = b"%06d" % self.count * self.chance.randint(*self.lengths)
         request = SendMessageV2(
             topic="t", producer_group="p", default_topic="TBW102", default_topic_queue_nums=4,
             queue_id=self.count % 2, sys_flag=0, born_timestamp=self.clock.now_ms(), flag=0,
-            properties=f"KEYS\x01k{self.count}\x02",
+            properties=f"KEYS\x01k{self.count:06d}\x02",
         )  # fmt: skip
 
         async def ask() -> None:

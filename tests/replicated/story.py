@@ -26,7 +26,7 @@ class Story:
     def __init__(self, folder: Path, seed: int) -> None:
         self.chance = Random(f"story {seed}")
         self.loop = StoryLoop()
-        self.group = Group(folder, self.loop, seed, loses_power=seed % 4 == 3)
+        self.group = Group(folder, self.loop, seed, loses_power=seed % 3 == 2)
         self.told: list[str] = []
         self.master_lost = False
 
@@ -75,7 +75,7 @@ class Story:
         sends = []
         what = chance.choices(
             ("send", "time", "block", "heal", "slow", "cut", "kill", "stop", "start", "spoil", "power"),
-            (40, 40, 6, 8, 5, 8, 3, 1, 12, 3, 4),
+            (40, 40, 6, 8, 5, 8, 3, 1, 12, 3, 8),
         )[0]
         self.told.append(what)
         match what:
@@ -102,8 +102,18 @@ class Story:
                 group.spoil(slave)
                 await group.start(slave)
             case "power" if group.disk is not None and group.members[name].broker is not None:
-                self.master_lost |= name == "master"
+                if name == "master":
+                    self.master_lost = True
+                    sends = [group.send(client) for _ in range(chance.choice((0, 3, 10)))]  # not synced yet
+                    await group.clock.advance(0.01)
                 self.told[-1] += f" of {name}: {await group.lose_power(name)}"
+                if name == "master" and chance.random() < 0.7:
+                    # It is back before anybody notices, and its log grows past what slaves have.
+                    await group.start(name)
+                    sends.append(group.send(client))  # it shows the client that its connection is gone
+                    await group.clock.advance(1.1)
+                    sends += [group.send(client) for _ in range(40)]
+                    self.told[-1] += ", back with 40 sends"
             case _:
                 self.told.pop()
                 return []

@@ -10,7 +10,7 @@ from replicated.story import Story
 from trust.checks import Broken
 from trust.series import Case, Cases, try_all, wanted
 
-CASES = 150
+CASES = 120
 
 
 def stories(seed: int) -> Cases:
