@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from mqframe_spark.command_line.app import app
-from mqframe_spark.jobs import SessionOptions
+from mqframe_spark.jobs.sessions import SessionOptions
 from typer.testing import CliRunner
 
 from mqframe import Message, MessageQueue, Producer

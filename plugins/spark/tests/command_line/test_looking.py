@@ -4,7 +4,8 @@ import json
 import sys
 
 import pytest
-from mqframe_spark.jobs import Found, Report, Search
+from mqframe_spark.jobs.reporting import Report
+from mqframe_spark.jobs.searching import Found, Search
 
 from mqframe import Admin, MessageQueue, Puller
 from mqframe.core.errors import FixError, SettingError

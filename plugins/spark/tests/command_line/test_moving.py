@@ -4,7 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from mqframe_spark.jobs import Drain, Replay, Republish, Republished, StopRequest, Totals
+from mqframe_spark.jobs.dead_letters import Republish, Republished
+from mqframe_spark.jobs.draining import Drain
+from mqframe_spark.jobs.replaying import Replay
+from mqframe_spark.jobs.watching import StopRequest, Totals
 
 from mqframe import Admin, MessageQueue, Puller
 from mqframe.core.errors import FixError

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from mqframe_spark.jobs import Pipeline, Totals
+from mqframe_spark.jobs.pipeline import Pipeline
+from mqframe_spark.jobs.watching import Totals
 
 from mqframe.core.errors import MqframeError, RetryError, SettingError
 

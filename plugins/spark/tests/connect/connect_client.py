@@ -14,7 +14,7 @@ from typing import Any
 import fastavro
 from mqframe_spark.deduplication import drop_doubles
 from mqframe_spark.functions import avro_body, json_body, own_properties
-from mqframe_spark.jobs import Search, search
+from mqframe_spark.jobs.searching import Search, search
 from mqframe_spark.lag import Lag, LagListener
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession

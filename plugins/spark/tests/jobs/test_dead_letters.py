@@ -3,8 +3,13 @@
 from collections import Counter
 
 import pytest
-from mqframe_spark.jobs import Republish, open_letters, republish_dead_letters
-from mqframe_spark.jobs.dead_letters import Republished, marked
+from mqframe_spark.jobs.dead_letters import (
+    Republish,
+    Republished,
+    marked,
+    open_letters,
+    republish_dead_letters,
+)
 
 from mqframe import Admin
 from mqframe.core.errors import FixError

@@ -4,8 +4,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from mqframe_spark.jobs import Drain, check_drain, drain
 from mqframe_spark.jobs.checkpoints import committed_offsets
+from mqframe_spark.jobs.draining import Drain, check_drain, drain
 
 from mqframe import MessageQueue, Puller
 from mqframe.core.errors import FixError, SettingError

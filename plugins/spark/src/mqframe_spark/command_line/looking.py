@@ -9,7 +9,6 @@ import typer
 
 from mqframe.cli.extension import Json, NameServer, show, write_json
 from mqframe.core.errors import SettingError
-from mqframe_spark import jobs
 from mqframe_spark.command_line.arguments import (
     Conf,
     LogLevel,
@@ -19,11 +18,11 @@ from mqframe_spark.command_line.arguments import (
     Pattern,
     Topics,
     check_source,
-    pairs,
     place,
     source_options,
 )
-from mqframe_spark.command_line.running import note, session, show_lines
+from mqframe_spark.command_line.running import note, session, session_options, show_lines
+from mqframe_spark.jobs import searching
 
 From = Annotated[
     str,
@@ -62,6 +61,8 @@ def report(
     Bytes are those of bodies, decompressed; rates are over the time from the first to the last message of a
     line. With --json, one object with `traffic` and `lag`.
     """
+    from mqframe_spark.jobs import reporting
+
     if lag_only and not group:
         raise SettingError("--lag-only needs --group")
     where = {
@@ -71,19 +72,18 @@ def report(
     }
     bounds = {"startingTimestamp": begin, "endingTimestamp": end}
     # Groups are measured against where the queues end, whatever times are looked at.
-    behind = jobs.Report(
+    behind = reporting.Report(
         source=source_options(option, options_file, **where), by=by, groups=tuple(group or ())
     )
-    sent = jobs.Report(source=source_options(option, options_file, **where, **bounds), by=by)
-    spark_options = jobs.SessionOptions("report", master, pairs("--conf", conf), (), log_level)
-    jobs.check_session(spark_options)
-    jobs.check_report(sent)
-    lag = jobs.lags(behind) if group else []
+    sent = reporting.Report(source=source_options(option, options_file, **where, **bounds), by=by)
+    spark_options = session_options("report", master, conf, log_level)
+    reporting.check_report(sent)
+    lag = reporting.lags(behind) if group else []
     traffic = []
     if not lag_only:
         _check_batch(sent.source)
         with session(spark_options) as spark:
-            traffic = jobs.report(spark, sent)
+            traffic = reporting.report(spark, sent)
     if json:
         write_json({"traffic": traffic, "lag": lag})
         return
@@ -125,11 +125,10 @@ def search(
         option, options_file, topic=topic, topics=topics, topicPattern=pattern,
         **place(path, nameserver), startingTimestamp=begin, endingTimestamp=end,
     )  # fmt: skip
-    spark_options = jobs.SessionOptions("search", master, pairs("--conf", conf), (), log_level)
-    jobs.check_session(spark_options)
+    spark_options = session_options("search", master, conf, log_level)
     _check_batch(source)
     with session(spark_options) as spark:
-        found = jobs.search(spark, jobs.Search(source=source, sql=sql, limit=limit))
+        found = searching.search(spark, searching.Search(source=source, sql=sql, limit=limit))
     if found.more:
         note(f"there is more; the first {limit} rows follow, --limit shows others")
     if lines:

@@ -10,7 +10,6 @@ import typer
 from mqframe.cli.extension import Json, NameServer, show, show_one
 from mqframe.core.errors import SettingError
 from mqframe.core.retry.dead_letters import all_groups_get_them, resend_to
-from mqframe_spark import jobs
 from mqframe_spark.command_line.arguments import (
     AtLeastOnce,
     Checkpoint,
@@ -23,12 +22,13 @@ from mqframe_spark.command_line.arguments import (
     Queues,
     RowsAtOnce,
     ShardingKey,
-    pairs,
     source_options,
 )
-from mqframe_spark.command_line.running import finish, note, session, teller
+from mqframe_spark.command_line.running import finish, note, session, session_options, teller
+from mqframe_spark.jobs import checkpoints
 
 if TYPE_CHECKING:
+    from mqframe_spark.jobs.sessions import SessionOptions
     from mqframe_spark.jobs.watching import Totals
 
 ROWS_AT_ONCE = 1_000_000
@@ -113,17 +113,19 @@ def drain(
     Run again, the job goes on behind what it moved before, also after a crash; nothing is there twice, unless
     with --at-least-once. Another --checkpoint starts over.
     """
+    from mqframe_spark.jobs import draining
+
     if group and starting:
         raise SettingError("--group and --from contradict each other; give one of them")
     if keep_offsets and not group:
         raise SettingError("--keep-offsets needs --group")
     source = source_options(option, options_file, nameserver=nameserver)
     facts = {"topic": topic, "into": into, "group": group, "from": starting, **source}
-    job = jobs.Drain(
+    job = draining.Drain(
         source=source,
         topic=topic,
         into=into,
-        checkpoint=jobs.checkpoint_for(checkpoint, f"drain-{topic}", facts, master),
+        checkpoint=checkpoints.checkpoint_for(checkpoint, f"drain-{topic}", facts, master),
         group=group,
         starting=starting or "earliest",
         keep_offsets=keep_offsets,
@@ -132,8 +134,8 @@ def drain(
         exactly_once=not at_least_once,
         rows_at_once=rows_at_once,
     )
-    spark_options = jobs.SessionOptions(f"drain {topic}", master, pairs("--conf", conf), (), log_level)
-    _carry_out(job, jobs.check_drain, jobs.drain, spark_options, dry_run, json)
+    spark_options = session_options(f"drain {topic}", master, conf, log_level)
+    _carry_out(job, draining.check_drain, draining.drain, spark_options, dry_run, json)
 
 
 def replay(
@@ -160,43 +162,46 @@ def replay(
     What stays of a message is as of drain; nobody's offsets change. Run again with the same moments, nothing
     is copied a second time, also after a crash, unless with --at-least-once or another --checkpoint.
     """
+    from mqframe_spark.jobs import replaying
+
     source = source_options(option, options_file, nameserver=nameserver)
     facts = {"topic": topic, "into": into, "from": begin, "to": end, **source}
-    job = jobs.Replay(
+    job = replaying.Replay(
         source=source,
         topic=topic,
         into=into,
         begin=begin,
         end=end,
-        checkpoint=jobs.checkpoint_for(checkpoint, f"replay-{topic}", facts, master),
+        checkpoint=checkpoints.checkpoint_for(checkpoint, f"replay-{topic}", facts, master),
         queues=queues,
         sharding_key=sharding_key,
         exactly_once=not at_least_once,
         rows_at_once=rows_at_once,
     )
-    spark_options = jobs.SessionOptions(f"replay {topic}", master, pairs("--conf", conf), (), log_level)
-    _carry_out(job, jobs.check_replay, jobs.replay, spark_options, dry_run, json)
+    spark_options = session_options(f"replay {topic}", master, conf, log_level)
+    _carry_out(job, replaying.check_replay, replaying.replay, spark_options, dry_run, json)
 
 
 def _carry_out(
     job: Job,
     check: Callable[[Any], bool],
     run_job: Callable[..., Totals],
-    spark_options: jobs.SessionOptions,
+    spark_options: SessionOptions,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    jobs.check_session(spark_options)
+    from mqframe_spark.jobs import clusters, watching
+
     missing = check(job)
     if dry_run:
         if missing:
             note(f"topic {job.into} would be made")
-        found = jobs.waiting(job.reading())
+        found = clusters.waiting(job.reading())
         note(f"{sum(each.count for each in found):,} messages would be read")
         show([each.row() for each in found], as_json=as_json, empty="no messages there")
         return
     note(f"checkpoint {job.checkpoint}")
-    stop = jobs.StopRequest()
+    stop = watching.StopRequest()
     with session(spark_options) as spark, stop.on_signals():
         totals = run_job(spark, job, tell=teller(as_json), stop=stop)
     finish(totals, {"checkpoint": job.checkpoint}, stop, as_json=as_json)
@@ -225,6 +230,8 @@ def republish_dlq(
     letters stay where they are, and are made readable where they are not. Run again, only those are sent of
     which there is no copy yet, be it from here or from `mqframe dlq resend`.
     """
+    from mqframe_spark.jobs import dead_letters
+
     if to not in ("group", "topic"):
         raise SettingError(f"--to {to}: must be group or topic")
     if to == "topic" and into:
@@ -235,8 +242,10 @@ def republish_dlq(
     source = source_options(option, options_file, nameserver=nameserver)
     place = ""
     if not (to_group or at_least_once or dry_run):
-        place = jobs.checkpoint_for(commit_path, f"republish-{group}", {"group": group, **source}, master)
-    job = jobs.Republish(
+        place = checkpoints.checkpoint_for(
+            commit_path, f"republish-{group}", {"group": group, **source}, master
+        )
+    job = dead_letters.Republish(
         source=source,
         group=group,
         where=where,
@@ -245,15 +254,14 @@ def republish_dlq(
         again=again,
         commit_path=place,
     )
-    spark_options = jobs.SessionOptions(f"republish {group}", master, pairs("--conf", conf), (), log_level)
-    jobs.check_session(spark_options)
-    changed = jobs.open_letters(job)
+    spark_options = session_options(f"republish {group}", master, conf, log_level)
+    changed = dead_letters.open_letters(job)
     if changed:
         note(f"made {job.topic} readable on {', '.join(changed)}")
     if to == "topic":
         note(all_groups_get_them(group))
     with session(spark_options) as spark:
-        done = jobs.republish_dead_letters(spark, job, dry_run=dry_run)
+        done = dead_letters.republish_dead_letters(spark, job, dry_run=dry_run)
     row: Mapping[str, Any] = done.row()
     if dry_run:
         row = {("would_send" if name == "sent" else name): value for name, value in row.items()}

@@ -9,7 +9,6 @@ import typer
 
 from mqframe.cli.extension import Json, NameServer
 from mqframe.core.errors import SettingError
-from mqframe_spark import jobs
 from mqframe_spark.command_line.arguments import (
     Checkpoint,
     Conf,
@@ -23,10 +22,12 @@ from mqframe_spark.command_line.arguments import (
     pairs,
     source_options,
 )
-from mqframe_spark.command_line.running import finish, note, session, teller
+from mqframe_spark.command_line.running import finish, note, session, session_options, teller
+from mqframe_spark.jobs import checkpoints, loading
 
 if TYPE_CHECKING:
     from mqframe_spark.jobs.pipeline import Pipeline
+    from mqframe_spark.jobs.sessions import SessionOptions
 
 DEFAULT_SINK: Final = "console"
 SECONDS_MAX: Final = 366 * 86_400
@@ -94,13 +95,14 @@ def run(
 
     Ctrl-C and SIGTERM wait for the micro-batch under way; a second one does not.
     """
+    from mqframe_spark.jobs.pipeline import Pipeline
+
     source = source_options(
         option, options_file, topic=topic, topics=topics, topicPattern=pattern, mode=mode, path=path,
         nameserver="" if path else nameserver,
     )  # fmt: skip
     title = name or pipeline.rpartition(":")[2] or "pipeline"
-    spark_options = jobs.SessionOptions(title, master, pairs("--conf", conf), tuple(py_file or ()), log_level)
-    jobs.check_session(spark_options)
+    spark_options = session_options(title, master, conf, log_level, py_file)
     writing = pairs("--sink-option", sink_option) | ({"path": sink_path} if sink_path else {})
     asked = {
         "--sink": sink, "--sink-path": sink_path, "--sink-option": sink_option,
@@ -109,10 +111,10 @@ def run(
     }  # fmt: skip
     _check_how(available_now, continuous, output_mode, sink)
     facts = {"pipeline": pipeline, "sink": sink, **source, **writing}
-    options = jobs.Pipeline(
+    options = Pipeline(
         source=source,
         name=title,
-        checkpoint=jobs.checkpoint_for(checkpoint, title, facts, master),
+        checkpoint=checkpoints.checkpoint_for(checkpoint, title, facts, master),
         every_seconds=continuous,
         sink=sink or DEFAULT_SINK,
         sink_options=writing,
@@ -123,12 +125,14 @@ def run(
 
 
 def _check_how(available_now: bool, continuous: float | None, output_mode: str, sink: str) -> None:
+    from mqframe_spark.jobs.pipeline import OUTPUT_MODES
+
     if available_now and continuous is not None:
         raise SettingError("--available-now and --continuous contradict each other; give one of them")
     if continuous is not None and not 0 <= continuous < SECONDS_MAX:
         raise SettingError(f"--continuous {continuous}: must be a number of seconds, 0 or more")
-    if output_mode and output_mode not in jobs.OUTPUT_MODES:
-        raise SettingError(f"--output-mode {output_mode}: choose one of {', '.join(jobs.OUTPUT_MODES)}")
+    if output_mode and output_mode not in OUTPUT_MODES:
+        raise SettingError(f"--output-mode {output_mode}: choose one of {', '.join(OUTPUT_MODES)}")
     if output_mode == "update" and sink == "mqframe":
         raise SettingError(
             "--output-mode update: Spark has it for no sink in Python; return a DataStreamWriter with "
@@ -136,15 +140,17 @@ def _check_how(available_now: bool, continuous: float | None, output_mode: str, 
         )
 
 
-def _carry_out(text: str, options: Pipeline, spark_options: jobs.SessionOptions, as_json: bool) -> None:
-    function = jobs.load_function(text)
+def _carry_out(text: str, options: Pipeline, spark_options: SessionOptions, as_json: bool) -> None:
+    from mqframe_spark.jobs import pipeline, watching
+
+    function = loading.load_function(text)
     _check_stream(options.source, has_end=options.every_seconds is None)
     note(f"{options.name}: checkpoint {options.checkpoint}")
-    stop = jobs.StopRequest()
+    stop = watching.StopRequest()
     with session(spark_options) as spark:
-        jobs.travel_with_tasks(function)
+        loading.travel_with_tasks(function)
         with stop.on_signals():
-            totals = jobs.run_pipeline(spark, function, options, tell=teller(as_json), stop=stop)
+            totals = pipeline.run_pipeline(spark, function, options, tell=teller(as_json), stop=stop)
     finish(totals, {"checkpoint": options.checkpoint}, stop, as_json=as_json)
 
 

@@ -10,21 +10,31 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from mqframe.cli.extension import show_one, write_json
-from mqframe_spark import jobs
+from mqframe_spark.command_line.arguments import pairs
+from mqframe_spark.jobs import sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from mqframe_spark.jobs.progress import Progress
-    from mqframe_spark.jobs.watching import Tell, Totals
+    from mqframe_spark.jobs.watching import StopRequest, Tell, Totals
 
 INTERRUPTED: Final = 130
 
 
+def session_options(
+    name: str, master: str, conf: list[str] | None, log_level: str, py_files: list[str] | None = None
+) -> sessions.SessionOptions:
+    """What a command was told of its session. Raises `SettingError`."""
+    options = sessions.SessionOptions(name, master, pairs("--conf", conf), tuple(py_files or ()), log_level)
+    sessions.check_session(options)
+    return options
+
+
 @contextmanager
-def session(options: jobs.SessionOptions) -> Iterator[SparkSession]:
+def session(options: sessions.SessionOptions) -> Iterator[SparkSession]:
     """A Spark session that ends with the block."""
-    spark = jobs.open_session(options)
+    spark = sessions.open_session(options)
     try:
         yield spark
     finally:
@@ -47,7 +57,7 @@ def teller(as_json: bool) -> Tell:
     return tell
 
 
-def finish(totals: Totals, facts: Mapping[str, str], stop: jobs.StopRequest, *, as_json: bool) -> None:
+def finish(totals: Totals, facts: Mapping[str, str], stop: StopRequest, *, as_json: bool) -> None:
     """Show what was done; ends with 130 when Ctrl-C stopped it before it was through."""
     show_one({**totals.row(), **facts}, as_json=as_json)
     if totals.stopped and stop.by_interrupt:
