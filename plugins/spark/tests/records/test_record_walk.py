@@ -70,6 +70,16 @@ def test_what_is_cut_off_is_told(record, cut) -> None:
 
 
 @pytest.mark.parametrize("size", [0, -1, 87, 1 << 30])
+def test_a_size_that_cannot_be_among_records_of_any_sizes_is_told(record, size) -> None:
+    records = make(record, range(20))
+    ninth = sum(map(len, records[:9]))
+    whole = b"".join(records)
+    body = whole[:ninth] + size.to_bytes(4, "big", signed=True) + whole[ninth + 4 :]
+    with pytest.raises(RecordError, match=f"byte {ninth} of an answer of {len(whole)} bytes"):
+        walk(body)
+
+
+@pytest.mark.parametrize("size", [0, -1, 87, 1 << 30])
 def test_a_size_that_cannot_be_is_told(record, size) -> None:
     one = record(0, properties=b"")
     body = one * 9 + size.to_bytes(4, "big", signed=True) + one[4:]

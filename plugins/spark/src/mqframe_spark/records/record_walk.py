@@ -15,7 +15,7 @@ _SIZE: Final = struct.Struct(">i")
 _LOOK: Final = 64
 _RUN_MIN: Final = 8
 """Fewer records of one size are not worth a look at many at once."""
-_STEPS: Final = 256
+_STEPS: Final = 1024
 """Records passed one by one before runs are looked for again."""
 
 
@@ -35,13 +35,10 @@ def walk(body: Body) -> tuple[Offsets, Offsets]:
             sizes.append(np.full(count, size))
             at += count * size
             continue
-        passed: list[int] = []
-        while at < end and len(passed) < _STEPS:
-            passed.append(at)
-            at += _size_at(body, at)
-        steps = np.array([*passed, at])
+        steps = _stepped(body, at)
         starts.append(steps[:-1])
         sizes.append(np.diff(steps))
+        at = int(steps[-1])
     if not starts:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     return np.concatenate(starts), np.concatenate(sizes)
@@ -61,8 +58,29 @@ def numbers_at(body: Body, starts: Offsets, sizes: Offsets, place: int) -> Offse
 def _size_at(body: Body, at: int) -> int:
     size = int(_SIZE.unpack_from(body, at)[0]) if at + _SIZE.size <= len(body) else 0
     if size < HEAD.size or at + size > len(body):
-        raise RecordError(f"byte {at} of an answer of {len(body)} bytes begins no whole record")
+        raise _broken(body, at)
     return size
+
+
+def _stepped(body: Body, at: int) -> Offsets:
+    """Where the next records from `at` on begin, and the last of them ends."""
+    unpack, last = _SIZE.unpack_from, len(body) - HEAD.size
+    passed = [at]
+    for _ in range(_STEPS):
+        if at > last:
+            break
+        (size,) = unpack(body, at)
+        if size < HEAD.size:
+            raise _broken(body, at)
+        at += size
+        passed.append(at)
+    if at > len(body):
+        raise _broken(body, passed[-2])
+    return np.array(passed)
+
+
+def _broken(body: Body, at: int) -> RecordError:
+    return RecordError(f"byte {at} of an answer of {len(body)} bytes begins no whole record")
 
 
 def _alike(body: Body, at: int, size: int) -> int:
