@@ -1,7 +1,5 @@
 """Delta tables with fewer files hold the same rows, whoever is killed and whoever writes meanwhile."""
 
-import threading
-
 import pytest
 from lake_log import Log, Written, delta_rows
 from mqframe_spark.lake.upkeep import Crowd
@@ -29,67 +27,6 @@ def crowded(tmp_path, store) -> Log:
 
 def upkeep(root, target_bytes=1 << 30):
     return DeltaUpkeep(root / "delta", target_bytes, "zstd")
-
-
-def files(root, topic="orders") -> int:
-    return len(deltalake.DeltaTable(root / "delta" / topic).file_uris())
-
-
-def test_crowds_are_told_by_day(tmp_path, crowded) -> None:
-    found = upkeep(tmp_path).crowds(DAYS[1], 11)
-    assert [(each.topic, each.day, each.files) for each in found] == [("orders", DAYS[0], 10)]
-    assert found[0].size_bytes > 10_000
-    assert [each.day for each in upkeep(tmp_path).crowds(DAYS[1], 10)] == [*DAYS[:2]]
-    assert upkeep(tmp_path, 2_000).crowds(DAYS[2], 2) == []
-
-
-def test_one_file_a_day_takes_the_place_of_all(tmp_path, crowded) -> None:
-    for crowd in upkeep(tmp_path).crowds(DAYS[2], 2):
-        assert upkeep(tmp_path).merge(crowd) == 9
-        assert upkeep(tmp_path).merge(crowd) == 0
-    assert files(tmp_path) == 2
-    assert delta_rows(tmp_path) == WANTED
-    assert upkeep(tmp_path).crowds(DAYS[2], 2) == []
-    # What is published is known, and what comes afterwards is taken in.
-    crowded.add("orders", day=1)
-    again = Written(tmp_path, crowded, format="delta", roll_rows=1)
-    assert again.take(0, 21) == crowded.ends[21]
-    assert delta_rows(tmp_path) == {"orders": [*range(21)]}
-
-
-def test_files_become_no_larger_than_is_aimed_at(tmp_path, crowded) -> None:
-    [first, _] = upkeep(tmp_path).crowds(DAYS[2], 2)
-    fewer = upkeep(tmp_path, first.size_bytes // 3).merge(first)
-    assert 0 < fewer < 9
-    assert files(tmp_path) == 20 - fewer
-    assert delta_rows(tmp_path) == WANTED
-
-
-def test_a_dispatcher_goes_on_writing_meanwhile(tmp_path, store) -> None:
-    log = Log(store)
-    for _ in range(20):
-        log.add("orders")
-    written = Written(tmp_path, log, format="delta", roll_rows=1)
-    written.take(0, 6)
-    done = threading.Event()
-    merged = []
-
-    def merging() -> None:
-        care = upkeep(tmp_path)
-        while not done.is_set():
-            merged.append(care.merge(Crowd("orders", DAYS[0], 2, 0)))
-
-    other = threading.Thread(target=merging)
-    other.start()
-    try:
-        for n in range(6, 20):
-            assert written.take(n, n + 1) == log.ends[n + 1]
-            assert delta_rows(tmp_path) == {"orders": [*range(n + 1)]}
-    finally:
-        done.set()
-        other.join()
-    assert sum(merged) >= 5
-    assert delta_rows(tmp_path) == {"orders": [*range(20)]}
 
 
 def test_a_commit_says_that_no_row_has_changed(tmp_path, crowded) -> None:
