@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -121,8 +122,13 @@ def test_one_that_cannot_start_ends_the_others_and_is_what_is_raised() -> None:
 def children(process: subprocess.Popen[str]) -> dict[str, int]:
     """The brokers of a server by name: their process ids."""
     ids = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    words = {int(pid): Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in ids}
-    return {each[each.index("--name") + 1]: pid for pid, each in words.items() if "--name" in each}
+    found = {}
+    for pid in ids:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended since
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            if "--name" in words:
+                found[words[words.index("--name") + 1]] = int(pid)
+    return found
 
 
 def several(start: Callable[..., Any], data: Path, *words: str) -> Any:

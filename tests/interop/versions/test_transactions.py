@@ -45,7 +45,9 @@ def test_an_idle_producer_answers_for_its_group(servers: Servers, topic: str, ja
     with contextlib.ExitStack() as over:
         theirs = java("Transactions", "produce", servers.nameserver, group, topic, "unknown-unknown")
         over.callback(theirs.end)
-        lines = {line[1]: line for line in theirs.take("checked", 2)}
+        lines: dict[str, list[str]] = {}
+        while len(lines) < 2:  # a broker may ask for one of them twice before it asks for the other
+            lines |= {line[1]: line for line in theirs.take("checked", 1)}
         assert lines["unknown-commit"][2:4] == [sent.transaction_id, topic]
         java_id = lines["unknown-unknown"][2]
         theirs.finish()

@@ -1,6 +1,8 @@
 """A program with a Spark Connect session of its own; prints what each of its parts found as JSON.
 
-Arguments: name server, folder. A classic session can be in no process that has this kind.
+Arguments: name server, folder, port. A classic session can be in no process that has this kind. Spark's
+server is at the port that all local ones have, or at the next free one, where its own client does not look;
+tests that run beside this one have such servers, too.
 """
 
 import io
@@ -19,12 +21,15 @@ from mqframe_spark.lag import Lag, LagListener
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.connect.client.core import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-NAMESERVER, FOLDER = sys.argv[1], Path(sys.argv[2])
+NAMESERVER, FOLDER, PORT = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 SCHEMA = {"type": "record", "name": "n", "fields": [{"name": "id", "type": "long"}]}
+DefaultChannelBuilder.default_port = staticmethod(lambda: PORT)
 spark = (
     SparkSession.builder.remote("local[2]")
+    .config("spark.connect.grpc.binding.port", str(PORT))
     .config("spark.sql.shuffle.partitions", "2")
     .config("spark.sql.warehouse.dir", str(FOLDER / "warehouse"))
     .getOrCreate()

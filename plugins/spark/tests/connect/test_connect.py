@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mqframe import Message, Producer
+from mqframe.testing.ports import lasting_port
 
 pytest.importorskip("grpc", reason="Spark Connect is not installed")
 CLIENT = Path(__file__).with_name("connect_client.py")
@@ -30,7 +31,7 @@ def found(mqframe_shared_cluster, tmp_path_factory) -> Any:
             )
     folder = tmp_path_factory.mktemp("connect")
     done = subprocess.run(
-        [sys.executable, str(CLIENT), cluster.nameserver, str(folder)],
+        [sys.executable, str(CLIENT), cluster.nameserver, str(folder), str(lasting_port())],
         cwd=folder,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
