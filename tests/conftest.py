@@ -1,6 +1,7 @@
 """Lets tests import what they share (`strategies`, `recorded`) by name."""
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import thread_pools
+from simulated.pools import work_at_once
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -17,3 +19,15 @@ def watched_thread_pools() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         thread_pools.watch(patch)
         yield
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for what is simulated, in memory where there is such a thing, and without threads.
+
+    Whatever is given to thread pools is done at once.
+    """
+    work_at_once(monkeypatch)
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="mqframe-") as name:
+        yield Path(name)

@@ -80,8 +80,11 @@ class MasterPart(BrokerPart):
             max,
         )
         slaves = self._feeding.slaves()
-        for host in sorted({each.address.rpartition(":")[0] for each in slaves}):
-            least = min(each.acknowledged for each in slaves if each.address.rpartition(":")[0] == host)
+        least_of: dict[str, int] = {}
+        for each in slaves:
+            host = each.address.rpartition(":")[0]
+            least_of[host] = min(each.acknowledged, least_of.get(host, each.acknowledged))
+        for host, least in sorted(least_of.items()):
             sizes.add(end - least, host)
             stored_ms = now if least >= end else self._stored_ms(least)
             if stored_ms is not None:
