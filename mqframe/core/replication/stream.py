@@ -1,17 +1,21 @@
 """Bytes of the replication stream (replication.md §1): reports of a slave, frames of a master.
 
+Plain frames have the head of Apache's, i64 offset and i32 size. Those within elected groups have i32 epoch
+and i64 confirmed besides; all else is the same.
+
 Source: DefaultHAConnection.java, DefaultHAClient.java.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from mqframe.core.errors import FrameError
 
 _REPORT: Final = struct.Struct(">q")
 _HEAD: Final = struct.Struct(">qi")
+_EPOCH_HEAD: Final = struct.Struct(">qiiq")
 FRAME_BYTES_MAX: Final = 4 << 20
 """The largest frame with its head: the buffer of Apache's slaves."""
 
@@ -23,6 +27,18 @@ class CopyFrame(NamedTuple):
     data: bytes
 
 
+class EpochFrame(NamedTuple):
+    """A `CopyFrame` of an elected leader: the epoch of its bytes, and up to which log offset all is safe."""
+
+    offset: int
+    data: bytes
+    epoch: int
+    confirmed: int
+
+
+F = TypeVar("F", CopyFrame, EpochFrame)
+
+
 def encode_report(offset: int) -> bytes:
     """The report of a slave whose log ends at `offset`, bytes."""
     return _REPORT.pack(offset)
@@ -31,6 +47,11 @@ def encode_report(offset: int) -> bytes:
 def frame_head(offset: int, size: int) -> bytes:
     """What stands before the `size` bytes from `offset` of the log on. A size of 0: a heartbeat."""
     return _HEAD.pack(offset, size)
+
+
+def epoch_frame_head(offset: int, size: int, epoch: int, confirmed: int) -> bytes:
+    """As `frame_head`, for an `EpochFrame`."""
+    return _EPOCH_HEAD.pack(offset, size, epoch, confirmed)
 
 
 class ReportReader:
@@ -47,31 +68,45 @@ class ReportReader:
         return [offset for (offset,) in _REPORT.iter_unpack(data[:whole])]
 
 
-class FrameReader:
-    """Finds the frames in what a master sends, however they are split."""
-
-    def __init__(self) -> None:
+class _FrameReader(Generic[F]):
+    def __init__(self, head: struct.Struct, make: type[F]) -> None:
+        self._head = head
+        self._make: Any = make
         self._rest = bytearray()
 
-    def read(self, data: bytes) -> list[CopyFrame]:
+    def read(self, data: bytes) -> list[F]:
         """The frames that are whole now, in order.
 
-        Raises `FrameError` for a size that no master sends: the other side is no replication port.
+        Raises `FrameError` for a head that no master sends: the other side is no replication port.
         """
-        rest, at = self._rest, 0
+        rest, at, head = self._rest, 0, self._head
         rest += data
         frames = []
-        while len(rest) - at >= _HEAD.size:
-            offset, size = _HEAD.unpack_from(rest, at)
-            if offset < 0 or not 0 <= size <= FRAME_BYTES_MAX - _HEAD.size:
+        while len(rest) - at >= head.size:
+            offset, size, *more = fields = head.unpack_from(rest, at)
+            if min(fields) < 0 or size > FRAME_BYTES_MAX - head.size:
                 raise FrameError(
                     f"a frame of {size} bytes at log offset {offset}: what is connected to is no replication"
                     " port of a master; haMasterAddress names that port (listenPort + 1 unless set)"
                 )
-            begin = at + _HEAD.size
+            begin = at + head.size
             if len(rest) - begin < size:
                 break
             at = begin + size
-            frames.append(CopyFrame(offset, bytes(rest[begin:at])))
+            frames.append(self._make(offset, bytes(rest[begin:at]), *more))
         del rest[:at]
         return frames
+
+
+class FrameReader(_FrameReader[CopyFrame]):
+    """Finds the frames in what a master sends, however they are split."""
+
+    def __init__(self) -> None:
+        super().__init__(_HEAD, CopyFrame)
+
+
+class EpochFrameReader(_FrameReader[EpochFrame]):
+    """Finds the frames in what an elected leader sends, however they are split."""
+
+    def __init__(self) -> None:
+        super().__init__(_EPOCH_HEAD, EpochFrame)

@@ -14,10 +14,14 @@ from hypothesis import strategies as st
 
 from mqframe.core.errors import FrameError
 from mqframe.core.replication.stream import (
+    FRAME_BYTES_MAX,
     CopyFrame,
+    EpochFrame,
+    EpochFrameReader,
     FrameReader,
     ReportReader,
     encode_report,
+    epoch_frame_head,
     frame_head,
 )
 
@@ -97,3 +101,45 @@ def test_frames_are_the_same_however_they_are_split(
 def test_what_no_master_sends_is_refused_at_its_head(head: bytes) -> None:
     with pytest.raises(FrameError, match="no replication port of a master"):
         FrameReader().read(head)
+
+
+EPOCH_FRAMES = st.lists(
+    st.builds(
+        EpochFrame,
+        st.integers(0, 2**63 - 1),
+        st.binary(max_size=200),
+        st.integers(0, 2**31 - 1),
+        st.integers(0, 2**63 - 1),
+    )
+)
+
+
+@given(EPOCH_FRAMES, st.lists(st.integers(0, 2000)), st.binary(max_size=23))
+def test_frames_with_epochs_are_the_same_however_they_are_split(
+    frames: list[EpochFrame], cuts: list[int], tail: bytes
+) -> None:
+    reader = EpochFrameReader()
+    raw = b"".join(epoch_frame_head(at, len(data), *rest) + data for at, data, *rest in frames) + tail
+    assert [each for part in parts_of(raw, cuts) for each in reader.read(part)] == frames
+
+
+def test_an_epoch_and_what_is_confirmed_stand_behind_the_plain_head() -> None:
+    head = epoch_frame_head(5, 3, 7, 9)
+    assert head == frame_head(5, 3) + b"\0\0\0\7" + b"\0\0\0\0\0\0\0\x09"
+    assert EpochFrameReader().read(head + b"abc") == [EpochFrame(5, b"abc", 7, 9)]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        epoch_frame_head(-1, 0, 1, 0),
+        epoch_frame_head(0, -1, 1, 0),
+        epoch_frame_head(0, 0, -1, 0),
+        epoch_frame_head(0, 0, 1, -1),
+        epoch_frame_head(0, FRAME_BYTES_MAX - 23, 1, 0),
+        b"GET / HTTP/1.1 and more of it",
+    ],
+)
+def test_what_no_elected_leader_sends_is_refused_at_its_head(head: bytes) -> None:
+    with pytest.raises(FrameError, match="no replication port of a master"):
+        EpochFrameReader().read(head)
