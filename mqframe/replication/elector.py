@@ -15,8 +15,8 @@ import attrs
 
 from mqframe.core.election.claiming import Candidate, candidate
 from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
-from mqframe.core.election.in_sync import InSync
 from mqframe.core.election.lease import Lease, LeaseTimes
+from mqframe.core.election.sync_set import SyncSet
 from mqframe.core.errors import BadAnswer, CallTimeout, CoordinationError, MqframeError, SettingError
 from mqframe.hooks.interfaces.coordination import Coordination, GroupPlace, Snapshot
 from mqframe.log import get_logger
@@ -54,7 +54,7 @@ class Replica(Protocol):
     def note(self, ready: int) -> ReplicaNote:
         """What it says of itself; `ready`: up to which epoch it follows nobody any more."""
 
-    async def lead(self, reigning: Reigning) -> InSync:
+    async def lead(self, reigning: Reigning) -> SyncSet:
         """Lead. Returns once the log is open for it; the set to look after. Raises what prevents it."""
 
     async def follow(self, leader: LeaderNote | None, epoch: int) -> None:
@@ -89,7 +89,7 @@ class Elector:
         self._claim_word = claim_word
         self._claims: dict[str, Lease] = {}
         self._reigning: Reigning | None = None
-        self._in_sync: InSync | None = None
+        self._set: SyncSet | None = None
         self._ready = 0
         self._leaderless_since: float | None = None
         self._lost = False
@@ -136,7 +136,7 @@ class Elector:
 
     async def _depose(self) -> None:
         """End the reign of this broker, if it has one."""
-        self._in_sync, reigning, self._reigning = None, self._reigning, None
+        self._set, reigning, self._reigning = None, self._reigning, None
         self._claims.clear()
         if reigning is not None:
             log.warning("this broker leads no more", epoch=reigning.state.epoch)
@@ -229,27 +229,27 @@ class Elector:
     # As leader
 
     async def _look_after_set(self, snapshot: Snapshot) -> None:
-        reigning, in_sync, leader = self._reigning, self._in_sync, self.leader
+        reigning, members, leader = self._reigning, self._set, self.leader
         assert reigning is not None
-        assert in_sync is not None
+        assert members is not None
         is_mine = leader is not None and leader.claim in self._claims
         if not is_mine or self.seen is None or self._me not in self.seen.members:
             await self._depose()
             return
-        if snapshot.version != in_sync.version:
+        if snapshot.version != members.version:
             # What was sent without an answer took effect, or nothing that was sent still can.
-            in_sync.settled(self.seen, snapshot.version)
+            members.settled(self.seen, snapshot.version)
         end = self._replica.note(0).end
-        wanted = in_sync.pending or in_sync.wanted(end, self._clock.monotonic())
+        wanted = members.pending or members.wanted(end, self._clock.monotonic())
         if wanted is None:
             return
-        in_sync.sent(wanted)
+        members.sent(wanted)
         # Without an answer it stays pending, and is sent again with the version as it is read then: so the
         # first one either was this version's change, or can be none any more.
-        version = await self._coordination.change(encode_note(wanted), in_sync.version)
+        version = await self._coordination.change(encode_note(wanted), members.version)
         if version:
             log.info("the set in sync changed", members=wanted.members, epoch=wanted.epoch)
-            in_sync.settled(wanted, version)
+            members.settled(wanted, version)
         self._wake.set()  # what was counted on changed; or it was refused, and is to be read again
 
     # As anyone else
@@ -314,7 +314,7 @@ class Elector:
         self._reigning = Reigning(state, version, lease)
         self._leaderless_since = None
         try:
-            self._in_sync = await self._replica.lead(self._reigning)
+            self._set = await self._replica.lead(self._reigning)
         except MqframeError:
             await self._coordination.step_down()
             await self._depose()

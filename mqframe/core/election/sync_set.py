@@ -15,6 +15,7 @@ import msgspec
 from mqframe.core.election.group import GroupState
 
 NOWHERE: Final = -1
+EVERYWHERE: Final = 2**63 - 1
 
 
 @attrs.frozen
@@ -44,7 +45,7 @@ class _Progress:
     leaves: bool = False
 
 
-class InSync:
+class SyncSet:
     """What a leader knows of its set.
 
     `state`, `version`: as recorded by the claim; `start`: where its log ended then; `confirmed`: up to where
@@ -114,12 +115,16 @@ class InSync:
 
     def confirm(self, own_end: int) -> int:
         """Up to where all who count have the log, the leader up to `own_end`. It never goes back."""
-        counted = self.counted
-        if len(self.state.members) < self._limits.members_min:
-            return self.confirmed
-        least = min([own_end, *(self._acknowledged(number) for number in counted if number != self._me)])
-        self.confirmed = max(self.confirmed, least)
+        self.confirmed = max(self.confirmed, min(own_end, self.least_of_others()))
         return self.confirmed
+
+    def least_of_others(self) -> int:
+        """Up to where all others who count have the log; `NOWHERE` where one does not say, or there are too few
+        for anything to be confirmed; `EVERYWHERE` where the leader is alone."""
+        if len(self.state.members) < self._limits.members_min:
+            return NOWHERE
+        others = (number for number in self.counted if number != self._me)
+        return min((self._acknowledged(number) for number in others), default=EVERYWHERE)
 
     def _acknowledged(self, number: int) -> int:
         other = self._others.get(number)

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mqframe.core.election.group import GroupState
-from mqframe.core.election.in_sync import InSync, SetLimits
+from mqframe.core.election.sync_set import SetLimits, SyncSet
 
 LIMITS = SetLimits(members_min=1, lag_seconds=5, away_seconds=1)
 
 
-def in_sync(
+def sync_set(
     members: tuple[int, ...], *, start: int = 100, confirmed: int = 80, limits: SetLimits = LIMITS
-) -> InSync:
-    return InSync(GroupState(3, 1, members, confirmed), version=9, start=start, limits=limits, now=0.0)
+) -> SyncSet:
+    return SyncSet(GroupState(3, 1, members, confirmed), version=9, start=start, limits=limits, now=0.0)
 
 
-def settle(group: InSync, log_end: int, now: float) -> tuple[int, ...] | None:
+def settle(group: SyncSet, log_end: int, now: float) -> tuple[int, ...] | None:
     """Have the engine take what is wanted; the new set."""
     wanted = group.wanted(log_end, now)
     if wanted is None:
@@ -30,7 +30,7 @@ def settle(group: InSync, log_end: int, now: float) -> tuple[int, ...] | None:
 
 
 def test_what_all_members_have_is_confirmed_and_nothing_before_each_has_said_so_in_this_reign() -> None:
-    group = in_sync((1, 2, 3))
+    group = sync_set((1, 2, 3))
     assert group.confirm(100) == 80  # as the last leader knew
     group.joined(2, 0, is_clean=True)
     group.joined(3, 0, is_clean=True)
@@ -45,7 +45,7 @@ def test_what_all_members_have_is_confirmed_and_nothing_before_each_has_said_so_
 
 
 def test_an_acknowledgement_of_a_connection_that_ended_counts_no_more() -> None:
-    group = in_sync((1, 2))
+    group = sync_set((1, 2))
     group.joined(2, 0, is_clean=True)
     group.acknowledged(2, 200, 200, 0)
     group.left(2, 0)
@@ -57,7 +57,7 @@ def test_an_acknowledgement_of_a_connection_that_ended_counts_no_more() -> None:
 
 
 def test_a_member_that_is_away_leaves_after_a_while_and_counts_until_that_is_recorded() -> None:
-    group = in_sync((1, 2))
+    group = sync_set((1, 2))
     assert group.wanted(100, 1.0) is None
     wanted = group.wanted(100, 1.1)
     assert wanted is not None
@@ -71,7 +71,7 @@ def test_a_member_that_is_away_leaves_after_a_while_and_counts_until_that_is_rec
 
 
 def test_a_member_that_lags_leaves_and_one_that_follows_closely_stays() -> None:
-    group = in_sync((1, 2, 3))
+    group = sync_set((1, 2, 3))
     group.joined(2, 0, is_clean=True)
     group.joined(3, 0, is_clean=True)
     group.acknowledged(2, 100, 100, 0)
@@ -86,7 +86,7 @@ def test_a_member_that_lags_leaves_and_one_that_follows_closely_stays() -> None:
 
 
 def test_a_broker_joins_once_it_has_all_that_is_confirmed_and_the_beginning_of_this_reign() -> None:
-    group = in_sync((1,))
+    group = sync_set((1,))
     assert group.confirm(150) == 150
     group.joined(2, 0, is_clean=True)
     group.acknowledged(2, 149, 160, 0)
@@ -102,7 +102,7 @@ def test_a_broker_joins_once_it_has_all_that_is_confirmed_and_the_beginning_of_t
 
 
 def test_a_change_that_was_refused_leaves_the_set_that_the_engine_has() -> None:
-    group = in_sync((1, 2))
+    group = sync_set((1, 2))
     wanted = group.wanted(100, 5)
     assert wanted is not None
     group.sent(wanted)
@@ -112,7 +112,7 @@ def test_a_change_that_was_refused_leaves_the_set_that_the_engine_has() -> None:
 
 
 def test_a_broker_that_may_lack_what_it_acknowledged_leaves_before_anything_of_it_counts() -> None:
-    group = in_sync((1, 2))
+    group = sync_set((1, 2))
     group.joined(2, 0, is_clean=False)
     group.acknowledged(2, 120, 120, 0)
     assert group.confirm(120) == 80
@@ -124,7 +124,7 @@ def test_a_broker_that_may_lack_what_it_acknowledged_leaves_before_anything_of_i
 
 
 def test_it_leaves_when_it_comes_back_clean_before_that_was_recorded() -> None:
-    group = in_sync((1, 2))
+    group = sync_set((1, 2))
     group.joined(2, 0, is_clean=False)
     group.left(2, 0)
     group.joined(2, 0, is_clean=True)
@@ -133,7 +133,7 @@ def test_it_leaves_when_it_comes_back_clean_before_that_was_recorded() -> None:
 
 
 def test_the_set_stays_at_its_least_and_nothing_is_confirmed_with_fewer() -> None:
-    group = in_sync((1, 2), limits=SetLimits(members_min=2, lag_seconds=5, away_seconds=1))
+    group = sync_set((1, 2), limits=SetLimits(members_min=2, lag_seconds=5, away_seconds=1))
     assert not group.has_enough
     assert group.wanted(100, 60) is None
     assert group.confirm(100) == 80
@@ -144,7 +144,7 @@ def test_the_set_stays_at_its_least_and_nothing_is_confirmed_with_fewer() -> Non
 
 
 def test_a_broker_replaces_one_that_is_gone_where_the_least_allows_no_fewer() -> None:
-    group = in_sync((1, 2), limits=SetLimits(members_min=2, lag_seconds=5, away_seconds=1))
+    group = sync_set((1, 2), limits=SetLimits(members_min=2, lag_seconds=5, away_seconds=1))
     group.joined(3, 0, is_clean=True)
     group.acknowledged(3, 100, 100, 0)
     assert settle(group, 100, 0) == (1, 2, 3)
@@ -152,7 +152,7 @@ def test_a_broker_replaces_one_that_is_gone_where_the_least_allows_no_fewer() ->
 
 
 def test_words_of_strangers_change_nothing() -> None:
-    group = in_sync((1,))
+    group = sync_set((1,))
     group.acknowledged(7, 500, 100, 0)
     group.left(7, 0)
     assert group.wanted(100, 0) is None
@@ -166,7 +166,7 @@ class Reign(RuleBasedStateMachine):
     def begin(self, members: tuple[int, ...]) -> None:
         self.now = 0.0
         self.end = 100
-        self.group = in_sync(members, confirmed=60)
+        self.group = sync_set(members, confirmed=60)
         self.logs = {2: 70, 3: 100}
         """What followers really have of this leader's log."""
         self.connected: set[int] = set()
@@ -250,5 +250,5 @@ TestReign = Reign.TestCase
 
 @pytest.mark.parametrize("members_min", [1, 2])
 def test_a_leader_without_others_has_enough_for_itself_alone(members_min: int) -> None:
-    group = in_sync((1,), limits=SetLimits(members_min, 5, 1))
+    group = sync_set((1,), limits=SetLimits(members_min, 5, 1))
     assert group.has_enough is (members_min == 1)
