@@ -160,7 +160,9 @@ class Broker:
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
         handlers = saved_before_answers(handlers, self._keeper.save_tables)
-        return audited(refused_at_slaves(handlers) if self._sections.is_slave else handlers)
+        if self._sections.is_slave:
+            handlers = refused_at_slaves(handlers, self._replication.refuses_readers)
+        return audited(handlers)
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.

@@ -64,7 +64,7 @@ class BrokerState:
         self.clock, self.plugins = clock, plugins
         self.levels = parse_levels(store_settings.delay_levels)
         self.identity = Identity(settings, sections.broker_id, sections.role)
-        self.live = LiveSettings(settings, store_settings, sections.origins)
+        self.live = LiveSettings(settings, store_settings, sections.origins, sections.replication)
         self.statistics = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
             clock,

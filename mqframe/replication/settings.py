@@ -78,6 +78,22 @@ class ReplicationSettings:
         check=at_least(1),
         conf="haHousekeepingInterval",
     )
+    slave_reads: bool | None = setting(
+        None,
+        doc="true: whoever reads further from the log's end than store.hot_bytes is sent to a slave, and a "
+        "slave sends back who is near it (at 3/4 of that); false: a slave refuses readers while it follows "
+        "its master; none: nobody is sent to slaves, and a slave serves whoever comes",
+        conf="slaveReadEnable",
+        live=True,
+    )
+    offset_check: bool = setting(
+        False,
+        doc="what a slave answers to consumers at an offset that it does not have, because it lags or began "
+        "later: true: that they are to go on where its queue begins or ends, as a master does; false: that "
+        "they are to wait, and ask the master",
+        conf="offsetCheckInSlave",
+        live=True,
+    )
     retry_ms: int = setting(
         5000, doc="how long a slave waits before it connects again, ms", check=at_least(1)
     )

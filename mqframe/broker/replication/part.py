@@ -33,11 +33,13 @@ class AlonePart(BrokerPart):
 
 @attrs.frozen
 class Replication:
-    """`push`: sends slaves what was appended; `is_open`: whether there is a port where the log is copied."""
+    """`push`: sends slaves what was appended; `is_open`: whether there is a port where the log is copied;
+    `refuses_readers`: whether a slave refuses pulls now."""
 
     parts: Sequence[BrokerPart]
     push: Callable[[], object] = lambda: None
     is_open: bool = False
+    refuses_readers: Callable[[], bool] = lambda: False
 
 
 def make_replication(
@@ -45,7 +47,8 @@ def make_replication(
 ) -> Replication:
     """The parts of a broker for its role; `state.replicas` is there from then on, where sends wait."""
     if sections.is_slave:
-        return Replication([SlavePart(sections.replication, state, client, registration)])
+        slave = SlavePart(sections.replication, state, client, registration)
+        return Replication([slave], refuses_readers=slave.refuses_readers)
     if sections.replication.role == NONE:
         return Replication([AlonePart(state.store)])
     master = MasterPart(sections, state)

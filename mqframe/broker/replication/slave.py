@@ -6,7 +6,7 @@ does not (replication.md §1.5, §1.6).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
@@ -34,6 +34,8 @@ from mqframe.core.requests.insight import UpdateAndGetGroupForbidden
 from mqframe.core.requests.messages import (
     ConsumerSendMsgBack,
     EndTransaction,
+    LitePullMessage,
+    PullMessage,
     RecallMessage,
     SendBatchMessage,
     SendHalfBatch,
@@ -71,6 +73,7 @@ _OF_CLIENTS: Final[tuple[type[Request], ...]] = (
     BatchAckMessage,
     ChangeInvisibleTime,
 )
+_OF_READERS: Final[tuple[type[Request], ...]] = (PullMessage, LitePullMessage)
 _OF_OPERATORS: Final[tuple[type[Request], ...]] = (
     UpdateAndCreateTopic,
     UpdateAndCreateTopicList,
@@ -84,10 +87,13 @@ _OF_OPERATORS: Final[tuple[type[Request], ...]] = (
 )
 
 
-def refused_at_slaves(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
+def refused_at_slaves(
+    handlers: Mapping[int, Handler], refuses_readers: Callable[[], bool] = lambda: False
+) -> dict[int, Handler]:
     """`handlers`, with refusals for what writes messages (14) and what changes tables that are copied (1).
 
-    The codes are those of Apache's brokers of 4.9 (replication.md §5).
+    The codes are those of Apache's brokers of 4.9 (replication.md §5). `refuses_readers`: whether a pull
+    that comes now is refused, with the code of brokers of 5.x (2).
     """
     sends = _refusing(ResponseCode.SERVICE_NOT_AVAILABLE, "it takes no messages; send to its master")
     changes = _refusing(ResponseCode.SYSTEM_ERROR, "its tables are those of its master; change them there")
@@ -95,7 +101,20 @@ def refused_at_slaves(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
         **handlers,
         **{kind.CODE: sends for kind in _OF_CLIENTS},
         **{kind.CODE: changes for kind in _OF_OPERATORS},
+        **{
+            kind.CODE: _unless(refuses_readers, handlers[kind.CODE])
+            for kind in _OF_READERS
+            if kind.CODE in handlers
+        },
     }
+
+
+def _unless(refuses: Callable[[], bool], serve: Handler) -> Handler:
+    refuse = _refusing(
+        ResponseCode.SYSTEM_BUSY,
+        "[REJECTREQUEST] replication.slave_reads (slaveReadEnable) is false; pull from its master",
+    )
+    return lambda call: refuse(call) if refuses() else serve(call)
 
 
 def _refusing(code: ResponseCode, why: str) -> Handler:
@@ -118,6 +137,7 @@ class SlavePart(BrokerPart):
         self._settings = settings
         self._store = cast("ReplicaStore", state.store)
         self._clock = state.clock
+        self._live = state.live
         self._client = client
         self._registration = registration
         self._tables = CopiedTables(state, client)
@@ -131,6 +151,10 @@ class SlavePart(BrokerPart):
     def is_following(self) -> bool:
         """Whether the master is followed."""
         return self._follower.is_following
+
+    def refuses_readers(self) -> bool:
+        """Whether readers are to go to the master, which is there."""
+        return self._live.replication.slave_reads is False and self.is_following
 
     @property
     def trouble(self) -> str:

@@ -16,8 +16,8 @@ class Identity:
 
     `address`: "host:port" that clients are told; `store_host`: the packed IP and port that go into records
     and offset ids; `broker_id`: 0 for a master; `role`: by Apache's names; `replication_port`: where
-    the log is copied, 0 where that is not possible; `state_version`: goes along with registrations, so that name
-    servers ignore who was master before: 0 where roles are set by hand, otherwise greater with each change.
+    the log is copied, 0 where that is not possible; `state_version`: goes along with registrations, so that
+    name servers ignore who was master before: 0 where roles are set by hand, else greater with each change.
     Raises `SettingError` for an advertised host that has no address.
     """
 
