@@ -18,7 +18,7 @@ class ElectionSettings:
     )
     lease_ms: int = setting(
         5000,
-        doc="a leader that the engine does not hear of for so long can be replaced; at least 2000 for etcd, ms",
+        doc="a leader that the engine does not hear of for so long can be replaced; etcd: 2000 at least, ms",
         check=at_least(100),
     )
     renew_ms: int = setting(

@@ -92,7 +92,7 @@ class Elector:
         self._set: SyncSet | None = None
         self._ready = 0
         self._leaderless_since: float | None = None
-        self._lost = False
+        self._lost = self._is_open = False
         self._wake = asyncio.Event()
         self.trouble = ""
         self.seen: GroupState | None = None
@@ -100,6 +100,12 @@ class Elector:
 
     def ring(self) -> None:
         """Look at the group soon: acknowledgements, or connections, changed what the set should be."""
+        self._wake.set()
+
+    def resign(self, problem: MqframeError) -> None:
+        """Leave, and begin anew: this broker cannot go on as what it is."""
+        self._tell(str(problem))
+        self._lost = True
         self._wake.set()
 
     @property
@@ -123,6 +129,9 @@ class Elector:
 
     async def _leave(self) -> None:
         """Let others lead at once, where the engine can be told so; else when the lease is over."""
+        if not self._is_open:
+            return
+        self._is_open = False
         try:
             await self._coordination.step_down()
             await self._coordination.stop()
@@ -147,6 +156,7 @@ class Elector:
     async def _session(self) -> None:
         sent = self._clock.monotonic()
         granted = await self._coordination.start(self._place, self._limits.lease)
+        self._is_open = True
         lease = Lease(LeaseTimes(granted, self._limits.renew, self._limits.margin), sent)
         self._ready, self._leaderless_since, self._lost = 0, None, False
         await self._check_number()
@@ -161,7 +171,9 @@ class Elector:
         finally:
             renewals.stop()
             watching.cancel()
-        raise CoordinationError("the lease of this broker was lost; it opens another one")
+        raise CoordinationError(
+            self.trouble or "the lease of this broker was lost; it opens another one", maybe_stored=False
+        )
 
     async def _until_woken(self) -> None:
         with contextlib.suppress(CallTimeout):  # a look from time to time, whatever the watch missed
@@ -220,9 +232,9 @@ class Elector:
             snapshot, replicas = await self._read()
             if self._reigning is not None:
                 await self._look_after_set(snapshot)
+                self._tell("")
             else:
-                await self._look_for_leader(snapshot, replicas, lease)
-            self.trouble = ""
+                self._tell(await self._look_for_leader(snapshot, replicas, lease))
         except CoordinationError as problem:
             self._tell(str(problem))
 
@@ -256,19 +268,20 @@ class Elector:
 
     async def _look_for_leader(
         self, snapshot: Snapshot, replicas: dict[int, ReplicaNote], lease: Lease
-    ) -> None:
+    ) -> str:
+        """What prevents this broker from leading where nobody does; empty: nothing, or somebody does."""
         state, leader = self.seen, self.leader
         epoch = state.epoch if state is not None else 0
         if state is not None and self._me not in state.members:
             self._replica.left_set()
         if leader is not None and state is not None and leader.claim in self._claims:
             await self._begin(state, snapshot.version, self._claims[leader.claim])
-            return
+            return ""
         if leader is not None:
             self._leaderless_since = None
             # A claim of this broker's last life ends with the lease that it had then.
             await self._replica.follow(None if leader.id == self._me else leader, epoch)
-            return
+            return ""
         now = self._clock.monotonic()
         if self._leaderless_since is None or self._ready < epoch or self._me not in replicas:
             self._leaderless_since = now if self._leaderless_since is None else self._leaderless_since
@@ -278,15 +291,15 @@ class Elector:
             snapshot, replicas = await self._read()
             if self.leader is not None or self._me not in replicas:
                 self._wake.set()
-                return
+                return ""
         found = candidate(self._me, self.seen, replicas, self._limits.members_min)
         if found.state is None:
-            self._tell(found.why)
-            return
+            return found.why
         if self._may_claim_now(found, state is None, now):
             await self._claim(found.state, snapshot, lease)
         else:
             self._clock.call_later(self._limits.patience / 4, self._wake.set)
+        return ""
 
     def _may_claim_now(self, found: Candidate, is_first: bool, now: float) -> bool:
         assert self._leaderless_since is not None

@@ -56,8 +56,8 @@ class LeaderReplicas:
         """As `Replicas.refusal`."""
         if not self._leads():
             return StoreUnavailable(
-                f"this broker is no longer sure to lead in epoch {self._reigning.state.epoch}: another one may"
-                " be elected; send again, by a route that is asked for anew"
+                f"this broker is no longer sure to lead in epoch {self._reigning.state.epoch}: another one"
+                " may be elected; send again, by a route that is asked for anew"
             )
         members = self.members
         if members is not None and not members.has_enough:

@@ -119,8 +119,11 @@ class SyncSet:
         return self.confirmed
 
     def least_of_others(self) -> int:
-        """Up to where all others who count have the log; `NOWHERE` where one does not say, or there are too few
-        for anything to be confirmed; `EVERYWHERE` where the leader is alone."""
+        """Up to where all others who count have the log.
+
+        `NOWHERE` where one does not say, or there are too few for anything to be confirmed; `EVERYWHERE`
+        where the leader is alone.
+        """
         if len(self.state.members) < self._limits.members_min:
             return NOWHERE
         others = (number for number in self.counted if number != self._me)
