@@ -33,12 +33,13 @@ from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
 from mqframe.core.popping.bodies import RequestModeTable
+from mqframe.core.replication.in_sync import InSync, InSyncLimits
 from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
-from mqframe.replication.confirmed import ReplicaWaits
+from mqframe.replication.settings import SYNC_MASTER, ReplicationSettings
 from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.message_store import MessageStore
 from mqframe.store.replica_store import ReplicaStore
@@ -100,9 +101,8 @@ class BrokerState:
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         kind = ReplicaStore if sections.is_slave else MessageStore
-        self.store = kind.open(store_settings, clock, on_arrival=arrived)
-        self.replicas: ReplicaWaits | None = None
-        """What sends wait for besides the disk: where slaves have to have a message first."""
+        self.replicas = _replicas(sections.replication)
+        self.store = kind.open(store_settings, clock, on_arrival=arrived, replicas=self.replicas)
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in plugins.names("broker_service")  # else it is blocked
@@ -124,6 +124,20 @@ class BrokerState:
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""
         return DueTask(self.clock, work, name)
+
+
+def _replicas(settings: ReplicationSettings) -> InSync | None:
+    """What has to have a message besides the disk, before it counts."""
+    if settings.role != SYNC_MASTER:
+        return None
+    limits = InSyncLimits(
+        settings.in_sync,
+        settings.min_in_sync,
+        settings.all_acknowledge,
+        settings.auto_in_sync,
+        settings.behind_bytes_max,
+    )
+    return InSync(limits, settings.timeout_ms / 1000)
 
 
 def _timer_limits(settings: StoreSettings, delivers: bool) -> TimerLimits:

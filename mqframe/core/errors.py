@@ -177,6 +177,10 @@ class StoreUnavailable(StoreError):
     """A store that takes no messages now: its disk is full or fails, or it has stopped."""
 
 
+class TooFewReplicas(StoreUnavailable):
+    """A store that takes no messages now because fewer copies of it are in sync than have to be."""
+
+
 class Refusal(MqframeError):
     """A request that a server turns down: the response code and the remark that go back to the caller.
 

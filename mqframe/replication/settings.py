@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.errors import SettingError
 
 NONE: Final = "NONE"
 ASYNC_MASTER: Final = "ASYNC_MASTER"
@@ -44,19 +45,38 @@ class ReplicationSettings:
     )
     in_sync: int = setting(
         2,
-        doc="how many brokers, a SYNC_MASTER and its slaves, have a message before its send is answered",
+        doc="how many brokers, a SYNC_MASTER and its slaves, have a message before its send is answered with "
+        "success, and before consumers see it; while fewer are in sync, min_in_sync decides",
         check=at_least(1),
         conf="inSyncReplicas",
     )
+    min_in_sync: int = setting(
+        1,
+        doc="with fewer brokers in sync, a SYNC_MASTER counted, it takes no messages, and consumers see "
+        "nothing new; with so many, but fewer than in_sync, that many have to have a message, and its send "
+        "is answered SLAVE_NOT_AVAILABLE",
+        check=at_least(1),
+        conf="minInSyncReplicas",
+    )
+    all_acknowledge: bool = setting(
+        False,
+        doc="each slave that is in sync has to have a message, not only so many as in_sync says",
+        conf="allAckInSyncStateSet",
+    )
+    auto_in_sync: bool = setting(
+        False,
+        doc="as many brokers as are in sync will do for a success, from min_in_sync to in_sync",
+        conf="enableAutoInSyncReplicas",
+    )
     timeout_ms: int = setting(
         3000,
-        doc="a send that slaves did not get within it is answered FLUSH_SLAVE_TIMEOUT, ms",
+        doc="what slaves did not get within it is answered FLUSH_SLAVE_TIMEOUT, or counts as not stored, ms",
         check=at_least(1),
         conf="slaveTimeout",
     )
     behind_bytes_max: int = setting(
         256 << 20,
-        doc="a slave that is further behind does not count; too few that do: SLAVE_NOT_AVAILABLE, bytes",
+        doc="a slave that is so far behind, or further, is not in sync, bytes",
         check=at_least(1),
         conf="haMaxGapNotInSync",
     )
@@ -102,3 +122,11 @@ class ReplicationSettings:
         doc="how often a slave copies topics, groups and their progress from its master, ms",
         check=at_least(10),
     )
+
+    def __attrs_post_init__(self) -> None:
+        if self.min_in_sync > self.in_sync:
+            raise SettingError(
+                f"replication.min_in_sync (minInSyncReplicas) = {self.min_in_sync} is more than"
+                f" replication.in_sync (inSyncReplicas) = {self.in_sync}: raise the latter, or lower the"
+                " former"
+            )

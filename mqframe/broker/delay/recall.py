@@ -18,6 +18,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.names import is_closed_topic
+from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.requests.serving import Call, Reply, serves
 
@@ -31,8 +32,8 @@ class RecallProcessor(Processor):
     def __init__(self, shared: Shared, writer: InternalWriter) -> None:
         super().__init__(shared)
         self._writer = writer
-        self._when_confirmed = shared.store.when_confirmed
-        self._waits_for_disk = self._store.settings.flush == "SYNC_FLUSH"
+        self._when_decided = shared.store.when_decided
+        self._is_sure_at_once = shared.store.confirms_at_once
 
     @serves(RecallMessage)
     def recall(self, fields: RecallMessage, call: Call) -> Reply | None:
@@ -58,14 +59,17 @@ class RecallProcessor(Processor):
         except Refusal as refusal:
             return Reply(refusal.code, ext=region, remark=refusal.remark)
         answer = Reply(ext=region | {"msgId": handle.message_id})
-        if not self._waits_for_disk:
+        if self._is_sure_at_once:
             return answer
-        late = "the recall is stored, but was not on disk in time: after a crash the message may come"
 
-        def reply(durable: bool) -> None:
-            call.reply(answer if durable else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, ext=region, remark=late))
+        def reply(code: ResponseCode) -> None:
+            if not code:
+                call.reply(answer)
+                return
+            late = f"{not_confirmed(code, 'the recall')}: after a crash the message may come"
+            call.reply(Reply(code, ext=region, remark=late))
 
-        self._when_confirmed(stored.end_offset, reply)
+        self._when_decided(stored.end_offset, reply)
         return None
 
     def _checked(self, request: RecallMessage) -> RecallHandle:

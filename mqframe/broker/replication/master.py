@@ -1,4 +1,4 @@
-"""A master: slaves copy its log; the sends of a SYNC_MASTER wait for them (replication.md §1, §4)."""
+"""A master: slaves copy its log; what a SYNC_MASTER stores waits for them (replication.md §1, §4)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
 from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.replication.feed import FeedLimits
+from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
-from mqframe.replication.confirmed import ReplicaLimits, ReplicaWaits
+from mqframe.log import get_logger
 from mqframe.replication.feeding import Feeding
-from mqframe.replication.settings import SYNC_MASTER
 
+log: Final = get_logger("replication")
 LOOK_SECONDS: Final = 0.1
 """As in Apache RocketMQ: what no request has brought is sent so much later at most."""
 
 
 class MasterPart(BrokerPart):
-    """The replication port, and those who wait for slaves.
-
-    `waits`: `None` for an ASYNC_MASTER. `push`: sends what was appended.
-    """
+    """The replication port. `push`: sends what was appended."""
 
     def __init__(self, sections: BrokerSections, state: BrokerState) -> None:
         settings, broker = sections.replication, sections.broker
@@ -36,7 +34,7 @@ class MasterPart(BrokerPart):
         self._port = (broker.port + 1 if broker.port else 0) if port is None else port
         self._identity = state.identity
         self._clock = state.clock
-        self._end = state.store
+        self._store = state.store
         self._behind_bytes_max = settings.behind_bytes_max
         limits = FeedLimits(
             settings.batch_bytes,
@@ -44,20 +42,17 @@ class MasterPart(BrokerPart):
             settings.heartbeat_ms / 1000,
             settings.silent_ms / 1000,
         )
-        self._feeding = Feeding(state.store, state.clock, limits, self._reported)
+        self._in_sync = state.replicas
+        heard = (lambda: None) if self._in_sync is None else self._in_sync.heard
+        self._feeding = Feeding(state.store, state.clock, limits, heard)
         self.push = self._feeding.push
-        self.waits: ReplicaWaits | None = None
-        if settings.role == SYNC_MASTER:
-            asked = ReplicaLimits(settings.in_sync - 1, settings.timeout_ms / 1000, settings.behind_bytes_max)
-            self.waits = ReplicaWaits(state.clock, asked, self._feeding.acknowledged)
-
-    def _reported(self) -> None:
-        if self.waits is not None:
-            self.waits.settle()
+        if self._in_sync is not None:
+            self._in_sync.acknowledged = self._feeding.acknowledged
+        self._refusal = ""
 
     def counters(self) -> Mapping[str, str]:
         """The replication port, how many slaves follow, and how far each is behind, bytes."""
-        end = self._end.max_offset
+        end = self._store.max_offset
         slaves = self._feeding.slaves()
         behind = " ".join(f"{slave.address}:{end - slave.acknowledged}" for slave in slaves)
         return {
@@ -68,7 +63,7 @@ class MasterPart(BrokerPart):
 
     async def metrics(self) -> Sequence[Metric]:
         """How many slaves follow, and how far each is behind; several of one machine are one series."""
-        end, now = self._end.max_offset, self._clock.now_ms()
+        end, now = self._store.max_offset, self._clock.now_ms()
         sizes = Family(
             "mqframe_replication_behind_bytes", Kind.GAUGE, "Bytes of the log not confirmed.", ("slave",), max
         )
@@ -94,12 +89,12 @@ class MasterPart(BrokerPart):
 
     def _stored_ms(self, offset: int) -> int | None:
         """When the record at log offset `offset` was stored; `None` when none begins there."""
-        record = self._end.record_at(offset, unconfirmed=True)
+        record = self._store.record_at(offset, unconfirmed=True)
         return None if record is None else decode_record(record).store_timestamp
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
-        end = self._end.max_offset
+        end = self._store.max_offset
         slaves = [
             HaConnectionInfo(
                 addr=slave.address,
@@ -117,23 +112,33 @@ class MasterPart(BrokerPart):
         )
 
     def periodic(self) -> Sequence[Periodic]:
-        """Heartbeats, what is left to send, and time limits."""
+        """Heartbeats, what is left to send, and whether enough slaves are in sync."""
         return (Periodic(LOOK_SECONDS, self._look, "replication"),)
 
     def _look(self) -> None:
         self._feeding.look()
-        if self.waits is not None:
-            self.waits.expire()
+        if self._in_sync is not None:
+            self._in_sync.heard()  # the log may have grown past slaves that say nothing
+            self._tell_refusal(self._in_sync)
+
+    def _tell_refusal(self, in_sync: InSync) -> None:
+        refusal = str(in_sync.refusal() or "")
+        if refusal and not self._refusal:
+            log.warning("no messages are taken", reason=refusal)
+        elif self._refusal and not refusal:
+            log.info("messages are taken again", brokers_in_sync=in_sync.brokers)
+        self._refusal = refusal
 
     async def start(self) -> None:
         """Open the replication port. Raises `OSError` when it cannot be used."""
         await self._feeding.start(self._host, self._port)
         self._identity.replication_port = self._feeding.port
+        if self._in_sync is not None:
+            self._tell_refusal(self._in_sync)
 
     def answer_waiting(self) -> None:
-        """Sends that wait for slaves are answered that these did not get them in time."""
-        if self.waits is not None:
-            self.waits.give_up()
+        """Those who wait for slaves are answered that these did not get it in time."""
+        self._store.give_up_copies()
 
     async def stop(self) -> None:
         """Close the replication port."""

@@ -45,12 +45,11 @@ class Replication:
 def make_replication(
     sections: BrokerSections, state: BrokerState, client: Client, registration: NameServerRegistration
 ) -> Replication:
-    """The parts of a broker for its role; `state.replicas` is there from then on, where sends wait."""
+    """The parts of a broker for its role."""
     if sections.is_slave:
         slave = SlavePart(sections.replication, state, client, registration)
         return Replication([slave], refuses_readers=slave.refuses_readers)
     if sections.replication.role == NONE:
         return Replication([AlonePart(state.store)])
     master = MasterPart(sections, state)
-    state.replicas = master.waits
     return Replication([master], master.push, is_open=True)

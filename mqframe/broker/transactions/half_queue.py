@@ -14,6 +14,7 @@ from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.broker.transactions.half_delivery import Delivered, HalfDelivery
 from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
@@ -274,6 +275,10 @@ class HalfQueue:
     def when_durable(self, callback: Callable[[bool], object]) -> None:
         """Call `callback` once all that was written here is durable, or with False when it did not get so."""
         self._store.when_confirmed(self._last_end, callback)
+
+    def when_decided(self, callback: Callable[[ResponseCode], object]) -> None:
+        """As `when_durable`, with SUCCESS or why it is not durable."""
+        self._store.when_decided(self._last_end, callback)
 
 
 def _append_all(messages: list[ReceivedMessage], parts: list[Body]) -> None:

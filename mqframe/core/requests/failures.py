@@ -57,6 +57,16 @@ def may_pass(problem: Exception) -> bool:
     return isinstance(problem, StoreUnavailable | RetryError | OSError | MemoryError)
 
 
+def not_confirmed(code: ResponseCode, what: str) -> str:
+    """The remark of an answer that says `code`: why `what`, which was stored, is not confirmed."""
+    whys = {
+        ResponseCode.FLUSH_DISK_TIMEOUT: "was not on disk in time",
+        ResponseCode.FLUSH_SLAVE_TIMEOUT: "was not copied by slaves in time",
+        ResponseCode.SLAVE_NOT_AVAILABLE: "is not copied, since too few slaves are in sync",
+    }
+    return f"{what} {whys.get(code, 'cannot be confirmed by this broker now')}"
+
+
 def is_expected(problem: Exception) -> bool:
     """Whether `problem` is one of those that requests or a full disk cause; others belong into the log."""
     return isinstance(problem, Refusal | StoreUnavailable | FixError)
