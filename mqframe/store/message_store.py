@@ -33,6 +33,7 @@ from mqframe.store.message_files import MessageFiles, open_files
 from mqframe.store.reading.reads import StoreReads
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
+from mqframe.store.upkeep.cutting import finish_cuts
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
@@ -129,6 +130,7 @@ class MessageStore(StoreReads):
                 undo.callback(threads.close)
                 ownership = Ownership(layout)
                 undo.callback(ownership.release)
+                finish_cuts(layout)
                 files = open_files(layout, settings, disk, threads, clock.now_ms, care)
                 undo.callback(files.close)
                 store = cls(settings, clock, ownership, Opening(disk, care, on_arrival, files, threads))
@@ -227,8 +229,6 @@ class MessageStore(StoreReads):
             self._threads.close()
             self._log.forget_ahead()
             self._close(complete=False)
-
-    # Writing
 
     def put(self, incoming: Incoming) -> Stored:
         """Append one message.
