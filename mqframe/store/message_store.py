@@ -28,6 +28,7 @@ from mqframe.store.incoming import Incoming
 from mqframe.store.message_files import MessageFiles, open_files
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
+from mqframe.store.upkeep.cutting import finish_cuts
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
@@ -121,6 +122,7 @@ class MessageStore(Confirming):
                 undo.callback(threads.close)
                 ownership = Ownership(layout)
                 undo.callback(ownership.release)
+                finish_cuts(layout)
                 files = open_files(layout, settings, disk, threads, clock.now_ms, care)
                 undo.callback(files.close)
                 opening = Opening(disk, care, on_arrival, files, threads, replicas)
@@ -221,8 +223,6 @@ class MessageStore(Confirming):
             self._threads.close()
             self._log.forget_ahead()
             self._close(complete=False)
-
-    # Writing
 
     def put(self, incoming: Incoming) -> Stored:
         """Append one message.

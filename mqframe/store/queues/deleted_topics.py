@@ -37,7 +37,17 @@ class DeletedTopics:
         with self._lock:
             kept = {name: offset for name, offset in self._offsets.items() if offset > log_start}
             self._offsets = kept | {topic: log_end}
-            self._file.save(json.dumps({"deletedTopics": self._offsets}, indent="\t").encode())
+            self._save()
+
+    def cut(self, log_end: int) -> None:
+        """The log ends at `log_end` now: what is stored behind it belongs to its topic. Raises OSError."""
+        with self._lock:
+            if any(offset > log_end for offset in self._offsets.values()):
+                self._offsets = {name: min(offset, log_end) for name, offset in self._offsets.items()}
+                self._save()
+
+    def _save(self) -> None:
+        self._file.save(json.dumps({"deletedTopics": self._offsets}, indent="\t").encode())
 
 
 def _decode(raw: bytes) -> dict[str, int]:
