@@ -66,7 +66,8 @@ class GroupAccess(ABC):
 class Coordination(GroupAccess):
     """One member's connection to the engine, made as `factory(clock[, options])`, with a `WaitingClock`.
 
-    Called in one loop. Calls may overlap, but for `start` and `stop`; any call may be cancelled.
+    Called in one loop. Calls may overlap, but for `start` and `stop`; any call may be cancelled. Before
+    `start` and after `stop` all others raise `ClosedError`, but `look` and `force`, which need no start.
 
     *Atomic*: `read`, `claim`, `change` and `force` are one transaction each, and linearizable: a read that
     begins after a write has ended sees that write, whichever member of the engine is asked.
