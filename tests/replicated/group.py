@@ -9,8 +9,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from replicated.network import HOST, HostClock, Network, StoryLoop
-from simulated.clock import SimulatedClock
 from trust.crashes import lay_out
 from trust.disk import Disk
 from trust.seam import Seam
@@ -25,6 +23,7 @@ from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.client import Client
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
+from mqframe.testing.simulation import Simulation
 
 FILE_BYTES = 16 << 10
 NAMES_PORT = 9876
@@ -59,14 +58,13 @@ class Member:
 
 
 class Group:
-    """All of it. `seed` says everything that follows; `loses_power`: whether what is written is recorded."""
+    """All of it. The seed of `simulation` says what follows; `loses_power`: what is written is recorded."""
 
-    def __init__(self, folder: Path, loop: StoryLoop, seed: int, *, loses_power: bool) -> None:
-        self.chance = Random(f"group {seed}")
-        self.loop = loop
+    def __init__(self, folder: Path, simulation: Simulation, *, loses_power: bool) -> None:
+        self.chance = Random(f"group {simulation.seed}")
+        self.simulation = simulation
+        self.clock, self.network = simulation.clock, simulation.network
         self.folder = folder
-        self.clock = SimulatedClock(loop)
-        self.network = loop.network = Network(self.clock, Random(f"network {seed}"))
         self.members = {"master": Member("master"), "one": Member("one")}
         if self.chance.random() < 0.4:
             self.members["two"] = Member("two")
@@ -98,16 +96,9 @@ class Group:
         )
 
     async def start(self, name: str) -> None:
-        member = self.members[name]
-        token = HOST.set(name)
-        try:
-            member.broker = Broker(self.settings(member), HostClock(self.clock, name))
-            task = asyncio.ensure_future(member.broker.start())
-        finally:
-            HOST.reset(token)
-        while not task.done():
-            await self.clock.advance(0.5)
-        await task
+        member, host = self.members[name], self.simulation.host(name)
+        member.broker = Broker(self.settings(member), host.clock)
+        await host.run(member.broker.start())
         member.compared, member.seen = 0, (0, 0)
         if name == "master":
             for each in self.slaves():
@@ -119,14 +110,9 @@ class Group:
     async def stop(self, name: str, *, kill: bool) -> None:
         broker, self.members[name].broker = self.members[name].broker, None
         assert broker is not None
-        token = HOST.set(name)
-        try:
-            task = asyncio.ensure_future(broker.abandon() if kill else broker.stop())
-        finally:
-            HOST.reset(token)
-        while not task.done():
-            await self.clock.advance(0.5)
-        await task
+        host = self.simulation.host(name)
+        host.resume()  # whoever ends a process that stands still lets it go on for that
+        await host.run(broker.abandon() if kill else broker.stop())
 
     async def lose_power(self, name: str) -> str:
         """What was not synced may be gone, and nobody is told that the host is down. How it went."""
@@ -203,8 +189,6 @@ class Group:
 
     def check(self) -> None:
         """Raise `Broken` for what does not hold now."""
-        for problem in self.loop.problems:
-            raise Broken(f"an error in the loop: {problem}")
         master = self.members["master"].broker
         for member in self.members.values():
             if member.broker is not None:
@@ -240,7 +224,7 @@ class Group:
         """Whether what a slave follows is the master that runs now, not one that died without a word."""
         port = PORTS["master"] + 1
         sides = [side for pair in self.network.between(member.name, "master") for side in pair]
-        return any(side.get_extra_info("sockname")[1] == port and not side.is_dead for side in sides)
+        return any(side.port == port and not side.is_dead for side in sides)
 
     def watched(self) -> AbstractContextManager[object]:
         return nullcontext() if self.disk is None else Seam(self.folder, self.disk.take).in_force()
@@ -266,11 +250,10 @@ def log_of(broker: Broker, start: int, end: int | None = None) -> bytes:
 
 async def name_server(group: Group) -> NameServer:
     """The name server of `group`, on a host that never fails."""
-    token = HOST.set("names")
-    try:
-        settings = NameServerSettings(port=NAMES_PORT, directory=group.folder / "names")
-        server = NameServer(settings, HostClock(group.clock, "names"))
-        await server.start()
-    finally:
-        HOST.reset(token)
+    settings, host = (
+        NameServerSettings(port=NAMES_PORT, directory=group.folder / "names"),
+        group.simulation.host("names"),
+    )
+    server = NameServer(settings, host.clock)
+    await host.run(server.start())
     return server
