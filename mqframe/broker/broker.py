@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Executor
+from typing import TypeVar
 
 from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.elected.posts import Post
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
 from mqframe.broker.replication.part import make_replication
 from mqframe.broker.replication.slave import refused_at_slaves
@@ -34,6 +36,7 @@ from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.store.message_store import MessageStore
 
+P = TypeVar("P", bound=BrokerPart)
 log = get_logger("broker")
 _CORRECTIONS_TOLD = 20
 
@@ -42,9 +45,9 @@ class Broker:
     """Serves producers and consumers; all its state belongs to the loop that it is started in.
 
     Making one opens and recovers the store; `start` makes it reachable. `plugins`: where its services,
-    and the dispatchers and RPC hooks that the settings name, come from, with their options. Raises
-    `StoreError`, `PluginError`, and `SettingError` for bad options and for an advertised host that has no
-    address.
+    and the dispatchers and RPC hooks that the settings name, come from, with their options. `post`: what it
+    is in an elected group. Raises `StoreError`, `PluginError`, and `SettingError` for bad options and for an
+    advertised host that has no address.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Broker:
         sections: BrokerSections,
         clock: LoopClock,
         plugins: PluginManager | None = None,
+        post: Post | None = None,
     ) -> None:
         self._sections, net = sections, sections.net
         self._settings = settings = sections.broker
@@ -59,7 +63,7 @@ class Broker:
         plugins = plugins or PluginManager()
         self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers)
         hooks = plugins.create_all("rpc_hook", settings.rpc_hooks)
-        self._state = state = BrokerState(sections, clock, self._arrived, plugins)
+        self._state = state = BrokerState(sections, clock, self._arrived, plugins, post)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
         self._registration = NameServerRegistration(
@@ -67,10 +71,11 @@ class Broker:
         )
         try:
             services = [] if sections.is_slave else make_services(state, settings)
-            self._replication = make_replication(sections, state, self._client, self._registration)
+            self._replication = make_replication(sections, state, self._client, self._registration, post)
             sharing = TopicSharing(state.shared, state.targets, self._client, self._registration.ask)
             made = make_parts(state, self._registration, services, self.counters)
-            self._parts = [*services, *made, sharing, *self._replication.parts]
+            # Copies come first: where they have to have what a service stores at its start, they can get it.
+            self._parts = [*self._replication.parts, *services, *made, sharing]
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
             events = PeerEvents(self._end_turn, self._connection_closed)
@@ -109,6 +114,13 @@ class Broker:
     def is_registered(self) -> bool:
         """Whether a name server knows the broker, or there is none that should."""
         return self._registration.is_known
+
+    def part(self, kind: type[P]) -> P:
+        """The part of the class `kind`. Raises KeyError when there is none."""
+        for part in self._parts:
+            if isinstance(part, kind):
+                return part
+        raise KeyError(kind.__name__)
 
     @property
     def refusal(self) -> str:
@@ -227,12 +239,17 @@ class Broker:
         for part in self._parts:
             self._timers += [Every(clock, *each[:2], name=each.name) for each in part.periodic()]
 
-    async def stop(self) -> None:
-        """Leave the name servers, answer what waits, save everything, close the store."""
+    async def stop(self, *, leave: bool = True) -> None:
+        """Leave the name servers, answer what waits, save everything, close the store.
+
+        `leave`: without it name servers are not told, as the broker is about to come again.
+        """
         for timer in self._timers:
             timer.stop()
         self._keeper.on_saved = lambda: None
-        await self._registration.stop()
+        if leave:
+            await self._registration.stop()
+        self._registration.cancel()
         for own in self._own_parts:
             own.answer_waiting()
         await self._keeper.save_tables()  # answers wait for that, and are to leave

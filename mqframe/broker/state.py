@@ -8,6 +8,7 @@ from functools import partial
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.due_task import DueTask
+from mqframe.broker.elected.posts import Post
 from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -60,6 +61,7 @@ class BrokerState:
         clock: LoopClock,
         arrived: OnArrival,
         plugins: PluginManager,
+        post: Post | None = None,
     ) -> None:
         settings, store_settings = sections.broker, sections.store
         self.clock, self.plugins = clock, plugins
@@ -101,8 +103,9 @@ class BrokerState:
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         kind = ReplicaStore if sections.is_slave else MessageStore
-        self.replicas = _replicas(sections.replication)
-        self.store = kind.open(store_settings, clock, on_arrival=arrived, replicas=self.replicas)
+        self.replicas = _replicas(sections.replication) if post is None else None
+        copies = self.replicas if post is None else post.replicas
+        self.store = kind.open(store_settings, clock, on_arrival=arrived, replicas=copies)
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in plugins.names("broker_service")  # else it is blocked

@@ -1,23 +1,30 @@
 """One broker's part in the elections of its group: it asks the engine, and says what the broker is to do.
 
 All decisions are rules of `mqframe.core.election`. Here is their order: a lease, a look at what the engine
-holds, a claim, a change of the set; and what an answer that did not come means (replication.md §7.6).
+holds, a claim, a change of the set; and what an answer that did not come means (election.md §6).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 import attrs
 
-from mqframe.core.election.claiming import Candidate, candidate
+from mqframe.core.election.claiming import Candidate, candidate, forced
 from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
 from mqframe.core.election.lease import Lease, LeaseTimes
 from mqframe.core.election.sync_set import SyncSet
-from mqframe.core.errors import BadAnswer, CallTimeout, CoordinationError, MqframeError, SettingError
+from mqframe.core.errors import (
+    BadAnswer,
+    CallTimeout,
+    CoordinationError,
+    FixError,
+    MqframeError,
+    SettingError,
+)
 from mqframe.hooks.interfaces.coordination import Coordination, GroupPlace, Snapshot
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock, within
@@ -121,6 +128,9 @@ class Elector:
                     await self._session()
                 except MqframeError as problem:
                     self._tell(str(problem))
+                except Exception as problem:  # isolation boundary: the group is not to stay without this broker
+                    log.exception("elections failed")
+                    self._tell(repr(problem))
                 await self._depose()
                 await self._leave()
                 await self._clock.sleep(RETRY_SECONDS)
@@ -150,6 +160,35 @@ class Elector:
         if reigning is not None:
             log.warning("this broker leads no more", epoch=reigning.state.epoch)
             await self._replica.follow(None, reigning.state.epoch)
+
+    async def force(self, *, accept_loss: bool) -> GroupState:
+        """Have this broker lead with what it has, upon an operator's word. The state before that.
+
+        Without `accept_loss` nothing is changed. Raises `FixError` where that is not needed, and
+        `CoordinationError`.
+        """
+        snapshot, replicas = await self._read()
+        state, mine = self.seen, self._replica.note(self._ready)
+        if self.leader is not None:
+            raise FixError(f"broker {self.leader.id} leads in epoch {self.leader.epoch}; nobody is to be forced")
+        if state is None:
+            raise FixError("this group never had a leader; it takes the broker with most of the log by itself")
+        if self._me in state.members and mine.is_clean:
+            raise FixError(
+                f"broker {self._me} was in sync when epoch {state.epoch} ended, it is elected without force"
+            )
+        if accept_loss:
+            note = (
+                f"broker {self._me}, whose log ended at {mine.end}, was forced to lead after epoch {state.epoch}:"
+                f" {state.confirmed} was confirmed at least, and broker {_listed(state.members)} had it"
+            )
+            log.warning("an operator forces an election", note=note)
+            after = encode_note(forced(state, self._me, note))
+            if not await self._coordination.force(self._place, after, snapshot.version):
+                raise CoordinationError("the group has changed meanwhile; look again", maybe_stored=False)
+            self._replica.left_set()
+            self._wake.set()
+        return state
 
     # A session: from the opening of a lease until it is lost
 
@@ -332,3 +371,7 @@ class Elector:
             await self._coordination.step_down()
             await self._depose()
             raise
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))

@@ -1,4 +1,4 @@
-"""What copies confirm in an elected group: of a leader's log, and of a follower's (replication.md §7.4)."""
+"""What copies confirm in an elected group: of a leader's log, and of a follower's (election.md §4)."""
 
 from __future__ import annotations
 

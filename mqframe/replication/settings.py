@@ -11,6 +11,7 @@ NONE: Final = "NONE"
 ASYNC_MASTER: Final = "ASYNC_MASTER"
 SYNC_MASTER: Final = "SYNC_MASTER"
 SLAVE: Final = "SLAVE"
+ELECTED: Final = "ELECTED"
 
 
 @settings("replication")
@@ -20,13 +21,15 @@ class ReplicationSettings:
     role: str = setting(
         NONE,
         doc="NONE: the broker is alone; ASYNC_MASTER: slaves may copy it; SYNC_MASTER: sends are answered "
-        "when slaves have them; SLAVE: it copies its master, and takes no messages",
-        check=one_of(NONE, ASYNC_MASTER, SYNC_MASTER, SLAVE),
+        "when slaves have them; SLAVE: it copies its master, and takes no messages; ELECTED: the brokers of its "
+        "name choose one that leads, and replace it when it dies (section election)",
+        check=one_of(NONE, ASYNC_MASTER, SYNC_MASTER, SLAVE, ELECTED),
         conf="brokerRole",
     )
     id: int = setting(
         0,
-        doc="number of the broker among those of its name; a slave's is 1 or more, any other is 0",
+        doc="number of the broker among those of its name; that of a slave, and of each broker of an elected "
+        "group, is 1 or more, any other is 0",
         check=within(0, 2**31 - 1),
         conf="brokerId",
     )

@@ -1,4 +1,4 @@
-"""Who may claim to lead, and when (replication.md §7.3)."""
+"""Who may claim to lead, and when (election.md §3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a group of brokers keeps in its coordination engine, as JSON (replication.md §7.1)."""
+"""What a group of brokers keeps in its coordination engine, as JSON (election.md §1)."""
 
 from __future__ import annotations
 

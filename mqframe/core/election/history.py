@@ -1,4 +1,4 @@
-"""Epochs of a log: where the reign of each leader began in it (replication.md §7.2).
+"""Epochs of a log: where the reign of each leader began in it (election.md §2).
 
 Two logs that hold the same epoch hold the same bytes of it, as only one leader wrote them. So two histories
 tell how far two logs agree, without a look at the logs.

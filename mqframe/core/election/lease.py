@@ -1,4 +1,4 @@
-"""How long a leader may answer without having heard of its engine (replication.md §7.5)."""
+"""How long a leader may answer without having heard of its engine (election.md §5)."""
 
 from __future__ import annotations
 

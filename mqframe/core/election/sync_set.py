@@ -1,4 +1,4 @@
-"""The set of brokers in sync, and up to where all of them have the log (replication.md §7.4).
+"""The set of brokers in sync, and up to where all of them have the log (election.md §4).
 
 The leader's rules, without an engine, a clock or a connection. The set that counts is the one that the engine
 recorded, together with one that was sent to it and whose fate is not known.
