@@ -99,6 +99,9 @@ class Side(asyncio.Transport):
         self._reading, self._closing, self._lost, self._full = True, False, False, False
         self._alarm: Alarm | None = None
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.protocol = protocol
+
     @property
     def _way(self) -> tuple[str, str]:
         return self.other.host, self.host

@@ -10,6 +10,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
 from mqframe.core.measuring.family import Family, Kind, Metric, one
+from mqframe.core.replication.admission import Home
 from mqframe.core.replication.feed import FeedLimits
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
@@ -17,7 +18,8 @@ from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
 from mqframe.replication.confirmed import ReplicaLimits, ReplicaWaits
 from mqframe.replication.feeding import Feeding
-from mqframe.replication.settings import SYNC_MASTER
+from mqframe.replication.reception import Reception
+from mqframe.replication.settings import OFF, SYNC_MASTER
 
 LOOK_SECONDS: Final = 0.1
 """As in Apache RocketMQ: what no request has brought is sent so much later at most."""
@@ -26,7 +28,8 @@ LOOK_SECONDS: Final = 0.1
 class MasterPart(BrokerPart):
     """The replication port, and those who wait for slaves.
 
-    `waits`: `None` for an ASYNC_MASTER. `push`: sends what was appended.
+    `waits`: `None` for an ASYNC_MASTER. `push`: sends what was appended. `enforce`: takes only those slaves
+    whom access control lets.
     """
 
     def __init__(self, sections: BrokerSections, state: BrokerState) -> None:
@@ -43,8 +46,14 @@ class MasterPart(BrokerPart):
             sections.store.commit_log_file_bytes,
             settings.heartbeat_ms / 1000,
             settings.silent_ms / 1000,
+            settings.bytes_per_second_max if settings.flow_control else None,
         )
-        self._feeding = Feeding(state.store, state.clock, limits, self._reported)
+        home = Home(broker.cluster, broker.name, sections.broker_id, limits.file_bytes)
+        self._reception = Reception(home, settings.hello)
+        self.enforce = self._reception.enforce
+        self._feeding = Feeding(state.store, state.clock, limits, self._reported, self._reception)
+        if settings.tls != OFF:
+            self._feeding.secure(sections.net)
         self.push = self._feeding.push
         self.waits: ReplicaWaits | None = None
         if settings.role == SYNC_MASTER:
