@@ -21,9 +21,13 @@ from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import loads
+from mqframe.hooks.manager import PluginManager
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
+from mqframe.net.access.access import Access
+from mqframe.net.access.settings import AccessSettings
 from mqframe.net.client import Client
+from mqframe.net.settings import NetSettings
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 from mqframe.testing.at_once import AtOnce
@@ -34,13 +38,19 @@ FILE_BYTES = 64 << 10
 
 
 class Pair:
-    """A name server, a master and slaves, each started and stopped by the test."""
+    """A name server, a master and slaves, each started and stopped by the test.
 
-    def __init__(self, directory: Path) -> None:
+    `net`: how all of them connect. `access`: what is asked of those who do, by brokers that are started from
+    now on, each of which has users of its own.
+    """
+
+    def __init__(self, directory: Path, net: NetSettings | None = None) -> None:
         self.clock = ManualClock()
-        self.client = Client(self.clock)
+        self.net = net or NetSettings()
+        self.access: AccessSettings | None = None
+        self.client = Client(self.clock, self.net)
         self.directory = directory
-        self.names = NameServer(NameServerSettings(port=0), self.clock)
+        self.names = NameServer(NameServerSettings(port=0), self.clock, self.net)
         self.running: list[Broker] = []
 
     def sections(self, folder: str, role: str, store: dict[str, Any], **replication: Any) -> BrokerSections:
@@ -49,6 +59,7 @@ class Pair:
         return BrokerSections(
             BrokerSettings(port=0, nameservers=(self.names.address,)),
             StoreSettings(directory=self.directory / folder, **fields),
+            self.net,
             replication=ReplicationSettings(**({"role": role, **number} | replication)),
         )
 
@@ -57,6 +68,8 @@ class Pair:
     ) -> Broker:
         broker = Broker(self.sections(folder, role, store or {}, **replication), self.clock)
         broker.save_by(AtOnce())
+        if self.access is not None:
+            broker.enforce(Access(self.access, self.clock, PluginManager(), cluster="DefaultCluster"))
         await broker.start()
         self.running.append(broker)
         return broker
@@ -132,11 +145,11 @@ class Pair:
 Scenario = Callable[[Pair], Coroutine[Any, Any, None]]
 
 
-def play(directory: Path, scenario: Scenario) -> None:
+def play(directory: Path, scenario: Scenario, net: NetSettings | None = None) -> None:
     """Run `scenario` with stores below `directory`; what still runs is stopped in the end."""
 
     async def whole() -> None:
-        pair = Pair(directory)
+        pair = Pair(directory, net)
         await pair.names.start()
         try:
             await scenario(pair)

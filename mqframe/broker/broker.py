@@ -18,7 +18,7 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
 from mqframe.broker.state import BrokerState
-from mqframe.core.errors import MqframeError, PluginError, SettingError, StoreError
+from mqframe.core.errors import MqframeError, PluginError, StoreError
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
 from mqframe.core.requests.peer import Peer
@@ -138,18 +138,12 @@ class Broker:
         return f"{host}:{self._listeners.operator_port or port}"
 
     def enforce(self, access: Access) -> None:
-        """Serve only those whom `access` lets, and sign what is asked of name servers.
+        """Serve, and be copied by, only those whom `access` lets; sign what is asked of other servers.
 
         To be called before `start`. Raises `PluginError` when two plugins serve the same request, and
-        `SettingError` for a master, whose replication port has no accounts.
+        `SettingError` for a master whose slaves may not say who they are.
         """
-        if self._replication.is_open:
-            raise SettingError(
-                f"replication.role = {self._sections.replication.role}: the replication port sends all"
-                " messages to whoever connects, it knows no users; with access control a broker cannot be a"
-                " master. Set replication.role = NONE, or switch access control off in a network of trusted"
-                " machines"
-            )
+        self._replication.enforce(access)
         try:
             self._listeners.enforce(access)
         except ValueError as problem:

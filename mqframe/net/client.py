@@ -18,9 +18,9 @@ from mqframe.net.clock import LoopClock, within
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
-from mqframe.net.tls.contexts import client_context, handshake_error, open_pipe
+from mqframe.net.tls.contexts import client_context
 from mqframe.net.tls.following import FollowingContext
-from mqframe.net.tls.protocol import TlsProtocol
+from mqframe.net.tls.opening import open_secured
 
 
 class Client:
@@ -195,22 +195,8 @@ class Client:
     async def _connect_secured(self, address: str, host: str, port: int) -> AsyncPeer:
         context = self._tls.current
         assert context is not None
-        loop = asyncio.get_running_loop()
-        pipe, peer = open_pipe(context, address, host), AsyncPeer(self._group, address)
-        shaken: asyncio.Future[Exception | None] = loop.create_future()
-
-        def done(problem: Exception | None) -> None:
-            if not shaken.done():
-                shaken.set_result(problem)
-
-        _, protocol = await loop.create_connection(lambda: TlsProtocol(pipe, peer, done), host, port)
-        try:
-            problem = await shaken
-        except asyncio.CancelledError:
-            protocol.abort()
-            raise
-        if problem is not None:
-            raise handshake_error(address, problem) from problem
+        peer = AsyncPeer(self._group, address)
+        await open_secured(context, address, (host, port), peer)
         return peer
 
     def _peer_closed(self, peer: Peer) -> None:

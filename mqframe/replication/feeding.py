@@ -6,11 +6,21 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, cast
 
-from mqframe.core.clock import Clock
 from mqframe.core.errors import FrameError
-from mqframe.core.replication.feed import Feed, FeedLimits
+from mqframe.core.replication.admission import Home, taken_id
+from mqframe.core.replication.feed import Due, Feed, FeedLimits
+from mqframe.core.replication.hello import Hello, Welcome
+from mqframe.core.replication.send_rate import SendRate
 from mqframe.core.replication.stream import frame_head
 from mqframe.log import get_logger
+from mqframe.net.clock import LoopClock
+from mqframe.net.settings import NetSettings
+from mqframe.net.tls.contexts import server_context
+from mqframe.net.tls.following import FollowingContext
+from mqframe.net.tls.gate import TlsGate
+from mqframe.replication.greeting import Lobby
+from mqframe.replication.reception import Reception
+from mqframe.replication.settings import NEVER
 
 log = get_logger("replication")
 SLAVES_MAX: Final = 64
@@ -43,27 +53,53 @@ class FedSlave(NamedTuple):
 
 
 class Feeding:
-    """Sends the log of `source` to all slaves that connect.
+    """Sends the log of `source` to all slaves that connect and whom `reception` takes; `None`: plain ones.
 
     `push` is to be called when there is more of the log; `look` from time to time. `on_report` is called when
     a slave told how far it is, or left.
     """
 
     def __init__(
-        self, source: LogSource, clock: Clock, limits: FeedLimits, on_report: Callable[[], object]
+        self,
+        source: LogSource,
+        clock: LoopClock,
+        limits: FeedLimits,
+        on_report: Callable[[], object],
+        reception: Reception | None = None,
     ) -> None:
         self.source = source
         self.clock = clock
         self.limits = limits
         self.on_report = on_report
+        most = limits.bytes_per_second_max
+        self.rate = None if most is None else SendRate(most, clock.monotonic())
         self._slaves: dict[_Connection, None] = {}
+        reception = reception or Reception(Home("", "", 0, limits.file_bytes), NEVER)
+        self._lobby = Lobby(reception, self, clock, limits.silent_seconds)
+        self._gate: TlsGate | None = None
         self._listener: asyncio.Server | None = None
+        self._pushes_again = False
         self.port = 0
+
+    def secure(self, settings: NetSettings) -> None:
+        """Take connections as servers of `settings` do, from the start on. Raises `SettingError`."""
+        context = FollowingContext(server_context, settings, self.clock)
+        if context.current is None:
+            return
+        plain = settings.tls_server_mode == "permissive"
+        patience = self.limits.silent_seconds
+        self._gate = gate = TlsGate(context, self.clock, self._lobby.arrive, plain=plain, patience=patience)
+        gate.full = lambda: self._lobby.is_full or len(gate.waiting) >= SLAVES_MAX
+        gate.plain_refused = (
+            "a slave without TLS is refused: this replication port takes TLS only. Have it use TLS (net.tls),"
+            " or, for RocketMQ's slaves, which cannot, set replication.tls = off here"
+        )
 
     async def start(self, host: str, port: int) -> None:
         """Listen; 0: at any free port. Raises `OSError`."""
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(lambda: _Connection(self), host.strip("[]"), port)
+        arrive = self._lobby.arrive if self._gate is None else self._gate.arrive
+        self._listener = await loop.create_server(arrive, host.strip("[]"), port)
         self.port = int(self._listener.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
@@ -76,42 +112,93 @@ class Feeding:
         """Close the port and all connections, without waiting."""
         if self._listener is not None:
             self._listener.close()
+        if self._gate is not None:
+            self._gate.close()
+        self._lobby.close()
         for each in tuple(self._slaves):
             each.close()
 
     def acknowledged(self) -> list[int]:
         """Up to where each connected slave has the log; those that have not reported yet are not listed."""
-        return [each.feed.acknowledged for each in self._slaves if each.feed.following >= 0]
+        return [each.feed.acknowledged for each in self._slaves if each.is_followed]
 
     def slaves(self) -> list[FedSlave]:
         """The slaves that have reported."""
         return [
             FedSlave(each.address, each.feed.acknowledged, each.feed.following)
             for each in self._slaves
-            if each.feed.following >= 0
+            if each.is_followed
         ]
 
     def push(self) -> None:
         """Send what there is of the log to those who can take it."""
+        if self.rate is not None:
+            self._push_evenly(self.rate)
+            return
         for each in tuple(self._slaves):
             each.push()
+
+    def _push_evenly(self, rate: SendRate) -> None:
+        """Send to each slave that lacks something the same part of what may be sent now."""
+        for each in tuple(self._slaves):
+            each.send_next(0)  # a heartbeat where one is due
+        hungry = [each for each in self._slaves if each.wanted]
+        if not hungry:
+            return
+        allowed = rate.allowed(sum(each.wanted for each in hungry), self.clock.monotonic())
+        part = min(allowed // len(hungry), _FRAMES_AT_ONCE * self.limits.batch_bytes)
+        for each in hungry:
+            rate.spend(each.send_part(part))
+        if part and not self._pushes_again:
+            self._pushes_again = True
+            asyncio.get_running_loop().call_soon(self._push_again)
+
+    def _push_again(self) -> None:
+        self._pushes_again = False
+        self.push()
 
     def look(self) -> None:
         """Send heartbeats and whatever is due; close silent connections."""
         now = self.clock.monotonic()
+        self._lobby.look()
         for each in tuple(self._slaves):
             if each.feed.is_silent(now):
                 log.warning("a slave says nothing; its connection is closed", slave=each.address)
                 each.close()
-            else:
-                each.push()
+            elif each.is_stuck(now):
+                log.warning("a slave takes nothing; its connection is closed", slave=each.address)
+                each.close()
+        self.push()
 
-    def join(self, slave: _Connection) -> bool:
-        """Take `slave` in; False where there are too many."""
+    def objection(self, hello: Hello | None) -> str:
+        """Why another slave cannot come in now; empty: nothing is against it (`Entrance`)."""
         if len(self._slaves) >= SLAVES_MAX:
-            return False
+            return "too many slaves are connected"
+        for each, said in self._alike(hello):
+            if hello is not None and said.boot != hello.boot:
+                return taken_id(hello, each.address)
+        return ""
+
+    def _alike(self, hello: Hello | None) -> list[tuple[_Connection, Hello]]:
+        """The connections of slaves of the same number, and what they said."""
+        said = [(each, each.hello) for each in self._slaves if each.hello is not None]
+        return [(each, other) for each, other in said if hello is not None and other.id == hello.id]
+
+    def welcome(self, hello: Hello) -> Welcome:
+        """What is said to a slave that comes in (`Entrance`)."""
+        return Welcome(start=self.source.min_offset, end=self.source.max_offset)
+
+    def enter(self, hello: Hello | None) -> asyncio.Protocol:
+        """What goes on with the connection of a slave (`Entrance`)."""
+        for each, said in self._alike(hello):
+            if hello is not None and said.fetches == hello.fetches:
+                log.info("a slave comes again; its former connection is closed", slave=each.address)
+                each.close()
+        return _Connection(self, hello)
+
+    def join(self, slave: _Connection) -> None:
+        """Take `slave` in."""
         self._slaves[slave] = None
-        return True
 
     def leave(self, slave: _Connection) -> None:
         """`slave` is gone."""
@@ -121,22 +208,26 @@ class Feeding:
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, feeding: Feeding) -> None:
+    """`hello`: what the slave said; `None`: it is a plain one."""
+
+    def __init__(self, feeding: Feeding, hello: Hello | None) -> None:
         self._feeding = feeding
         self._transport: asyncio.Transport | None = None
         self._paused = self._pushes_again = False
+        self.hello = hello
         self.feed = Feed(feeding.limits, feeding.clock.monotonic())
         self.address = ""
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the slave reports where its log ends, and has."""
+        return self.feed.following >= 0 and (self.hello is None or not self.hello.fetches)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         host, port = transport.get_extra_info("peername")[:2]
         self.address = f"{host}:{port}"
-        if not self._feeding.join(self):
-            log.warning(
-                "too many connections at the replication port; one more is refused", peer=self.address
-            )
-            self.close()
+        self._feeding.join(self)
 
     def data_received(self, data: bytes) -> None:
         feeding, source = self._feeding, self._feeding.source
@@ -154,27 +245,59 @@ class _Connection(asyncio.Protocol):
 
     def push(self) -> None:
         feeding = self._feeding
+        if feeding.rate is not None:
+            feeding.push()  # the others are to have as much of it
+            return
         for _ in range(_FRAMES_AT_ONCE):
-            transport = self._transport
-            if transport is None or self._paused:
+            if self.send_next() is None:
                 return
-            due = self.feed.due(feeding.source.max_offset, feeding.clock.monotonic())
-            if due is None:
-                return
-            data: memoryview | bytes | None = b""
-            if due.size:
-                data = feeding.source.log_bytes(due.offset, due.size)
-            if data is None:
-                log.error(
-                    "a slave is so far behind that what it needs is deleted; start it with an empty store",
-                    slave=self.address, offset=due.offset
-                )  # fmt: skip
-                self.close()
-                return
-            transport.write(frame_head(due.offset, due.size) + bytes(data))
         if not self._pushes_again:
             self._pushes_again = True
             asyncio.get_running_loop().call_soon(self._push_again)
+
+    @property
+    def wanted(self) -> int:
+        """How many bytes there are for the slave that it can take."""
+        if self._transport is None or self._paused or self.feed.following < 0:
+            return 0
+        return max(0, self._feeding.source.max_offset - self.feed.following)
+
+    def send_part(self, size: int) -> int:
+        """Send `size` bytes of the log, or what there is of that; how many were sent."""
+        left = size
+        while left:
+            sent = self.send_next(left)
+            if sent is None or not sent.size:
+                break
+            left -= sent.size
+        return size - left
+
+    def send_next(self, most: int | None = None) -> Due | None:
+        """Send one frame, of `most` bytes of the log at most, if there is one to send; what was sent."""
+        feeding, transport = self._feeding, self._transport
+        if transport is None or self._paused:
+            return None
+        due = self.feed.due(feeding.source.max_offset, feeding.clock.monotonic(), most)
+        if due is None:
+            return None
+        data: memoryview | bytes | None = b""
+        if due.size:
+            data = feeding.source.log_bytes(due.offset, due.size)
+        if data is None:
+            log.error(
+                "a slave is so far behind that what it needs is deleted; start it with an empty store",
+                slave=self.address, offset=due.offset
+            )  # fmt: skip
+            self.close()
+            return None
+        transport.write(frame_head(due.offset, due.size) + bytes(data))
+        return due
+
+    def is_stuck(self, now: float) -> bool:
+        """Whether the slave takes nothing of what waits for it."""
+        return self._transport is not None and self.feed.is_stuck(
+            self._transport.get_write_buffer_size(), now
+        )
 
     def _push_again(self) -> None:
         self._pushes_again = False

@@ -8,18 +8,25 @@ from typing import cast
 from mqframe.core.errors import CallTimeout, ConnectError, FrameError
 from mqframe.core.replication.stream import FrameReader, encode_report
 from mqframe.net.clock import LoopClock, within
-from mqframe.replication.follower import connect
+from mqframe.replication.dialing import Dialer
 
 
-async def fetch(clock: LoopClock, address: str, stretch: tuple[int, int], silent_seconds: float) -> bytes:
+async def fetch(
+    clock: LoopClock,
+    address: str,
+    stretch: tuple[int, int],
+    silent_seconds: float,
+    dialer: Dialer | None = None,
+) -> bytes:
     """What the master at the replication port `address`, "host:port", has from one log offset to another.
 
-    A slave's first report says where the master is to begin, and may name any byte. Raises `ConnectError`
-    when the master leaves, or sends nothing for `silent_seconds`; `FrameError` when it begins elsewhere.
+    A slave's first report says where the master is to begin, and may name any byte. `dialer`: what opens the
+    connection; `None`: a plain one. Raises `ConnectError` when the master leaves, or sends nothing for
+    `silent_seconds`; `FrameError` when it begins elsewhere; and as `Dialer`.
     """
     fetching = _Fetching(*stretch)
     try:
-        await connect(clock, lambda: fetching, address)
+        await (dialer or Dialer(clock)).open(fetching, address, fetches=True)
         while not fetching.is_over:
             fetching.news.clear()
             await within(clock, silent_seconds, fetching.news.wait())

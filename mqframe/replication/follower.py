@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from mqframe.core.errors import CallTimeout, ConnectError, FrameError, StoreError
-from mqframe.core.os_errors import told
+from mqframe.core.errors import ConnectError, FrameError, StoreError
 from mqframe.core.replication.following import Following, FollowLimits
+from mqframe.core.replication.hello import Welcome
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock, within
+from mqframe.net.clock import LoopClock
+from mqframe.replication.dialing import Dialer
 
 log = get_logger("replication")
-CONNECT_SECONDS: Final = 5.0
 LACKS: Final = "a part of this log was damaged and set aside; it is fetched from the master before all else"
-
-
-async def connect(clock: LoopClock, made: Callable[[], asyncio.Protocol], address: str) -> None:
-    """Connect what `made` makes to the replication port at `address`, "host:port". Raises `ConnectError`."""
-    host, _, port = address.rpartition(":")
-    if not (host and port.isdecimal()):
-        raise ConnectError(f"replication port {address!r} of the master: must be host:port")
-    opening = asyncio.get_running_loop().create_connection(made, host.strip("[]"), int(port))
-    try:
-        await within(clock, CONNECT_SECONDS, opening)
-    except (OSError, CallTimeout) as problem:
-        why = told(problem) if isinstance(problem, OSError) else str(problem)
-        raise ConnectError(f"replication port {address} of the master: {why}") from None
 
 
 class CopyTarget(Protocol):
@@ -55,14 +41,18 @@ class Follower(asyncio.Protocol):
     """Copies the log of a master into `target`, one connection at a time.
 
     A connection is made by `connect`, and says nothing before `begin`: what is asked of the master in between
-    is true of the process that will send, for a new one has other connections.
+    is true of the process that will send, for a new one has other connections. `dialer`: what opens them;
+    `None`: plain ones.
 
     `trouble`: why the last connection was given up; empty while all is well. `heard_ms`, `reported_ms`: when
     the master said something, and was told something, the last time; 0 before.
     """
 
-    def __init__(self, target: CopyTarget, clock: LoopClock, limits: FollowLimits) -> None:
+    def __init__(
+        self, target: CopyTarget, clock: LoopClock, limits: FollowLimits, dialer: Dialer | None = None
+    ) -> None:
         self._target = target
+        self._dialer = dialer or Dialer(clock)
         self._clock = clock
         self._limits = limits
         self._transport: asyncio.Transport | None = None
@@ -75,10 +65,10 @@ class Follower(asyncio.Protocol):
         """Whether a connection to the master is open, and was begun."""
         return self._following is not None
 
-    async def connect(self, address: str) -> None:
-        """Open a connection to the replication port at `address`, "host:port". Raises `ConnectError`."""
+    async def connect(self, address: str) -> Welcome | None:
+        """Open a connection to the replication port at `address`. Takes, returns and raises as `Dialer`."""
         self.close()
-        await connect(self._clock, lambda: self, address)
+        return await self._dialer.open(self, address)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for `begin`."""

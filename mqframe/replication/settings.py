@@ -12,6 +12,11 @@ ASYNC_MASTER: Final = "ASYNC_MASTER"
 SYNC_MASTER: Final = "SYNC_MASTER"
 SLAVE: Final = "SLAVE"
 ELECTED: Final = "ELECTED"
+AS_NEEDED: Final = "as_needed"
+ALWAYS: Final = "always"
+NEVER: Final = "never"
+AS_BROKER: Final = "as_broker"
+OFF: Final = "off"
 
 
 @settings("replication")
@@ -35,8 +40,7 @@ class ReplicationSettings:
     )
     port: int | None = setting(
         None,
-        doc="port of a master where slaves copy its log; none: that of the broker and 1, 0: any free one. It "
-        "has neither accounts nor TLS: keep it in a network of brokers",
+        doc="port of a master where slaves copy its log; none: that of the broker and 1, 0: any free one",
         check=lambda port: None if port is None else within(0, 65535)(port),
         conf="haListenPort",
     )
@@ -45,6 +49,20 @@ class ReplicationSettings:
         doc='"host:port" where a slave copies the log; empty: what the name servers say of the broker of its '
         "name with id 0",
         conf="haMasterAddress",
+    )
+    tls: str = setting(
+        AS_BROKER,
+        doc="how that port, and a slave's connections to it, are secured: `as_broker`: as other ports and "
+        "connections of the broker are (`net.tls_server_mode`, `net.tls`); `off`: not at all, for partners "
+        "of RocketMQ, which know no TLS there",
+        check=one_of(AS_BROKER, OFF),
+    )
+    hello: str = setting(
+        AS_NEEDED,
+        doc="whether a slave says who it is, and a master takes only those that do; brokers of RocketMQ know "
+        "no such thing. `as_needed`: with access control, and slaves over TLS, too; `always`; `never`, as "
+        "slaves with access control need it whose master is RocketMQ's",
+        check=one_of(AS_NEEDED, ALWAYS, NEVER),
     )
     in_sync: int = setting(
         2,
@@ -88,6 +106,17 @@ class ReplicationSettings:
         doc="most bytes of the log that one frame carries",
         check=within(1, (4 << 20) - 12),
         conf="haTransferBatchSize",
+    )
+    flow_control: bool = setting(
+        False,
+        doc="whether a master sends its slaves no more than `bytes_per_second_max`",
+        conf="haFlowControlEnable",
+    )
+    bytes_per_second_max: int = setting(
+        100 << 20,
+        doc="most bytes of the log in a second, to all slaves together, in equal parts; with `flow_control`",
+        check=at_least(1024),
+        conf="maxHaTransferByteInSecond",
     )
     heartbeat_ms: int = setting(
         5000,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import attrs
+from replication import master_port
+
 from mqframe.core.replication.feed import FeedLimits
-from mqframe.core.replication.stream import encode_report, frame_head
+from mqframe.core.replication.stream import FrameReader, encode_report, frame_head
 from mqframe.replication.feeding import SLAVES_MAX, FedSlave, Feeding
 from mqframe.testing.manual_clock import ManualClock
 
@@ -144,3 +148,96 @@ def test_strangers_do_not_fill_the_port() -> None:
         assert len(place.feeding.slaves()) == 1
 
     play(scenario)
+
+
+SLOW = attrs.evolve(LIMITS, bytes_per_second_max=1100, file_bytes=1 << 20)
+
+
+async def came(line: master_port.Line, reader: FrameReader) -> list[int]:
+    """The sizes of the frames that have come."""
+    sizes: list[int] = []
+    while True:
+        try:
+            async with asyncio.timeout(0):
+                data = await line.reader.read(1 << 20)
+        except TimeoutError:
+            return sizes
+        sizes += [len(frame.data) for frame in reader.read(data)]
+
+
+def test_all_slaves_together_get_what_is_allowed_each_as_much() -> None:
+    async def scenario(place: master_port.Place) -> None:
+        place.log.data = bytes(100_000)
+        lines = [await place.connect() for _ in range(3)]
+        for line in lines:
+            await line.report(1000)
+        readers = [FrameReader() for _ in lines]
+        seconds = []
+        for _ in range(5):
+            second = [0] * len(lines)
+            for _ in range(10):
+                await place.look(0.1)
+                await lines[0].report(1000)  # whoever speaks most gets no more for it
+                sizes = [await came(*each) for each in zip(lines, readers, strict=True)]
+                assert all(0 not in each for each in sizes)
+                second = [had + sum(each) for had, each in zip(second, sizes, strict=True)]
+            seconds.append(second)
+        for second in seconds[1:]:
+            assert 990 <= sum(second) <= 1100
+        total = [sum(each) for each in zip(*seconds, strict=True)]
+        assert max(total) - min(total) <= 100  # a frame
+
+    master_port.play(scenario, limits=SLOW)
+
+
+def test_a_slave_that_has_all_leaves_its_part_to_the_others() -> None:
+    async def scenario(place: master_port.Place) -> None:
+        place.log.data = bytes(100_000)
+        line, other = await place.connect(), await place.connect()
+        await other.report(101_000)
+        await line.report(1000)
+        reader, got = FrameReader(), 0
+        for _ in range(20):
+            await place.look(0.1)
+            got += sum(await came(line, reader))
+        assert 1990 <= got <= 2100
+
+    master_port.play(scenario, limits=SLOW)
+
+
+def test_without_flow_control_all_is_sent_at_once() -> None:
+    async def scenario(place: master_port.Place) -> None:
+        place.log.data = bytes(100_000)
+        line = await place.connect()
+        await line.report(1000)
+        got, reader = 0, FrameReader()
+        while got < 100_000:
+            frames = reader.read(await line.reader.read(1 << 20))
+            got += sum(len(frame.data) for frame in frames)
+        assert place.followed == [(1000, 101_000)]
+
+    master_port.play(scenario)
+
+
+def test_a_slave_that_takes_nothing_is_left_and_little_is_kept_for_it() -> None:
+    async def scenario(place: master_port.Place) -> None:
+        place.log.data = bytes(64 << 20)
+        good = await place.connect()
+        stuck = socket.create_connection(("127.0.0.1", place.feeding.port))
+        stuck.sendall(encode_report(1000))
+        await good.report(place.log.max_offset)
+        for _ in range(50):
+            await place.look(0)
+        slaves = place.feeding.slaves()
+        assert len(slaves) == 2
+        assert slaves[1].following < 32 << 20  # what the system holds, and a little more
+        for _ in range(21):
+            stuck.sendall(encode_report(1000))  # it is not silent
+            await good.report(place.log.max_offset)
+            await place.look(1)
+        [left] = place.feeding.slaves()
+        assert left.following == place.log.max_offset
+        assert good.reader.at_eof() is False
+        stuck.close()
+
+    master_port.play(scenario, limits=attrs.evolve(LIMITS, batch_bytes=1 << 20, file_bytes=1 << 30))

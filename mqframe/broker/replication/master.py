@@ -10,6 +10,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
 from mqframe.core.measuring.family import Family, Kind, Metric, one
+from mqframe.core.replication.admission import Home
 from mqframe.core.replication.feed import FeedLimits
 from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.admin import GetBrokerHaStatus
@@ -18,6 +19,8 @@ from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
 from mqframe.replication.feeding import Feeding
+from mqframe.replication.reception import Reception
+from mqframe.replication.settings import OFF
 
 log: Final = get_logger("replication")
 LOOK_SECONDS: Final = 0.1
@@ -25,7 +28,10 @@ LOOK_SECONDS: Final = 0.1
 
 
 class MasterPart(BrokerPart):
-    """The replication port. `push`: sends what was appended."""
+    """The replication port.
+
+    `push`: sends what was appended. `enforce`: takes only those slaves whom access control lets.
+    """
 
     def __init__(self, sections: BrokerSections, state: BrokerState) -> None:
         settings, broker = sections.replication, sections.broker
@@ -41,10 +47,16 @@ class MasterPart(BrokerPart):
             sections.store.commit_log_file_bytes,
             settings.heartbeat_ms / 1000,
             settings.silent_ms / 1000,
+            settings.bytes_per_second_max if settings.flow_control else None,
         )
         self._in_sync = state.replicas
         heard = (lambda: None) if self._in_sync is None else self._in_sync.heard
-        self._feeding = Feeding(state.store, state.clock, limits, heard)
+        home = Home(broker.cluster, broker.name, sections.broker_id, limits.file_bytes)
+        self._reception = Reception(home, settings.hello)
+        self.enforce = self._reception.enforce
+        self._feeding = Feeding(state.store, state.clock, limits, heard, self._reception)
+        if settings.tls != OFF:
+            self._feeding.secure(sections.net)
         self.push = self._feeding.push
         if self._in_sync is not None:
             self._in_sync.acknowledged = self._feeding.acknowledged

@@ -15,6 +15,7 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
+from mqframe.net.access.access import Access
 from mqframe.net.client import Client
 from mqframe.replication.settings import NONE
 from mqframe.store.reading.reads import StoreReads
@@ -33,12 +34,12 @@ class AlonePart(BrokerPart):
 
 @attrs.frozen
 class Replication:
-    """`push`: sends slaves what was appended; `is_open`: whether there is a port where the log is copied;
+    """`push`: sends slaves what was appended; `enforce`: has access control count for what is copied;
     `refuses_readers`: whether a slave refuses pulls now."""
 
     parts: Sequence[BrokerPart]
     push: Callable[[], object] = lambda: None
-    is_open: bool = False
+    enforce: Callable[[Access], None] = lambda access: None
     refuses_readers: Callable[[], bool] = lambda: False
 
 
@@ -47,9 +48,9 @@ def make_replication(
 ) -> Replication:
     """The parts of a broker for its role."""
     if sections.is_slave:
-        slave = SlavePart(sections.replication, state, client, registration)
-        return Replication([slave], refuses_readers=slave.refuses_readers)
+        slave = SlavePart(sections, state, client, registration)
+        return Replication([slave], enforce=slave.enforce, refuses_readers=slave.refuses_readers)
     if sections.replication.role == NONE:
         return Replication([AlonePart(state.store)])
     master = MasterPart(sections, state)
-    return Replication([master], master.push, is_open=True)
+    return Replication([master], master.push, master.enforce)

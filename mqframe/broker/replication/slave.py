@@ -6,12 +6,16 @@ does not (replication.md §1.5, §1.6).
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
+
+import msgspec
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
 from mqframe.broker.replication.comparison import Comparison
 from mqframe.broker.replication.tables import CopiedTables
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
@@ -19,6 +23,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
+from mqframe.core.replication.hello import Hello
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
@@ -52,10 +57,14 @@ from mqframe.core.requests.pop import (
 from mqframe.core.requests.serving import Call, Handler, serves
 from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
+from mqframe.net.access.access import Access
 from mqframe.net.client import Client
+from mqframe.net.tls.contexts import client_context
+from mqframe.net.tls.following import FollowingContext
+from mqframe.replication.dialing import Dialer
 from mqframe.replication.fetching import fetch
 from mqframe.replication.follower import Follower
-from mqframe.replication.settings import ReplicationSettings
+from mqframe.replication.settings import ALWAYS, AS_NEEDED, NEVER, OFF
 from mqframe.store.replica_store import ReplicaStore
 
 log = get_logger("replication")
@@ -129,12 +138,12 @@ class SlavePart(BrokerPart):
 
     def __init__(
         self,
-        settings: ReplicationSettings,
+        sections: BrokerSections,
         state: BrokerState,
         client: Client,
         registration: NameServerRegistration,
     ) -> None:
-        self._settings = settings
+        self._settings = settings = sections.replication
         self._store = cast("ReplicaStore", state.store)
         self._clock = state.clock
         self._live = state.live
@@ -143,9 +152,30 @@ class SlavePart(BrokerPart):
         self._tables = CopiedTables(state, client)
         self._comparison = Comparison(self._store, client)
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
-        self._follower = Follower(self._store, state.clock, limits)
+        self._hello = Hello(
+            sections.broker.cluster,
+            sections.broker.name,
+            settings.id,
+            sections.store.commit_log_file_bytes,
+            end=0,
+            boot=secrets.token_hex(8),
+        )
+        secured = sections.net.tls and settings.tls != OFF
+        contexts = FollowingContext(client_context, sections.net, state.clock) if secured else None
+        greets = settings.hello == ALWAYS or (secured and settings.hello == AS_NEEDED)
+        self._dialer = Dialer(state.clock, contexts, self._introduce if greets else None)
+        self._follower = Follower(self._store, state.clock, limits, self._dialer)
         self._next_try = 0.0
         self._trouble = "the broker has just started"
+
+    def _introduce(self) -> Hello:
+        return msgspec.structs.replace(self._hello, end=self._store.max_offset)
+
+    def enforce(self, access: Access) -> None:
+        """Say to masters who this is, signed as other requests of `access` are."""
+        if access.authentication is not None and self._settings.hello != NEVER:
+            self._dialer.introduce = self._introduce
+            self._dialer.signer = access.signer()
 
     @property
     def is_following(self) -> bool:
@@ -230,7 +260,8 @@ class SlavePart(BrokerPart):
         silent = self._settings.silent_ms / 1000
         while needed := self._store.needed():
             report = needed[0]
-            data = await fetch(self._clock, address, (report.start, report.end), silent)
+            stretch = report.start, report.end
+            data = await fetch(self._clock, address, stretch, silent, self._dialer)
             self._store.put_back(report, data)
 
     async def _copy_tables(self) -> None:

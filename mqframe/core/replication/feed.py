@@ -12,12 +12,16 @@ from mqframe.core.replication.stream import ReportReader
 
 @attrs.frozen
 class FeedLimits:
-    """`batch_bytes`: most of one frame; `file_bytes`: no frame reaches across a file's end; times in s."""
+    """`batch_bytes`: most of one frame; `file_bytes`: no frame reaches across a file's end; times in s.
+
+    `bytes_per_second_max`: of the log, to all slaves together; `None`: any number.
+    """
 
     batch_bytes: int
     file_bytes: int
     heartbeat_seconds: float
     silent_seconds: float
+    bytes_per_second_max: int | None = None
 
 
 class Due(NamedTuple):
@@ -37,7 +41,8 @@ class Feed:
     def __init__(self, limits: FeedLimits, now: float) -> None:
         self._limits = limits
         self._reader = ReportReader()
-        self._heard = self._sent = now
+        self._heard = self._sent = self._taken_at = now
+        self._taken = 0
         self.following = -1
         self.acknowledged = 0
 
@@ -68,12 +73,17 @@ class Feed:
             )
         self.following = offset or start
 
-    def due(self, end: int, now: float) -> Due | None:
-        """What is to be sent while the log ends at `end`; `None`: nothing. It counts as sent from then on."""
+    def due(self, end: int, now: float, most: int | None = None) -> Due | None:
+        """What is to be sent while the log ends at `end`; `None`: nothing. It counts as sent from then on.
+
+        `most`: how many bytes of the log may be sent now; a heartbeat may always.
+        """
         at, limits = self.following, self._limits
         if at < 0:
             return None
         size = min(end - at, limits.batch_bytes, limits.file_bytes - at % limits.file_bytes)
+        if most is not None:
+            size = min(size, most)
         if size <= 0 and now - self._sent <= limits.heartbeat_seconds:
             return None
         size = max(size, 0)
@@ -84,3 +94,10 @@ class Feed:
     def is_silent(self, now: float) -> bool:
         """Whether the slave has said nothing for so long that it is taken for dead."""
         return now - self._heard > self._limits.silent_seconds
+
+    def is_stuck(self, unsent: int, now: float) -> bool:
+        """Whether the slave has taken nothing for as long, while `unsent` bytes wait to leave for it."""
+        taken = self.following - unsent
+        if not unsent or taken > self._taken:
+            self._taken, self._taken_at = taken, now
+        return now - self._taken_at > self._limits.silent_seconds

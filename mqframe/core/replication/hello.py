@@ -4,9 +4,9 @@
     leader to follower: i32 length, JSON of a `Welcome`
 
 A `Welcome` with a `refusal` ends the connection. One with a `challenge` asks for a second hello, whose
-`access` signs `signable(hello, challenge)`; another welcome answers that. After a welcome that has neither
-the follower sends its first report. No slave of Apache's begins with a negative number, and no master of
-Apache's answers one.
+`access` signs `signed_frame(hello, challenge)`; another welcome answers that. After a welcome that has
+neither the follower sends its first report. No slave of Apache's begins with a negative number, and no master
+of Apache's answers one.
 
     reader = HelloReader()
     while (hello := reader.read(received())) is None: ...
@@ -18,12 +18,14 @@ Sans-io, and bounded: the readers take bytes in any pieces, wait for `MESSAGE_BY
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from typing import Annotated, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from mqframe.core.errors import FrameError
+from mqframe.core.wire.frame import Frame
 
 PROTOCOL: Final = 1
 """The version of what is spoken here. Both sides say theirs; the leader refuses another one."""
@@ -32,6 +34,9 @@ MESSAGE_BYTES_MAX: Final = 1 << 20
 _MARK: Final = b"\xffmqframe"
 HELLO: Final = int.from_bytes(_MARK, "big", signed=True)
 """What stands in the place of a first report."""
+
+HELLO_CODE: Final = 0
+"""Of `signed_frame`; no request has it."""
 
 _SIZE: Final = struct.Struct(">i")
 _Int32 = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -50,7 +55,9 @@ class Hello(msgspec.Struct, frozen=True):
 
     `id`: number among the brokers of the name; `file_bytes`: size of log files; `end`: log offset behind its
     last whole record; `boot`: names the run of the process, another text for each start; `epoch`, `history`:
-    0 and empty outside of elected groups; `access`: fields that sign it, empty without access control.
+    0 and empty outside of elected groups; `access`: fields that sign it, empty without access control;
+    `fetches`: the connection is for one stretch of the log, stands beside the one that follows, and what it
+    reports is not how far the slave is.
     """
 
     cluster: str
@@ -62,6 +69,7 @@ class Hello(msgspec.Struct, frozen=True):
     epoch: _Int32 = 0
     history: tuple[EpochStart, ...] = ()
     access: dict[str, str] = {}
+    fetches: bool = False
     protocol: _Int32 = PROTOCOL
 
 
@@ -98,8 +106,17 @@ def encode_welcome(welcome: Welcome) -> bytes:
 
 
 def signable(hello: Hello, challenge: str) -> bytes:
-    """What is signed of `hello` as the answer to `challenge`: all of it but the signature itself."""
-    return msgspec.json.encode([challenge, msgspec.structs.replace(hello, access={})])
+    """What is signed of `hello` as the answer to `challenge`: all of it but the signature itself.
+
+    It is a digest, so that no leader gets a follower to sign a request by a challenge that looks like one.
+    """
+    said = msgspec.json.encode([challenge, msgspec.structs.replace(hello, access={})])
+    return b"replication hello " + hashlib.sha256(said).hexdigest().encode()
+
+
+def signed_frame(hello: Hello, challenge: str) -> Frame:
+    """What stands for `hello` where requests are signed and checked: its `access` fields, and `signable`."""
+    return Frame(HELLO_CODE, ext=dict(hello.access), body=signable(hello, challenge))
 
 
 def is_hello(first: bytes) -> bool | None:

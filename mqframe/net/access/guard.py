@@ -14,15 +14,13 @@ from mqframe.core.requests.needs import UNDECLARED, Need, Needs
 from mqframe.core.requests.serving import Call
 from mqframe.hooks.interfaces.access import Authentication, Caller, Refused
 from mqframe.log import get_logger
-from mqframe.net.access.access import Access
+from mqframe.net.access.access import FAILED, Access
 from mqframe.net.access.audit import short, tell_refusal
 
 log = get_logger("access")
 
 QUIET_SECONDS: Final = 10.0
 """Of refusals within so long one is told, with the number of those before."""
-FAILED: Final = "Authentication failed. Please verify the credentials and try again."
-"""All that whoever is not known gets to hear, in the words of Apache RocketMQ."""
 
 
 class Refusals:

@@ -36,6 +36,7 @@ class TlsGate:
         patience: float,
     ) -> None:
         self.full: Callable[[], bool] = lambda: False
+        self.plain_refused = "plain connection refused: this server takes TLS only"
         self.contexts = contexts
         self.clock = clock
         self.make = make
@@ -86,7 +87,7 @@ class Arrival(asyncio.Protocol):
             self._through()
             after = gate.make()
         else:
-            log.warning("plain connection refused: this server takes TLS only", peer=self._address)
+            log.warning(gate.plain_refused, peer=self._address)
             transport.close()
             return
         transport.set_protocol(after)

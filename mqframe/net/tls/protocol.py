@@ -78,6 +78,10 @@ class TlsProtocol(asyncio.Protocol):
         else:
             transport.close()
 
+    def hand_on(self, inner: asyncio.Protocol) -> None:
+        """Have `inner` hear of the connection from now on."""
+        self._inner = inner
+
     def abort(self) -> None:
         """Close at once."""
         if self._transport is not None:
@@ -118,6 +122,7 @@ class TlsTransport(asyncio.Transport):
         super().__init__()
         self._transport = transport
         self._protocol = protocol
+        self.set_protocol = protocol.hand_on  # type: ignore[assignment]
         self.is_closing = transport.is_closing  # type: ignore[method-assign]
         self.pause_reading = transport.pause_reading  # type: ignore[method-assign]
         self.resume_reading = transport.resume_reading  # type: ignore[method-assign]

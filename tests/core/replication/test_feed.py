@@ -73,3 +73,41 @@ def test_a_slave_is_silent_when_nothing_was_heard_for_long() -> None:
     feed = fed(1200)
     assert not feed.is_silent(now=20)
     assert feed.is_silent(now=20.1)
+
+
+def test_no_more_is_sent_than_is_allowed_and_never_an_empty_frame_for_it() -> None:
+    feed = fed(1200)
+    assert feed.due(2500, now=0, most=7) == Due(1200, 7)
+    assert feed.due(2500, now=0, most=1000) == Due(1207, 300)
+    assert feed.due(2500, now=5, most=0) is None
+    assert feed.due(2500, now=5.1, most=0) == Due(1507, 0)  # a heartbeat, when one is due
+    assert feed.due(2500, now=6, most=0) is None
+    assert feed.due(2500, now=6, most=1) == Due(1507, 1)
+
+
+def test_a_slave_is_stuck_when_it_takes_nothing_of_what_waits_for_it() -> None:
+    feed = fed(1200)
+    feed.due(2500, now=0)
+    assert not feed.is_stuck(300, now=0)
+    assert not feed.is_stuck(300, now=20)
+    assert feed.is_stuck(300, now=20.1)
+
+
+def test_a_slave_that_takes_something_is_not_stuck() -> None:
+    feed = fed(1200)
+    feed.due(2500, now=0)
+    assert not feed.is_stuck(300, now=0)
+    assert not feed.is_stuck(299, now=19)
+    assert not feed.is_stuck(299, now=39)
+    assert feed.is_stuck(299, now=39.1)
+    assert not feed.is_stuck(0, now=40)
+    assert not feed.is_stuck(0, now=100)
+
+
+def test_more_that_waits_is_nothing_that_was_taken() -> None:
+    feed = fed(1200)
+    for now in range(21):
+        due = feed.due(2500, now=now, most=1)
+        assert due == Due(1200 + now, 1)
+        assert not feed.is_stuck((now + 1) * 13, now=now)
+    assert feed.is_stuck(22 * 13, now=20.1)

@@ -41,6 +41,7 @@ HELLOS = st.builds(
     epoch=I32,
     history=HISTORY,
     access=st.dictionaries(st.text(), st.text(), max_size=3),
+    fetches=st.booleans(),
     protocol=I32,
 )
 WELCOMES = st.builds(
@@ -115,6 +116,7 @@ def test_a_hello_stands_where_a_report_would_with_a_number_that_is_none() -> Non
         "epoch": 0,
         "history": [],
         "access": {},
+        "fetches": False,
         "protocol": 1,
     }
 

@@ -1,0 +1,178 @@
+"""The replication port until it is known who has come: a plain slave, one that says hello, or a stranger."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, Protocol, cast
+
+from mqframe.core.clock import Clock
+from mqframe.core.errors import FrameError
+from mqframe.core.printable import printable
+from mqframe.core.replication.hello import Hello, HelloReader, Welcome, encode_welcome, is_hello
+from mqframe.log import get_logger
+from mqframe.net.addresses import address_text
+from mqframe.net.tls.contexts import HANDSHAKE_BYTE
+from mqframe.replication.reception import Reception, Stranger
+
+log = get_logger("replication")
+GREETINGS_MAX: Final = 64
+"""Most connections at once that have not said who they are; more would be strangers."""
+
+
+TOLD_CHARS_MAX: Final = 1000
+"""Longest refusal: names of strangers may be in it."""
+
+
+class Entrance(Protocol):
+    """What lies behind: as `Feeding`."""
+
+    def objection(self, hello: Hello | None) -> str:
+        """Why somebody whom the reception takes cannot come in now; empty: nothing is against it."""
+
+    def welcome(self, hello: Hello) -> Welcome:
+        """What is said to somebody who comes in."""
+
+    def enter(self, hello: Hello | None) -> asyncio.Protocol:
+        """What goes on with the connection; `None`: of a plain slave."""
+
+
+class Lobby:
+    """The connections that have not said who they are. They have `seconds` for it in all."""
+
+    def __init__(self, reception: Reception, entrance: Entrance, clock: Clock, seconds: float) -> None:
+        self.reception = reception
+        self.entrance = entrance
+        self.clock = clock
+        self._seconds = seconds
+        self.waiting: dict[Greeting, float] = {}
+
+    def arrive(self) -> Greeting:
+        """The protocol of a new connection."""
+        return Greeting(self)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another one."""
+        return len(self.waiting) >= GREETINGS_MAX
+
+    def wait(self, greeting: Greeting) -> None:
+        """Begin the time of `greeting`."""
+        self.waiting[greeting] = self.clock.monotonic() + self._seconds
+
+    def look(self) -> None:
+        """Close the connections whose time is over."""
+        now = self.clock.monotonic()
+        for each in [greeting for greeting, end in self.waiting.items() if end < now]:
+            each.refuse("it does not say who it is in time")
+
+    def close(self) -> None:
+        """Close them all."""
+        for each in tuple(self.waiting):
+            each.close()
+
+
+class Greeting(asyncio.Protocol):
+    """One connection until it is known who has come."""
+
+    def __init__(self, lobby: Lobby) -> None:
+        self._lobby = lobby
+        self._transport: asyncio.Transport | None = None
+        self._first = b""
+        self._reader: HelloReader | None = None
+        self._challenge = ""
+        self._stranger = Stranger("", "")
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the first bytes."""
+        self._transport = cast("asyncio.Transport", transport)
+        address = address_text(transport.get_extra_info("peername"))
+        self._stranger = Stranger(address, transport.get_extra_info("peer_name") or "")
+        if self._lobby.is_full:
+            self.refuse("too many connections have not said who they are")
+            return
+        self._lobby.wait(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Find out who it is."""
+        if self not in self._lobby.waiting:
+            return
+        if self._reader is None:
+            self._first = data = self._first + data
+            known = is_hello(data)
+            if known is None:
+                return
+            if not known:
+                self._plain(data)
+                return
+            self._reader = HelloReader()
+        try:
+            hello = self._reader.read(data)
+            if hello is not None and self._reader.rest:
+                raise FrameError("it says more than its hello before it is welcome")
+        except FrameError as problem:
+            self.refuse(str(problem), tell=True)
+            return
+        if hello is not None:
+            self._answer(hello)
+
+    def _plain(self, data: bytes) -> None:
+        if data[0] == HANDSHAKE_BYTE:
+            self.refuse(
+                "it speaks TLS, which this replication port does not: set net.tls_server_cert_file here, or"
+                " replication.tls = off there"
+            )
+        elif refusal := self._lobby.reception.plain_refusal or self._lobby.entrance.objection(None):
+            self.refuse(refusal)
+        else:
+            self._go_on(None, data)
+
+    def _answer(self, hello: Hello) -> None:
+        reception = self._lobby.reception
+        if not self._challenge:
+            self._challenge = reception.challenge()
+            if self._challenge:
+                self._reader = HelloReader()
+                self._say(Welcome(challenge=self._challenge))
+                return
+        refusal = reception.refusal(hello, self._challenge, self._stranger)
+        if refusal := refusal or self._lobby.entrance.objection(hello):
+            self.refuse(refusal, tell=True)
+        else:
+            self._say(self._lobby.entrance.welcome(hello))
+            self._go_on(hello, b"")
+
+    def _say(self, welcome: Welcome) -> None:
+        if self._transport is not None:
+            self._transport.write(encode_welcome(welcome))
+
+    def _go_on(self, hello: Hello | None, data: bytes) -> None:
+        del self._lobby.waiting[self]
+        transport, self._transport = self._transport, None
+        if transport is None or transport.is_closing():
+            return
+        after = self._lobby.entrance.enter(hello)
+        transport.set_protocol(after)
+        after.connection_made(transport)
+        if data:
+            after.data_received(data)
+
+    def refuse(self, why: str, *, tell: bool = False) -> None:
+        """Close the connection. `tell`: whether the other side knows what a welcome is."""
+        why = printable(why)[:TOLD_CHARS_MAX]
+        log.error("a slave is refused", slave=self._stranger.address, problem=why)
+        if tell and self._transport is not None:
+            self._say(Welcome(refusal=why))
+            self._transport.close()
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection, if that has not begun."""
+        self._lobby.waiting.pop(self, None)
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.abort()
+        self._transport = None
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        """It went away before it was known who it was."""
+        self._lobby.waiting.pop(self, None)
+        self._transport = None

@@ -1,0 +1,141 @@
+"""Who may follow a master: with access control those whose hello is signed by somebody who may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from net.access.plugins import manager
+from replication.master_port import HELLO, HOME, Place, play
+
+from mqframe.core.errors import SettingError
+from mqframe.core.replication.hello import Hello, Welcome, signed_frame
+from mqframe.hooks.interfaces import RpcHook
+from mqframe.hooks.manager import PluginManager
+from mqframe.net.access.access import FAILED, Access, kept_below
+from mqframe.net.access.settings import AccessSettings
+from mqframe.replication.reception import Reception
+from mqframe.store.files.config_file import ConfigFile
+from mqframe.testing.manual_clock import ManualClock
+
+ACL2 = AccessSettings(
+    authentication="acl2", authorization="acl2", initial_user="admin:secret", inner_credentials="inner:inside"
+)
+USERS = """{"users":[{"username":"reader","password":"secret","userType":"Normal"}],
+"acls":[{"subject":"User:reader","policies":[{"policyType":"Custom",
+"entries":[{"resource":"Topic:*","actions":["All"],"decision":"Allow"}]}]}]}"""
+
+
+def acl2(folder: Path) -> Access:
+    (folder / "access.json").write_text(USERS)
+    keep = kept_below(folder, ConfigFile)
+    return Access(ACL2, ManualClock(), PluginManager(), cluster="C", keep=keep)
+
+
+def signing(user: str, secret: str) -> RpcHook:
+    [hook] = PluginManager().create_all("rpc_hook", [("acl", {"access_key": user, "secret_key": secret})])
+    return hook
+
+
+def signed(hello: Hello, challenge: str, user: str = "inner", secret: str = "inside") -> Hello:
+    frame = signed_frame(hello, challenge)
+    signing(user, secret).before("master", frame)
+    return msgspec.structs.replace(hello, access=frame.ext)
+
+
+@pytest.mark.parametrize(("user", "secret"), [("inner", "inside"), ("admin", "secret")])
+def test_a_hello_that_is_signed_upon_a_challenge_is_welcome(tmp_path: Path, user: str, secret: str) -> None:
+    async def scenario(place: Place) -> None:
+        line = await place.connect()
+        asked = await line.greet()
+        assert len(asked.challenge) == 64
+        assert (asked.refusal, asked.start, asked.end) == ("", 0, 0)  # nothing is told to a stranger
+        assert await line.greet(signed(HELLO, asked.challenge, user, secret)) == Welcome(start=1000, end=1250)
+        await line.report(1250)
+        assert place.followed == [(1250, 1250)]
+
+    play(scenario, access=acl2(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("user", "secret", "refusal"),
+    [
+        ("inner", "guessed", FAILED),
+        ("nobody", "secret", FAILED),
+        ("reader", "secret", "User:reader has no permission to access Cluster:C from 127.0.0.1"),
+    ],
+)
+def test_whoever_may_not_is_refused_before_anything_is_told(
+    tmp_path: Path, user: str, secret: str, refusal: str
+) -> None:
+    async def scenario(place: Place) -> None:
+        line = await place.connect()
+        asked = await line.greet(msgspec.structs.replace(HELLO, broker="other"))
+        hello = signed(msgspec.structs.replace(HELLO, broker="other"), asked.challenge, user, secret)
+        said = (await line.greet(hello)).refusal
+        assert said.startswith(refusal)
+        assert "broker-a" not in said
+        assert await line.is_left()
+
+    play(scenario, access=acl2(tmp_path))
+
+
+def test_a_signature_counts_once_and_for_what_was_signed(tmp_path: Path) -> None:
+    async def scenario(place: Place) -> None:
+        line = await place.connect()
+        good = signed(HELLO, (await line.greet()).challenge)
+        assert (await line.greet(good)).refusal == ""
+        again = await place.connect()
+        await again.greet()
+        assert (await again.greet(good)).refusal.startswith(FAILED)
+        first = await place.connect()
+        assert (await first.greet(good)).challenge  # whatever it carries
+        other = await place.connect()
+        hello = signed(HELLO, (await other.greet()).challenge)
+        changed = msgspec.structs.replace(hello, id=2)
+        assert (await other.greet(changed)).refusal.startswith(FAILED)
+
+    play(scenario, access=acl2(tmp_path))
+
+
+def test_plain_slaves_are_told_of_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(place: Place) -> None:
+        line = await place.connect()
+        await line.report(1250)
+        assert await line.is_left()
+        assert "it does not say who it is, and this master has access control" in caplog.text
+
+    play(scenario, access=acl2(tmp_path))
+
+
+def test_users_that_fit_are_told_what_does_not(tmp_path: Path) -> None:
+    async def scenario(place: Place) -> None:
+        line, hello = await place.connect(), msgspec.structs.replace(HELLO, broker="other")
+        welcome = await line.greet(signed(hello, (await line.greet(hello)).challenge))
+        assert "this master is 'broker-a'" in welcome.refusal
+
+    play(scenario, access=acl2(tmp_path))
+
+
+def test_an_authentication_that_fails_lets_nobody_in() -> None:
+    async def scenario(place: Place) -> None:
+        line = await place.connect()
+        await line.greet()
+        hello = msgspec.structs.replace(HELLO, access={"user": "broken"})
+        assert (await line.greet(hello)).refusal.startswith(FAILED)
+
+    play(scenario, access=Access(AccessSettings(authentication="naming"), ManualClock(), manager()))
+
+
+def test_a_master_that_may_not_ask_does_not_start_with_access_control(tmp_path: Path) -> None:
+    reception = Reception(HOME, "never")
+    assert reception.plain_refusal == ""
+    with pytest.raises(SettingError, match=r"replication\.hello = never: with access control slaves have to"):
+        reception.enforce(acl2(tmp_path))
+
+
+def test_access_control_that_asks_nobody_changes_nothing() -> None:
+    reception = Reception(HOME, "as_needed")
+    reception.enforce(Access(AccessSettings(), ManualClock(), PluginManager()))
+    assert reception.plain_refusal == reception.challenge() == ""
