@@ -21,7 +21,7 @@ def seeded(seed: int) -> Iterator[None]:
         before(chance, seeds.getrandbits(64) if a is None else a, version)
 
     random.seed(f"random {seed}")
-    random.Random.seed = seed_by_chance  # type: ignore[method-assign]
+    random.Random.seed = seed_by_chance  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
