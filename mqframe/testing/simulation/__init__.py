@@ -8,12 +8,14 @@ How it is used: docs/howto/simulate.md.
 """
 
 from mqframe.testing.simulation.clock import HostClock, SimulatedClock
+from mqframe.testing.simulation.coordination import FailingCoordination
 from mqframe.testing.simulation.host import Host
 from mqframe.testing.simulation.loop import SimulatedLoop, Stall
 from mqframe.testing.simulation.network import Network, Way
 from mqframe.testing.simulation.simulation import Simulation, Stuck
 
 __all__ = [
+    "FailingCoordination",
     "Host",
     "HostClock",
     "Network",

@@ -109,7 +109,7 @@ class Side(asyncio.Transport):
     def _listens(self) -> bool:
         """Whether anything can be handed over now; whatever prevents it rings when it is over."""
         if self.host.paused:
-            self.host.on_resume(self.ring)
+            self.host.arrive(self.ring)
             return False
         return self._reading and not self.is_lost and not self.way.blocked
 

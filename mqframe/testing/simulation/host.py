@@ -107,9 +107,11 @@ class Host:
         """Keep `callback` until it goes on; `timer`: it is one that fell due."""
         (self._late if timer else self._held).append(callback)
 
-    def on_resume(self, callback: Callable[[], object]) -> None:
-        """Call `callback` when it goes on, once: something has arrived."""
-        if callback not in self._awake:
+    def arrive(self, callback: Callable[[], object]) -> None:
+        """Call `callback`, which hands over what has arrived here: now, or when it goes on, once."""
+        if not self.paused:
+            callback()
+        elif callback not in self._awake:
             self._awake.append(callback)
 
     def _go_on(self) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Coroutine
 from contextlib import ExitStack
 from random import Random
 from typing import Any, Final, TypeVar
 
+from mqframe.testing.simulation.chance import seeded
 from mqframe.testing.simulation.clock import SimulatedClock
 from mqframe.testing.simulation.host import OUTSIDE, Host
 from mqframe.testing.simulation.loop import SimulatedLoop
@@ -105,9 +105,8 @@ class Simulation:
 
     def __enter__(self) -> Simulation:
         self._stack.enter_context(work_at_once())
-        self._stack.callback(random.setstate, random.getstate())
+        self._stack.enter_context(seeded(self.seed))
         self._stack.callback(asyncio.set_event_loop, None)
-        random.seed(f"random {self.seed}")
         asyncio.set_event_loop(self._loop)
         return self
 
