@@ -35,6 +35,7 @@ from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
 from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.replication.in_sync import InSync, InSyncLimits
+from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.interfaces import BrokerService
@@ -80,7 +81,7 @@ class BrokerState:
             ),
         )
         self.groups = GroupTable(clock)
-        self.offsets = OffsetTable(clock)
+        self.offsets: OffsetTable = SlaveOffsets(clock) if sections.is_slave else OffsetTable(clock)
         # Clients and locks are in memory only: heartbeats and lock requests bring them back within seconds.
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
         self.locks = QueueLocks(clock)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.broker.replication.tables import CALL_SECONDS
+from mqframe.broker.replication.commits import CALL_SECONDS
 from mqframe.core.errors import BadAnswer, StoreError, answer_error
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo

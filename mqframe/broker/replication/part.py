@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.replication.commits import forget_commits
 from mqframe.broker.replication.master import MasterPart
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.sections import BrokerSections
@@ -50,6 +51,7 @@ def make_replication(
     if sections.is_slave:
         slave = SlavePart(sections, state, client, registration)
         return Replication([slave], enforce=slave.enforce, refuses_readers=slave.refuses_readers)
+    forget_commits(state.directory / "config")
     if sections.replication.role == NONE:
         return Replication([AlonePart(state.store)])
     master = MasterPart(sections, state)

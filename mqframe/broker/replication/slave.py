@@ -246,7 +246,7 @@ class SlavePart(BrokerPart):
         await self._follower.connect(address)
         try:
             await self._comparison.compare(master.address)
-            await self._copy_tables()
+            await self._tables.copy(master.address, tells=True)
             await self._mend(address)
             self._follower.begin()
         finally:
@@ -267,7 +267,7 @@ class SlavePart(BrokerPart):
     async def _copy_tables(self) -> None:
         master = self._registration.master
         if master is not None:
-            await self._tables.copy(master.address)
+            await self._tables.copy(master.address, tells=self.is_following)
 
     async def stop(self) -> None:
         """Leave the master."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, cast
 
+from mqframe.broker.replication.commits import CALL_SECONDS, OWN_COMMITS, CommitsToTell
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
@@ -12,6 +13,7 @@ from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.errors import ConnectError, MqframeError, answer_error
 from mqframe.core.popping.bodies import RequestModeTable
+from mqframe.core.replication.slave_offsets import OwnCommitTable, SlaveOffsets
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
     GetAllDelayOffset,
@@ -26,7 +28,6 @@ from mqframe.log import get_logger
 from mqframe.net.client import Client
 
 log = get_logger("replication")
-CALL_SECONDS: Final = 3.0
 
 
 class CopiedTables:
@@ -37,7 +38,10 @@ class CopiedTables:
         self._client = client
         self._delays = DelayOffsets(state.clock)
         state.keeper.keep("delayOffset.json", DelayOffsetTable, self._delays)
+        self._offsets = cast("SlaveOffsets", state.offsets)
+        state.keeper.keep(OWN_COMMITS, OwnCommitTable, self._offsets.own, vital=False)
         self._failed: dict[str, str] = {}
+        self._commits = CommitsToTell(self._offsets, client)
         self._copies: list[tuple[Request, type[Body], Callable[[Any], None]]] = [
             (GetAllTopicConfig(), TopicConfigTable, self._take_topics),
             (GetAllConsumerOffset(), ConsumerOffsetTable, self._take_offsets),
@@ -46,8 +50,11 @@ class CopiedTables:
             (GetAllMessageRequestMode(), RequestModeTable, self._take_modes),
         ]
 
-    async def copy(self, master: str) -> None:
-        """Take over all tables from the master at `master`, "host:port"."""
+    async def copy(self, master: str, *, tells: bool) -> None:
+        """Take over all tables from the master at `master`, "host:port".
+
+        `tells`: it is told of commits made here; to be false where its log may be another one.
+        """
         for request, kind, take in self._copies:
             name = type(request).__name__
             try:
@@ -55,6 +62,8 @@ class CopiedTables:
                 if answer.code:
                     raise answer_error(answer.code, answer.remark, master)
                 take(decode(bytes(answer.body), kind))
+                if tells and take == self._take_offsets:
+                    await self._commits.tell(master)
             except MqframeError as problem:
                 if self._failed.get(name) != str(problem):
                     log.warning("a table of the master was not copied", request=name, problem=str(problem))
@@ -73,9 +82,7 @@ class CopiedTables:
             self._state.groups.replace(table)
 
     def _take_offsets(self, table: ConsumerOffsetTable) -> None:
-        # A group's entry replaces the one here; groups that the master does not know stay.
-        self._state.offsets.load(table)
-        self._state.offsets.changes += 1
+        self._offsets.take(table)
 
     def _take_delays(self, table: DelayOffsetTable) -> None:
         self._delays.load(table)
