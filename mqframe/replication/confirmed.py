@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import StoreUnavailable
+from mqframe.core.storage.outcome import Outcome
 
 
 class ConfirmedOffset(Protocol):
@@ -51,11 +51,11 @@ class Replicas(Protocol):
         message: it has to be cheap, and does nothing but compute.
         """
 
-    def trouble(self, end: int) -> ResponseCode | None:
-        """What to answer, in place of success, for what ends at log offset `end`; `None`: nothing is wrong.
+    def trouble(self, end: int) -> Outcome | None:
+        """What senders of what ends at log offset `end` are told in place of success; `None`: all is well.
 
-        Asked when that is confirmed, though perhaps by fewer copies than were asked for, or when `refusal`
-        says that it will not be; then `None` stands for FLUSH_SLAVE_TIMEOUT.
+        Asked when that is confirmed, though perhaps with fewer copies than were asked for, or when `refusal`
+        says that it will not be; then `None` stands for NOT_COPIED.
         """
 
     def refusal(self) -> StoreUnavailable | None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from mqframe.core.codes import ResponseCode
+from mqframe.core.storage.outcome import Outcome
 from mqframe.net.clock import LoopClock
 from mqframe.replication.confirmed import Replicas, flushed_and_copied, flushed_as_configured
 from mqframe.store.appending.appender import Appender
@@ -113,27 +113,24 @@ class Confirming(StoreReads):
         """
         self._flusher.when_confirmed(end_offset, callback)
 
-    def when_decided(self, end_offset: int, callback: Callable[[ResponseCode], object]) -> None:
-        """As `when_confirmed`; `callback` gets SUCCESS, or a code that says why it is not confirmed.
-
-        FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT, or what `Replicas.trouble` says.
-        """
+    def when_decided(self, end_offset: int, callback: Callable[[Outcome], object]) -> None:
+        """As `when_confirmed`; `callback` gets CONFIRMED, or why it is not."""
         self._flusher.when_decided(end_offset, callback)
 
     async def until_confirmed(self, end_offset: int) -> bool:
         """Wait as `when_confirmed` does; whether it is confirmed. May be cancelled."""
-        return not await self.until_decided(end_offset)
+        return await self.until_decided(end_offset) is Outcome.CONFIRMED
 
-    async def until_decided(self, end_offset: int) -> ResponseCode:
+    async def until_decided(self, end_offset: int) -> Outcome:
         """Wait as `when_decided` does; what that tells. May be cancelled."""
-        told: asyncio.Future[ResponseCode] = asyncio.get_running_loop().create_future()
-        self.when_decided(end_offset, lambda code: None if told.done() else told.set_result(code))
+        told: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self.when_decided(end_offset, lambda what: None if told.done() else told.set_result(what))
         return await told
 
-    def status_of(self, end_offset: int) -> ResponseCode:
-        """What a sender is answered for what is confirmed: SUCCESS, or what `Replicas.trouble` says."""
+    def status_of(self, end_offset: int) -> Outcome:
+        """What a sender is told of what is confirmed: that, or what `Replicas.trouble` says."""
         replicas = self._replicas
-        return (replicas and replicas.trouble(end_offset)) or ResponseCode.SUCCESS
+        return (replicas and replicas.trouble(end_offset)) or Outcome.CONFIRMED
 
     def give_up_copies(self) -> None:
         """Tell those who wait for copies that these did not get it in time: they are not fed any more."""

@@ -186,7 +186,8 @@ class MessageStore(Confirming):
         try:
             await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
             self._log.flushed = self._log.end
-            self.dispatch()
+            # Also what copies did not confirm: nobody reads any more, and the next start lists all there is.
+            self._dispatch.run(self._log.end)
             self._flusher.settle()
             self._followers.save_cursors()
             await self._threads.run_and_wait(self._queue_flusher.flush_all)

@@ -21,6 +21,7 @@ from mqframe.core.messages.names import is_closed_topic
 from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.outcome import Outcome
 
 
 class RecallProcessor(Processor):
@@ -62,12 +63,13 @@ class RecallProcessor(Processor):
         if self._is_sure_at_once:
             return answer
 
-        def reply(code: ResponseCode) -> None:
-            if not code:
+        def reply(outcome: Outcome) -> None:
+            if outcome is Outcome.CONFIRMED:
                 call.reply(answer)
                 return
-            late = f"{not_confirmed(code, 'the recall')}: after a crash the message may come"
-            call.reply(Reply(code, ext=region, remark=late))
+            late = not_confirmed(outcome, "the recall", "after a crash the message may come")
+            late.ext = region
+            call.reply(late)
 
         self._when_decided(stored.end_offset, reply)
         return None

@@ -30,6 +30,7 @@ from mqframe.core.requests.pop import (
     ChangeInvisibleTimeAnswer,
 )
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.outcome import Outcome
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.net.turns import in_turns
 
@@ -65,7 +66,7 @@ class AckProcessor(BrokerService):
         if end == written_from:
             return Reply()
 
-        self._receipts.when_decided(end, lambda code: call.reply(_answer(code)))
+        self._receipts.when_decided(end, lambda outcome: call.reply(_answer(outcome)))
         return None
 
     @serves(AckMessage)
@@ -192,8 +193,7 @@ def _need_some(acknowledged: int) -> None:
         )
 
 
-def _answer(code: ResponseCode) -> Reply:
-    if not code:
+def _answer(outcome: Outcome) -> Reply:
+    if outcome is Outcome.CONFIRMED:
         return Reply()
-    remark = f"{not_confirmed(code, 'the acknowledgement')}: after a crash the message may come again"
-    return Reply(code, remark=remark)
+    return not_confirmed(outcome, "the acknowledgement", "after a crash the message may come again")

@@ -65,7 +65,7 @@ class Comparison:
                 f"the last record here lies at log offset {offset}, the master {master} keeps nothing before"
                 f" {low}, so that the logs cannot be compared: {_EMPTY_STORE}"
             )
-        there = await self._ask(master, ViewMessageById(offset=offset))
+        there = await self._ask(master, ViewMessageById(offset=offset, mqframe_unconfirmed=True))
         if bytes(there.body) != record:
             raise StoreError(
                 f"the record at log offset {offset} is another one at the master {master}: the logs differ."

@@ -22,10 +22,11 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.checks import check_key_count
 from mqframe.core.messages.ids import UniqueIds
-from mqframe.core.requests.failures import refused
+from mqframe.core.requests.failures import refused, status_code
 from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.message_type import FIFO, NORMAL, message_type
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.core.transactions.half_batch import check_half_batch
@@ -257,8 +258,10 @@ class SendProcessor(Processor):
     def _answer_when_confirmed(self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str]) -> None:
         store, end = self._messages, stored.end_offset
 
-        def answer(code: ResponseCode) -> None:
-            call.reply(Reply(code or store.status_of(end), ext=ext))
+        def answer(outcome: Outcome) -> None:
+            if outcome is Outcome.CONFIRMED:
+                outcome = store.status_of(end)
+            call.reply(Reply(status_code(outcome), ext=ext))
 
         store.when_decided(end, answer)
 

@@ -29,6 +29,7 @@ from mqframe.core.requests.needs import Action, consumed_need
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.retry.backoff import retry_schedule
 from mqframe.core.retry.policy import MemberLimits, copied_properties, limit_in_request, verdict
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import decode_record
 from mqframe.core.storage.stored import Stored
 
@@ -130,9 +131,9 @@ class SendBackProcessor(Processor):
         if self._store.confirmed_offset >= stored.end_offset:
             return Reply()
 
-        def answer(code: ResponseCode) -> None:
-            remark = f"{not_confirmed(code, 'the copy')}; it may come twice" if code else None
-            call.reply(Reply(code, remark=remark))
+        def answer(outcome: Outcome) -> None:
+            confirmed = outcome is Outcome.CONFIRMED
+            call.reply(Reply() if confirmed else not_confirmed(outcome, "the copy", "it may come twice"))
 
         self._when_decided(stored.end_offset, answer)
         return None

@@ -14,13 +14,13 @@ from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.broker.transactions.half_delivery import Delivered, HalfDelivery
 from mqframe.core.clock import Clock
-from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import RecordError, decode_record, decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.half_ages import HalfAges
@@ -276,8 +276,8 @@ class HalfQueue:
         """Call `callback` once all that was written here is durable, or with False when it did not get so."""
         self._store.when_confirmed(self._last_end, callback)
 
-    def when_decided(self, callback: Callable[[ResponseCode], object]) -> None:
-        """As `when_durable`, with SUCCESS or why it is not durable."""
+    def when_decided(self, callback: Callable[[Outcome], object]) -> None:
+        """As `when_durable`, with why it is not durable."""
         self._store.when_decided(self._last_end, callback)
 
 

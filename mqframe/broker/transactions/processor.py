@@ -29,6 +29,7 @@ from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.requests.needs import Action, topic_need
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.message_type import TRANSACTION
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.transactions.rules import (
@@ -119,12 +120,12 @@ class TransactionProcessor(BrokerPart):
     def _when_durable(self, call: Call, reply: Reply) -> None:
         """Answer with `reply` once what was written is durable, or with why it is not."""
 
-        def answer(code: ResponseCode) -> None:
-            if not code:
+        def answer(outcome: Outcome) -> None:
+            if outcome is Outcome.CONFIRMED:
                 call.reply(reply)
-                return
-            late = f"{not_confirmed(code, 'what was stored')}: whether it counts after a crash is not known"
-            call.reply(Reply(code, remark=late))
+            else:
+                unknown = "whether it counts after a crash is not known"
+                call.reply(not_confirmed(outcome, "what was stored", unknown))
 
         self._halves.when_decided(answer)
 

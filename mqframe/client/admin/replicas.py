@@ -90,7 +90,8 @@ class ReplicaAdmin(ClusterAdmin):
     async def _stored_ms(self, master: Replica, offset: int) -> int | None:
         """When the record at `offset` of the master's log was stored; `None`: the master shows none."""
         try:
-            answer = await self._instance.call(self._for_operators(master.address), ViewMessageById(offset))
+            request = ViewMessageById(offset, mqframe_unconfirmed=True)
+            answer = await self._instance.call(self._for_operators(master.address), request)
         except MqframeError:
             return None
         return decode_record(bytes(answer.body)).store_timestamp

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import TooFewReplicas
+from mqframe.core.storage.outcome import Outcome
 
 
 class InSyncLimits(NamedTuple):
@@ -78,11 +78,11 @@ class InSync:
             self._reached = end
         return self._reached
 
-    def trouble(self, end: int) -> ResponseCode | None:
-        """SLAVE_NOT_AVAILABLE for what was not, or will not be, confirmed by as many as were asked for."""
+    def trouble(self, end: int) -> Outcome | None:
+        """TOO_FEW_COPIES for what was not, or will not be, confirmed by as many as asked for."""
         if end <= self._succeeded or (self._is_enough and self._waits_for_none):
             return None
-        return ResponseCode.SLAVE_NOT_AVAILABLE
+        return Outcome.TOO_FEW_COPIES
 
     def refusal(self) -> TooFewReplicas | None:
         """Why nothing is taken: fewer than `min_in_sync` brokers are in sync."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.codes import ResponseCode
+from mqframe.core.storage.outcome import Outcome
 from mqframe.log import get_logger
 from mqframe.store.files.threads import Threads
 from mqframe.store.log.commit_log import CommitLog
@@ -108,12 +108,12 @@ class LogFlusher:
 
     def when_confirmed(self, end: int, callback: Callable[[bool], object]) -> None:
         """Call `callback` once log offset `end` is confirmed: True, or False after the time limit."""
-        if self.waits.add(end, callback, wants_code=False):
+        if self.waits.add(end, callback, wants_outcome=False):
             self._flush_for_waits()
 
-    def when_decided(self, end: int, callback: Callable[[ResponseCode], object]) -> None:
-        """As `when_confirmed`, with SUCCESS or why it is not confirmed."""
-        if self.waits.add(end, callback, wants_code=True):
+    def when_decided(self, end: int, callback: Callable[[Outcome], object]) -> None:
+        """As `when_confirmed`, with whether it is confirmed, and why not."""
+        if self.waits.add(end, callback, wants_outcome=True):
             self._flush_for_waits()
 
     def _flush_for_waits(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
-from mqframe.core.codes import ResponseCode
+from mqframe.core.storage.outcome import Outcome
 from mqframe.log import get_logger
 from mqframe.replication.confirmed import Replicas
 
@@ -36,14 +36,13 @@ class _Waiter(NamedTuple):
     end: int
     since: float
     callback: Callable[[Any], object]
-    wants_code: bool
+    wants_outcome: bool
 
 
 class Waits:
     """Who waits for the confirmed offset, oldest first. `disk_seconds`: how long for the disk.
 
-    One that wants a code is called with SUCCESS when it is confirmed, else with why not; the others with True
-    or False. Each is called once.
+    One that wants the outcome is called with that, others with whether it is confirmed. Each is called once.
     """
 
     def __init__(self, clock: Clock, confirmation: Confirmation, disk_seconds: float) -> None:
@@ -58,14 +57,14 @@ class Waits:
     def __bool__(self) -> bool:
         return bool(self._waiters)
 
-    def add(self, end: int, callback: Callable[[Any], object], wants_code: bool) -> bool:
+    def add(self, end: int, callback: Callable[[Any], object], wants_outcome: bool) -> bool:
         """Have `callback` called when log offset `end` is confirmed; whether it has to wait."""
         if end <= self._confirmation.confirmed():
-            callback(ResponseCode.SUCCESS if wants_code else True)
+            callback(Outcome.CONFIRMED if wants_outcome else True)
         elif self._is_hopeless(end):
-            callback(self._refused(end) if wants_code else False)
+            callback(self._refused(end) if wants_outcome else False)
         else:
-            self._waiters.append(_Waiter(end, self._clock.monotonic(), callback, wants_code))
+            self._waiters.append(_Waiter(end, self._clock.monotonic(), callback, wants_outcome))
             return True
         return False
 
@@ -74,7 +73,7 @@ class Waits:
         confirmed, waiters = self._confirmation.confirmed(), self._waiters
         while waiters and waiters[0].end <= confirmed:
             waiter = waiters.popleft()
-            _tell(waiter, True, ResponseCode.SUCCESS)
+            _tell(waiter, Outcome.CONFIRMED)
         if waiters and self._replicas is not None and self._replicas.refusal() is not None:
             self._tell_all(self._is_hopeless, self._refused)
 
@@ -84,33 +83,33 @@ class Waits:
         stay: list[_Waiter] = []
         while waiters and now - waiters[0].since >= self._least_seconds:
             waiter = waiters.popleft()
-            code = self._late(waiter, now - waiter.since)
-            if code is None:
+            outcome = self._late(waiter, now - waiter.since)
+            if outcome is None:
                 stay.append(waiter)
             else:
-                _tell(waiter, False, code)
+                _tell(waiter, outcome)
         waiters.extendleft(reversed(stay))
 
-    def _late(self, waiter: _Waiter, waited: float) -> ResponseCode | None:
+    def _late(self, waiter: _Waiter, waited: float) -> Outcome | None:
         replicas = self._replicas
         if replicas is not None and waited >= replicas.timeout_seconds and not self._is_copied(waiter.end):
-            return ResponseCode.FLUSH_SLAVE_TIMEOUT
-        return ResponseCode.FLUSH_DISK_TIMEOUT if waited >= self._disk_seconds else None
+            return Outcome.NOT_COPIED
+        return Outcome.NOT_ON_DISK if waited >= self._disk_seconds else None
 
     def give_up(self) -> None:
         """Call all who wait back: the store stops, or the disk has failed."""
-        self._tell_all(lambda end: True, lambda end: ResponseCode.FLUSH_DISK_TIMEOUT)
+        self._tell_all(lambda end: True, lambda end: Outcome.NOT_ON_DISK)
 
     def give_up_copies(self) -> None:
         """Call those back who wait for copies: these are not fed any more."""
-        self._tell_all(lambda end: not self._is_copied(end), lambda end: ResponseCode.FLUSH_SLAVE_TIMEOUT)
+        self._tell_all(lambda end: not self._is_copied(end), lambda end: Outcome.NOT_COPIED)
 
-    def _tell_all(self, chosen: Callable[[int], bool], code: Callable[[int], ResponseCode]) -> None:
+    def _tell_all(self, chosen: Callable[[int], bool], outcome: Callable[[int], Outcome]) -> None:
         waiters, self._waiters = self._waiters, deque()
         stay: list[_Waiter] = []
         for waiter in waiters:
             if chosen(waiter.end):
-                _tell(waiter, False, code(waiter.end))
+                _tell(waiter, outcome(waiter.end))
             else:
                 stay.append(waiter)
         self._waiters.extendleft(reversed(stay))
@@ -122,12 +121,12 @@ class Waits:
         replicas = self._replicas
         return replicas is not None and replicas.refusal() is not None and not self._is_copied(end)
 
-    def _refused(self, end: int) -> ResponseCode:
-        return (self._replicas and self._replicas.trouble(end)) or ResponseCode.FLUSH_SLAVE_TIMEOUT
+    def _refused(self, end: int) -> Outcome:
+        return (self._replicas and self._replicas.trouble(end)) or Outcome.NOT_COPIED
 
 
-def _tell(waiter: _Waiter, done: bool, code: ResponseCode) -> None:
+def _tell(waiter: _Waiter, outcome: Outcome) -> None:
     try:
-        waiter.callback(code if waiter.wants_code else done)
+        waiter.callback(outcome if waiter.wants_outcome else outcome is Outcome.CONFIRMED)
     except Exception:
         log.exception("one who waited for a flush could not be told")  # the others wait for it, too
