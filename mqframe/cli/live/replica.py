@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from mqframe.cli.access import admin_client
 from mqframe.cli.commands import new_app
 from mqframe.cli.live.watch import Interval, watch
-from mqframe.cli.output import Json, NameServer, show
+from mqframe.cli.output import Json, NameServer, show, show_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +43,46 @@ def status(
             watch(lambda: {"replicas": look()}, interval=interval, as_json=json)
         else:
             show(look(), as_json=json, empty="no broker is registered")
+
+
+@app.command()
+def cut(
+    data: Annotated[Path, typer.Option("--data", help="The stopped slave's store, in which commitlog lies.")],
+    master: Annotated[str, typer.Option("--master", help="host:port of the master to follow.")],
+    json: Json = False,
+) -> None:
+    """Cut the log of a stopped slave back to the last record that its master has, too.
+
+    What is cut off is kept in the folder cut of the store. In the roles that are set by hand nobody knows
+    what was acknowledged: look at the file before you delete it.
+    """
+    from mqframe.core.errors import StoreError
+    from mqframe.core.replication.last_common import last_common
+    from mqframe.store.checking.directory import known_store, refuse_in_use
+    from mqframe.store.log.closed_log import ClosedLog
+    from mqframe.store.upkeep.cutting import cut_log
+
+    layout = known_store(data)
+    refuse_in_use(layout)
+    # No name server is asked for anything.
+    with admin_client(master) as admin, ClosedLog(layout) as log:
+        low, _ = admin.log_range(master)
+        search = last_common(log, low)
+        try:
+            offset = next(search)
+            while True:
+                offset = search.send(admin.stored_record(master, offset))
+        except StopIteration as found:
+            end = found.value
+    if end is None:
+        raise StoreError(
+            f"the log in {layout.commit_log} has no record in common with that of {master}, which begins at"
+            f" {low}: nothing was cut. Start this slave with an empty folder"
+        )
+    made = cut_log(layout.root, end, why=f"it differed from {master}", now_ms=int(time.time() * 1000))
+    kept = str(layout.cut / made.file) if made.file else ""
+    shown = {"from": made.start, "to": made.end, "records": made.records, "file": kept}
+    show_one(shown, as_json=json)
 
 
 def replica_rows(replicas: Iterable[Replica], now_ms: int) -> list[dict[str, Any]]:

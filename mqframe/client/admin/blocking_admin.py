@@ -205,6 +205,17 @@ class Admin(SyncClient[AsyncAdmin]):
         """
         return self._call(self._client.replicas, broker)
 
+    def log_range(self, address: str) -> tuple[int, int]:
+        """Where the log of the broker at `address` begins and ends, bytes. Raises `BadAnswer`."""
+        return self._call(self._client.log_range, address)
+
+    def stored_record(self, address: str, offset: int) -> bytes | None:
+        """What the broker at `address` stores as a record at log `offset`, bytes as they lie there.
+
+        `None` where it finds none; bytes that are no record where none begins there.
+        """
+        return self._call(self._client.stored_record, address, offset)
+
     def reset_offsets(
         self, group: str, topic: str, timestamp_ms: int = -1, *, force: bool = True
     ) -> dict[MessageQueue, int]:

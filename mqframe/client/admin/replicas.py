@@ -12,7 +12,7 @@ from mqframe.client.admin.cluster import ClusterAdmin
 from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import FixError, MqframeError
+from mqframe.core.errors import BadAnswer, FixError, MqframeError
 from mqframe.core.replication.replica import Replica
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.messages import ViewMessageById
@@ -43,6 +43,23 @@ class ReplicaAdmin(ClusterAdmin):
             if broker in (None, name)
         ]
         return list(chain.from_iterable(await asyncio.gather(*map(self._as_told, groups))))
+
+    async def log_range(self, address: str) -> tuple[int, int]:
+        """Where the log of the broker at `address` begins and ends, bytes. Raises `BadAnswer`."""
+        table = await self.broker_runtime(address)
+        try:
+            return int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
+        except (KeyError, ValueError) as problem:
+            raise BadAnswer(f"{address} does not say where its log begins and ends: {problem!r}") from None
+
+    async def stored_record(self, address: str, offset: int) -> bytes | None:
+        """What the broker at `address` stores as a record at log `offset`, bytes as they lie there.
+
+        `None` where it finds none; bytes that are no record where none begins there.
+        """
+        asked = self._instance.call(address, ViewMessageById(offset))
+        answer = await unless((ResponseCode.SYSTEM_ERROR,), asked)
+        return None if answer is None else bytes(answer.body)
 
     async def _as_told(self, group: list[Replica]) -> list[Replica]:
         """`group`, the brokers of one name, with what they say."""
