@@ -212,6 +212,9 @@ class Side(asyncio.Transport):
         """Whether what arrives is taken."""
         return self._reading
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.protocol = protocol
+
     def is_closing(self) -> bool:
         """Whether the connection is over here, or about to be."""
         return self._closing
