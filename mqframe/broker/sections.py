@@ -51,8 +51,8 @@ class BrokerSections:
     def _check_elected(self) -> None:
         if not self.replication.id:
             raise SettingError(
-                "replication.id = 0: each broker of an elected group needs a number of its own, 1 or more, for"
-                " life"
+                "replication.id = 0: each broker of an elected group needs a number of its own for life, 1 or"
+                " more"
             )
         if self.replication.port == 0:
             raise SettingError(

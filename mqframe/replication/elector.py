@@ -128,7 +128,7 @@ class Elector:
                     await self._session()
                 except MqframeError as problem:
                     self._tell(str(problem))
-                except Exception as problem:  # isolation boundary: the group is not to stay without this broker
+                except Exception as problem:  # isolation boundary: this broker is to take part again
                     log.exception("elections failed")
                     self._tell(repr(problem))
                 await self._depose()
@@ -167,20 +167,21 @@ class Elector:
         Without `accept_loss` nothing is changed. Raises `FixError` where that is not needed, and
         `CoordinationError`.
         """
-        snapshot, replicas = await self._read()
+        snapshot, _ = await self._read()
         state, mine = self.seen, self._replica.note(self._ready)
         if self.leader is not None:
-            raise FixError(f"broker {self.leader.id} leads in epoch {self.leader.epoch}; nobody is to be forced")
+            raise FixError(f"broker {self.leader.id} leads in epoch {self.leader.epoch}: force nobody")
         if state is None:
-            raise FixError("this group never had a leader; it takes the broker with most of the log by itself")
+            raise FixError("this group never had a leader; it takes who has most of the log by itself")
         if self._me in state.members and mine.is_clean:
             raise FixError(
                 f"broker {self._me} was in sync when epoch {state.epoch} ended, it is elected without force"
             )
         if accept_loss:
             note = (
-                f"broker {self._me}, whose log ended at {mine.end}, was forced to lead after epoch {state.epoch}:"
-                f" {state.confirmed} was confirmed at least, and broker {_listed(state.members)} had it"
+                f"broker {self._me}, whose log ended at {mine.end}, was forced to lead after epoch"
+                f" {state.epoch}: {state.confirmed} was confirmed at least, and broker"
+                f" {_listed(state.members)} had it"
             )
             log.warning("an operator forces an election", note=note)
             after = encode_note(forced(state, self._me, note))

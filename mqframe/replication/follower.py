@@ -8,6 +8,7 @@ from typing import Final, Protocol, cast
 from mqframe.core.errors import ConnectError, FrameError, StoreError
 from mqframe.core.replication.following import Following, FollowLimits
 from mqframe.core.replication.hello import Welcome
+from mqframe.core.replication.stream import CopyFrame
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.replication.dialing import Dialer
@@ -84,9 +85,24 @@ class Follower(asyncio.Protocol):
         now = self._clock.monotonic()
         self._target.forget_partial()
         stored = self._target.max_offset
-        self._following = Following(self._limits, stored, now)
+        self._following = self._new_following(stored, now)
         self.trouble = ""
         self._say(self._following.greeting(stored, now))
+
+    def _new_following(self, stored: int, now: float) -> Following:
+        """What checks what comes, behind log offset `stored`."""
+        return Following(self._limits, stored, now)
+
+    def _coming(self, frame: CopyFrame) -> None:
+        """`frame` is sound, and is stored next. May raise `StoreError`."""
+
+    def _came(self, frame: CopyFrame) -> None:
+        """`frame` is stored."""
+
+    @property
+    def _safe(self) -> int:
+        """Up to which log offset this log is as the master is to be told."""
+        return self._target.max_offset
 
     def _say(self, report: bytes) -> None:
         if not self._target.is_whole:
@@ -106,8 +122,10 @@ class Follower(asyncio.Protocol):
         self.heard_ms = self._clock.now_ms()
         try:
             for frame in following.hear(data, self._clock.monotonic()):
+                self._coming(frame)
                 self._target.append_copy(frame.offset, frame.data)
-                self._say(following.report(self._target.max_offset, self._clock.monotonic()))
+                self._came(frame)
+                self._say(following.report(self._safe, self._clock.monotonic()))
                 if self._following is None:
                     break
         except (FrameError, StoreError) as problem:
@@ -122,7 +140,7 @@ class Follower(asyncio.Protocol):
         if self._following.is_silent(now):
             self._give_up("the master says nothing")
             return
-        self._say(self._following.report(self._target.max_offset, now))
+        self._say(self._following.report(self._safe, now))
 
     def _give_up(self, trouble: str) -> None:
         if trouble != self.trouble:

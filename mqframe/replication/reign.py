@@ -32,6 +32,18 @@ class LeaderReplicas:
         self._copied = _NOTHING
         self._ended = False
         self.members: SyncSet | None = None
+        self.told: Callable[[], int] = lambda: self._copied
+        """Up to where consumers may see the log: what followers are told."""
+
+    @property
+    def epoch(self) -> int:
+        """Of this reign."""
+        return self._reigning.state.epoch
+
+    @property
+    def leader(self) -> int:
+        """The number of this broker."""
+        return self._reigning.state.leader
 
     def attach(self, end: int, moved: Callable[[], object]) -> None:
         """As `Replicas.attach`: the reign begins at `end`."""

@@ -21,8 +21,8 @@ from mqframe.core.election.group import LeaderNote, ReplicaNote
 from mqframe.core.election.history import UNLED, EpochHistory
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.errors import MqframeError, SettingError, StoreError
-from mqframe.core.os_errors import told
 from mqframe.core.measuring.family import Metric
+from mqframe.core.os_errors import told
 from mqframe.hooks.interfaces.coordination import GroupPlace
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
@@ -81,9 +81,7 @@ class ElectedBroker:
         me = sections.replication.id
         coordination = self._plugins.create("coordination", _chosen(election), None, clock)
         place = GroupPlace(sections.broker.cluster, sections.broker.name, me)
-        self.elector = Elector(
-            coordination, place, self, clock, self._limits(), lambda: secrets.token_hex(8)
-        )
+        self.elector = Elector(coordination, place, self, clock, self._limits(), lambda: secrets.token_hex(8))
         self._make(self._follower_post())
 
     def _note_start(self) -> None:
@@ -270,6 +268,8 @@ class ElectedBroker:
             self._run,
             self._cut_soon,
             lambda: self.elector.seen.forced_epoch if self.elector.seen is not None else 0,
+            lambda accepted: self.elector.force(accept_loss=accepted),
+            lambda: self.elector.trouble,
         )
 
     def _make(self, post: Post) -> Broker:

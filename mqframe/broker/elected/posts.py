@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import attrs
 
 from mqframe.broker.elected.kept import KeptReplica
+from mqframe.core.election.group import GroupState
 from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.elector import Reigning
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
@@ -14,7 +15,7 @@ from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
 
 @attrs.frozen
 class LeaderPost:
-    """A reign. `ring`: has the set looked at soon; `opened`: to be called when the log is open to followers."""
+    """A reign. `ring`: has the set looked at soon; `opened`: is called when the log is open to followers."""
 
     kept: KeptReplica
     election: ElectionSettings
@@ -26,8 +27,12 @@ class LeaderPost:
 
 @attrs.frozen
 class FollowerPost:
-    """A copy. `boot`: names this run of the process; `cut`: has the broker stopped, its log cut at an offset,
-    and made anew; `forced_epoch`: the last reign that an operator forced."""
+    """A copy.
+
+    `boot`: names this run of the process; `cut`: has the broker stopped, its log cut at an offset, and made
+    anew; `forced_epoch`: the last reign that an operator forced; `force`: `Elector.force`, upon whether loss
+    is accepted; `trouble`: why the group has no leader, as far as this broker knows.
+    """
 
     kept: KeptReplica
     election: ElectionSettings
@@ -35,6 +40,8 @@ class FollowerPost:
     boot: str
     cut: Callable[[int], object]
     forced_epoch: Callable[[], int]
+    force: Callable[[bool], Awaitable[GroupState]]
+    trouble: Callable[[], str]
 
 
 Post = LeaderPost | FollowerPost

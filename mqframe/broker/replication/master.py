@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
+from mqframe.core.errors import StoreUnavailable
 from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.replication.admission import Home
 from mqframe.core.replication.feed import FeedLimits
-from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
-from mqframe.replication.feeding import Feeding
+from mqframe.replication.feeding import FedSlave, Feeding
 from mqframe.replication.reception import Reception
 from mqframe.replication.settings import OFF
 
@@ -30,10 +30,16 @@ LOOK_SECONDS: Final = 0.1
 class MasterPart(BrokerPart):
     """The replication port.
 
-    `push`: sends what was appended. `enforce`: takes only those slaves whom access control lets.
+    `push`: sends what was appended. `enforce`: takes only those slaves whom access control lets. `feeding`:
+    makes what feeds them.
     """
 
-    def __init__(self, sections: BrokerSections, state: BrokerState) -> None:
+    def __init__(
+        self,
+        sections: BrokerSections,
+        state: BrokerState,
+        feeding: Callable[..., Feeding] = Feeding,
+    ) -> None:
         settings, broker = sections.replication, sections.broker
         self._host = broker.host
         port = settings.port
@@ -51,10 +57,10 @@ class MasterPart(BrokerPart):
         )
         self._in_sync = state.replicas
         heard = (lambda: None) if self._in_sync is None else self._in_sync.heard
-        home = Home(broker.cluster, broker.name, sections.broker_id, limits.file_bytes)
-        self._reception = Reception(home, settings.hello)
-        self.enforce = self._reception.enforce
-        self._feeding = Feeding(state.store, state.clock, limits, heard, self._reception)
+        home = Home(broker.cluster, broker.name, settings.id, limits.file_bytes)
+        reception = Reception(home, settings.hello)
+        self.enforce = reception.enforce
+        self._feeding = feeding(state.store, state.clock, limits, heard, reception)
         if settings.tls != OFF:
             self._feeding.secure(sections.net)
         self.push = self._feeding.push
@@ -111,7 +117,7 @@ class MasterPart(BrokerPart):
             HaConnectionInfo(
                 addr=slave.address,
                 diff=end - slave.acknowledged,
-                in_sync=end - slave.acknowledged < self._behind_bytes_max,
+                in_sync=self._counts(slave, end),
                 slave_ack_offset=slave.acknowledged,
                 transfer_from_where=slave.following,
             )
@@ -123,6 +129,10 @@ class MasterPart(BrokerPart):
             master_commit_log_max_offset=end,
         )
 
+    def _counts(self, slave: FedSlave, end: int) -> bool:
+        """Whether `slave` is in sync, while the log ends at `end`."""
+        return end - slave.acknowledged < self._behind_bytes_max
+
     def periodic(self) -> Sequence[Periodic]:
         """Heartbeats, what is left to send, and whether enough slaves are in sync."""
         return (Periodic(LOOK_SECONDS, self._look, "replication"),)
@@ -131,14 +141,14 @@ class MasterPart(BrokerPart):
         self._feeding.look()
         if self._in_sync is not None:
             self._in_sync.heard()  # the log may have grown past slaves that say nothing
-            self._tell_refusal(self._in_sync)
+            self._tell_refusal(self._in_sync.refusal())
 
-    def _tell_refusal(self, in_sync: InSync) -> None:
-        refusal = str(in_sync.refusal() or "")
+    def _tell_refusal(self, problem: StoreUnavailable | None) -> None:
+        refusal = str(problem or "")
         if refusal and not self._refusal:
             log.warning("no messages are taken", reason=refusal)
         elif self._refusal and not refusal:
-            log.info("messages are taken again", brokers_in_sync=in_sync.brokers)
+            log.info("messages are taken again")
         self._refusal = refusal
 
     async def start(self) -> None:
@@ -146,7 +156,7 @@ class MasterPart(BrokerPart):
         await self._feeding.start(self._host, self._port)
         self._identity.replication_port = self._feeding.port
         if self._in_sync is not None:
-            self._tell_refusal(self._in_sync)
+            self._tell_refusal(self._in_sync.refusal())
 
     def answer_waiting(self) -> None:
         """Those who wait for slaves are answered that these did not get it in time."""

@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.elected.follower import FollowerPart
+from mqframe.broker.elected.leader import LeaderPart
+from mqframe.broker.elected.posts import FollowerPost, Post
 from mqframe.broker.replication.commits import forget_commits
 from mqframe.broker.replication.master import MasterPart
 from mqframe.broker.replication.slave import SlavePart
@@ -45,9 +48,19 @@ class Replication:
 
 
 def make_replication(
-    sections: BrokerSections, state: BrokerState, client: Client, registration: NameServerRegistration
+    sections: BrokerSections,
+    state: BrokerState,
+    client: Client,
+    registration: NameServerRegistration,
+    post: Post | None = None,
 ) -> Replication:
-    """The parts of a broker for its role."""
+    """The parts of a broker for its role; `post`: what it is in an elected group."""
+    if isinstance(post, FollowerPost):
+        follower = FollowerPart(sections, state, client, registration, post)
+        return Replication([follower], enforce=follower.enforce, refuses_readers=follower.refuses_readers)
+    if post is not None:
+        leader = LeaderPart(sections, state, post)
+        return Replication([leader], leader.push, leader.enforce)
     if sections.is_slave:
         slave = SlavePart(sections, state, client, registration)
         return Replication([slave], enforce=slave.enforce, refuses_readers=slave.refuses_readers)

@@ -6,6 +6,7 @@ does not (replication.md §1.5, §1.6).
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
@@ -23,7 +24,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
-from mqframe.core.replication.hello import Hello
+from mqframe.core.replication.hello import Hello, Welcome
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
@@ -165,6 +166,7 @@ class SlavePart(BrokerPart):
         greets = settings.hello == ALWAYS or (secured and settings.hello == AS_NEEDED)
         self._dialer = Dialer(state.clock, contexts, self._introduce if greets else None)
         self._follower = Follower(self._store, state.clock, limits, self._dialer)
+        self._retry_seconds = settings.retry_ms / 1000
         self._next_try = 0.0
         self._trouble = "the broker has just started"
 
@@ -206,16 +208,21 @@ class SlavePart(BrokerPart):
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
-        master = self._registration.master
         follower = self._follower
         client = HaClientRuntimeInfo(
             activated=self.is_following,
             last_read_timestamp=follower.heard_ms,
             last_write_timestamp=follower.reported_ms,
-            master_addr=self._settings.master or (master.replication_address if master else None),
+            master_addr=self._followed_address(),
             max_offset=self._store.max_offset,
         )
         return HaRuntimeInfo(ha_client_runtime_info=client, master=False)
+
+    def _followed_address(self) -> str | None:
+        try:
+            return self._place().replication_address
+        except StoreError:
+            return None
 
     def periodic(self) -> Sequence[Periodic]:
         """Reports, new connections, and copies of tables."""
@@ -229,23 +236,31 @@ class SlavePart(BrokerPart):
         now = self._clock.monotonic()
         if self.is_following or now < self._next_try:
             return
-        self._next_try = now + self._settings.retry_ms / 1000
-        master = self._registration.master
+        self._next_try = now + self._retry_seconds
         try:
-            if master is None:
-                raise StoreError("no name server knows a master of this broker's name")
-            await self._follow(master)
+            await self._follow(self._place())
         except MqframeError as problem:
             if str(problem) != self._trouble:
                 log.error("the master is not followed", problem=str(problem))
             self._trouble, self._follower.trouble = str(problem), ""
 
+    def _place(self) -> MasterPlace:
+        """Where the master is. Raises `StoreError` where that is not known."""
+        master = self._registration.master
+        if master is None:
+            raise StoreError("no name server knows a master of this broker's name")
+        return master._replace(replication_address=self._settings.master or master.replication_address)
+
+    async def _compare(self, master: MasterPlace, welcome: Welcome | None) -> None:
+        """Raises `StoreError` where this log is not the beginning of that of `master`."""
+        await self._comparison.compare(master.address)
+
     async def _follow(self, master: MasterPlace) -> None:
-        address = self._settings.master or master.replication_address
+        address = master.replication_address
         # First of all: what the master says from now on is of the process at the other end, or that is gone.
-        await self._follower.connect(address)
+        welcome = await self._follower.connect(address)
         try:
-            await self._comparison.compare(master.address)
+            await self._compare(master, welcome)
             await self._tables.copy(master.address, tells=True)
             await self._mend(address)
             self._follower.begin()
@@ -265,8 +280,8 @@ class SlavePart(BrokerPart):
             self._store.put_back(report, data)
 
     async def _copy_tables(self) -> None:
-        master = self._registration.master
-        if master is not None:
+        with contextlib.suppress(StoreError):  # it is not known where the master is
+            master = self._place()
             await self._tables.copy(master.address, tells=self.is_following)
 
     async def stop(self) -> None:

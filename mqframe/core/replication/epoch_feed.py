@@ -27,7 +27,7 @@ class EpochFeed(Feed):
         self._told = -1
 
     def due(self, end: int, now: float, most: int | None = None) -> Due | None:
-        """As `Feed.due`; no frame has bytes of two epochs, and one without any says what is confirmed by now."""
+        """As `Feed.due`; no frame has bytes of two epochs, one without any says what is confirmed by now."""
         if self.following < 0:
             return None
         stop = self._history.end_of_epoch_at(self.following)
@@ -59,8 +59,8 @@ class EpochFollowing(Following):
         for frame in super().hear(data, now):
             if frame.epoch > self._epoch or (len(frame.data) and frame.epoch < self._last_epoch):
                 raise FrameError(
-                    f"the leader of epoch {self._epoch} sends bytes of epoch {frame.epoch} behind some of epoch"
-                    f" {self._last_epoch}: it is not the log that was followed"
+                    f"the leader of epoch {self._epoch} sends bytes of epoch {frame.epoch} behind some of"
+                    f" epoch {self._last_epoch}: it is not the log that was followed"
                 )
             if len(frame.data):
                 self._last_epoch = frame.epoch

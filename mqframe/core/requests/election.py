@@ -7,9 +7,12 @@ from mqframe.core.requests.needs import Action, cluster
 
 
 class ForceElectionAnswer(Header):
-    """What is given up: `end`: where the log of this broker ends, `confirmed`: up to where brokers in sync were
-    known to have the log when the state was written, log offsets, bytes; more may have been confirmed since.
-    `epoch`: the reign that ended; `members`: who was in sync then, by number, comma-joined."""
+    """What is given up.
+
+    `end`: where the log of this broker ends; `confirmed`: up to where brokers in sync were known to have the
+    log when the state was written, log offsets, bytes; more may have been confirmed since. `epoch`: the reign
+    that ended; `members`: who was in sync then, by number, comma-joined.
+    """
 
     epoch: Int
     end: Long

@@ -213,6 +213,7 @@ class Side(asyncio.Transport):
         return self._reading
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Have `protocol` hear what comes (asyncio.Transport)."""
         self.protocol = protocol
 
     def is_closing(self) -> bool:
