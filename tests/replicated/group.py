@@ -71,6 +71,7 @@ class Group:
         self.flush = self.chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
         self.role = self.chance.choice(("SYNC_MASTER", "SYNC_MASTER", "ASYNC_MASTER"))
         self.batch_bytes = self.chance.choice((37, 700, 32_768))
+        self.hello = Random(f"hello {seed}").choice(("as_needed", "always"))
         self.lengths = self.chance.choice(((1, 300), (1, 300), (40, 40)))
         """Of bodies, in six bytes. Where all are alike, records of logs that differ have the same places."""
         self.disk = Disk() if loses_power else None
@@ -87,6 +88,7 @@ class Group:
             role=self.role if is_master else "SLAVE",
             id=0 if is_master else list(PORTS).index(member.name),
             batch_bytes=self.batch_bytes,
+            hello=self.hello,
         )
         directory = self.folder / f"{member.name}{member.life}"
         return BrokerSections(

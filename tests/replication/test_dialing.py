@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,9 @@ class Slave:
         self.dialer = Dialer(self.clock, contexts, (lambda: HELLO) if greets else None)
         self.talk = Talk()
 
-    async def failure(self, address: str, seconds: float = 0) -> MqframeError:
-        opening = asyncio.ensure_future(self.dialer.open(self.talk, address))
-        await self.clock.aadvance(seconds)
+    async def failure(self, address: str) -> MqframeError:
         with pytest.raises(MqframeError) as caught:
-            await opening
+            await self.dialer.open(self.talk, address)
         assert address in str(caught.value)
         assert self.talk.transport is None
         return caught.value
@@ -62,21 +60,29 @@ class Slave:
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
 
-async def failure(slave: Slave, answer: Answer, seconds: float = 0) -> MqframeError:
-    """What is raised upon a master that does what `answer` says; it is left."""
+@asynccontextmanager
+async def master(answer: Answer) -> AsyncIterator[str]:
+    """The address of a master that does what `answer` says to one connection; it is left in the end."""
     left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answer(reader, writer)
-        with suppress(ConnectionResetError):
+        with suppress(ConnectionError):
             await reader.read()
-        left.set_result(None)
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        left.set_result(None)
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        problem = await slave.failure(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", seconds)
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         await left
-    return problem
+
+
+async def failure(slave: Slave, answer: Answer) -> MqframeError:
+    """What is raised upon such a master."""
+    async with master(answer) as address:
+        return await slave.failure(address)
 
 
 def saying(*answers: bytes) -> Answer:
@@ -154,18 +160,15 @@ def test_a_hello_is_signed_when_the_master_asks_for_it() -> None:
         slave, came = Slave(), []
         slave.dialer.signer = Signing()
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             for welcome in (Welcome(challenge="abc"), Welcome(end=7)):
                 hellos = HelloReader()
                 while (hello := hellos.read(await reader.read(1))) is None:
                     pass
                 came.append(hello)
                 writer.write(encode_welcome(welcome))
-            await reader.read()
-            writer.close()
 
-        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-            address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with master(answer) as address:
             assert await slave.dialer.open(slave.talk, address) == Welcome(end=7)
             slave.talk.transport.abort()
         access = {"signed": signable(HELLO, "abc").hex()}
@@ -212,7 +215,13 @@ def test_a_master_of_rocketmq_leaves_and_the_error_says_what_to_set() -> None:
 
 def test_a_master_that_does_not_answer_is_not_waited_for_for_ever() -> None:
     async def scenario() -> None:
-        problem = await failure(Slave(), saying(b""), 5.1)
+        slave = Slave()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readexactly(8)
+            await slave.clock.aadvance(5.1)
+
+        problem = await failure(slave, answer)
         assert "does not answer the hello within 5 s" in str(problem)
 
     asyncio.run(scenario())

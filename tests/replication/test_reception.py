@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import certificates
 import msgspec
 import pytest
+import trustme
 from net.access.plugins import manager
 from replication.master_port import HELLO, HOME, Place, play
 
 from mqframe.core.errors import SettingError
 from mqframe.core.replication.hello import Hello, Welcome, signed_frame
-from mqframe.hooks.interfaces import RpcHook
+from mqframe.core.wire.frame import Frame
+from mqframe.hooks.interfaces import AccessPort, Authentication, Caller, Refused, RpcHook
 from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.specs import hookimpl
 from mqframe.net.access.access import FAILED, Access, kept_below
 from mqframe.net.access.settings import AccessSettings
+from mqframe.net.tls.contexts import client_context
 from mqframe.replication.reception import Reception
 from mqframe.store.files.config_file import ConfigFile
 from mqframe.testing.manual_clock import ManualClock
@@ -34,6 +40,7 @@ def acl2(folder: Path) -> Access:
 
 
 def signing(user: str, secret: str) -> RpcHook:
+    hook: RpcHook
     [hook] = PluginManager().create_all("rpc_hook", [("acl", {"access_key": user, "secret_key": secret})])
     return hook
 
@@ -126,6 +133,47 @@ def test_an_authentication_that_fails_lets_nobody_in() -> None:
         assert (await line.greet(hello)).refusal.startswith(FAILED)
 
     play(scenario, access=Access(AccessSettings(authentication="naming"), ManualClock(), manager()))
+
+
+class ByCertificate(Authentication):
+    """A user is known by the certificate of the connection."""
+
+    name = "by_certificate"
+
+    def __init__(self, port: AccessPort) -> None:
+        pass
+
+    def authenticate(self, caller: Caller, request: Frame) -> str:
+        if not caller.certificate:
+            raise Refused("show a certificate", "there is none")
+        return caller.certificate
+
+
+class Certifying:
+    @hookimpl
+    def register_authentications(self) -> Any:
+        return {"by_certificate": ByCertificate}
+
+
+def test_a_certificate_of_the_connection_may_stand_for_a_signature(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    pems = certificates.issue(authority, tmp_path / "master")
+    slave = certificates.issue(authority, tmp_path / "slave", common_name="slave.example.org")
+    plugins = manager()
+    plugins.register(Certifying(), "certifying")
+    access = Access(AccessSettings(authentication="by_certificate"), ManualClock(), plugins)
+
+    async def scenario(place: Place) -> None:
+        shown = slave.client(tls_cert_file=slave.cert, tls_key_file=slave.key)
+        line = await place.connect(client_context(shown))
+        await line.greet()
+        assert await line.greet() == Welcome(start=1000, end=1250)
+        line = await place.connect(client_context(pems.client()))
+        await line.greet()
+        assert (await line.greet()).refusal.startswith("show a certificate")
+
+    net = pems.server(tls_server_client_auth="optional", tls_server_ca_file=pems.ca)
+    play(scenario, access=access, net=net)
 
 
 def test_a_master_that_may_not_ask_does_not_start_with_access_control(tmp_path: Path) -> None:

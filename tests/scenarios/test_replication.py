@@ -10,8 +10,6 @@ import pytest
 from replicas import FILE_BYTES, Pair, Scenario, texts
 from replicas import play as play_in
 
-from mqframe.broker.broker import Broker
-from mqframe.core.errors import SettingError
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
     GetTopicConfig,
@@ -20,9 +18,6 @@ from mqframe.core.requests.admin import (
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.wire.loose_json import loads
-from mqframe.hooks.manager import PluginManager
-from mqframe.net.access.access import Access
-from mqframe.net.access.settings import AccessSettings
 
 
 @pytest.fixture
@@ -230,17 +225,5 @@ def test_a_delayed_message_is_delivered_by_the_slave_that_became_master(
         assert await pair.bodies(promoted) == [b"at once"]
         await pair.settle(20)
         assert await pair.bodies(promoted) == [b"at once", b"later"]
-
-    play(scenario)
-
-
-def test_a_master_does_not_start_under_access_control(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
-        broker = Broker(pair.sections("master", "ASYNC_MASTER", {}), pair.clock)
-        settings = AccessSettings(authentication="acl2", initial_user="admin:secret")
-        access = Access(settings, pair.clock, PluginManager(), cluster="DefaultCluster")
-        with pytest.raises(SettingError, match="knows no users"):
-            broker.enforce(access)
-        await broker.abandon()
 
     play(scenario)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from contextlib import suppress
 from itertools import pairwise
@@ -25,6 +26,7 @@ from mqframe.core.replication.hello import (
     encode_welcome,
     is_hello,
     signable,
+    signed_frame,
 )
 from mqframe.core.replication.stream import encode_report
 
@@ -212,3 +214,11 @@ def test_a_signature_is_of_all_but_itself(hello: Hello, challenge: str) -> None:
     assert signable(hello, challenge) != signable(hello, challenge + "x")
     other = msgspec.structs.replace(hello, end=(hello.end + 1) % 2**63)
     assert signable(hello, challenge) != signable(other, challenge)
+
+
+@given(HELLOS, st.text())
+def test_what_is_signed_is_no_request_and_chosen_by_nobody_alone(hello: Hello, challenge: str) -> None:
+    frame = signed_frame(hello, challenge)
+    assert (frame.code, frame.ext) == (0, hello.access)
+    assert re.fullmatch(rb"replication hello [0-9a-f]{64}", frame.body)
+    assert frame.ext is not hello.access
