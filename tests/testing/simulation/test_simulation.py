@@ -20,14 +20,12 @@ from mqframe.testing.simulation import Simulation, Stuck
 async def shop(simulation: Simulation, folder: Path) -> list[str]:
     """Sends and deliveries over a network that is cut and slow; what was seen, with its times."""
     server, near, far = simulation.host("server"), simulation.host("shop"), simulation.host("billing")
-    cluster = AsyncCluster(clock=server.clock, directory=folder)
+    cluster = AsyncCluster(directory=folder)
     await server.run(cluster.start())
     await server.run(cluster.create_topic("orders"))
     seen: list[str] = []
     producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=near.clock)
-    consumer = AsyncPushConsumer(
-        "billing", nameserver=cluster.nameserver, consume_from="first", clock=far.clock
-    )
+    consumer = AsyncPushConsumer("billing", nameserver=cluster.nameserver, consume_from="first")
 
     @consumer.on("orders")
     async def take(message: Message) -> None:
