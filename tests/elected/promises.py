@@ -66,9 +66,9 @@ class Seen(NamedTuple):
 
 
 def what_was_acknowledged_is_there(acknowledged: Iterable[Acknowledged], epoch: int, log: Log) -> None:
-    """The leader of `epoch` has each send of its own and earlier epochs, where it was told to be, and once."""
+    """The leader of `epoch` has the sends of its own and earlier epochs, where they were told to be, once."""
     for each in acknowledged:
-        if each.epoch > epoch or each.end <= log.base:
+        if each.epoch > epoch or each.end - len(each.body) < log.base:
             continue  # of a later leader, of which this one need not know; or cleaned up
         who = f"{each.body[:20]!r}, which {each.leader} acknowledged in epoch {each.epoch},"
         places = [log.base + at + len(each.body) for at in _found(each.body, log.data)]
@@ -115,9 +115,7 @@ def confirmed_logs_agree(logs: Mapping[str, Log]) -> None:
             continue
         mine, theirs = first.part(start, end), second.part(start, end)
         if mine != theirs:
-            at = next(
-                number for number, pair in enumerate(zip(mine, theirs, strict=True)) if len({*pair}) > 1
-            )
+            at = next(number for number, byte in enumerate(mine) if byte != theirs[number])
             raise Broken(f"the logs of {one} and {other} differ at {start + at}, below {end}, confirmed")
 
 
@@ -198,7 +196,7 @@ class Promises:
         queues: Mapping[Queue, Readable],
         committed: Mapping[tuple[str, Queue], int],
     ) -> None:
-        """What the leader of `epoch`, the latest, has: log, queues, progress of groups; it takes sends already."""
+        """What the leader of `epoch`, the latest, has, once it takes sends."""
         sends_are_acknowledged_at_one_place(self.sends)
         what_was_acknowledged_is_there(self.sends, epoch, log)
         what_was_seen_stays(self._seen.values(), queues)
