@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+import traceback
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from random import Random
@@ -171,7 +172,10 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         raise AssertionError("the loop does not come to rest")
 
     def _problem(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        self.problems.append(f"{context.get('message')}: {context.get('exception')!r}")
+        problem = context.get("exception")
+        places = traceback.extract_tb(problem.__traceback__)[-1:] if problem is not None else []
+        where = "".join(f", at {place.filename}:{place.lineno}" for place in places)
+        self.problems.append(f"{context.get('message')}: {problem!r}{where}")
 
     # The network
 

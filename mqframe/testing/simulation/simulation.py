@@ -100,8 +100,9 @@ class Simulation:
         return result
 
     def told(self) -> str:
-        """The seed and the steps, as a failure is told with them."""
-        return "\n  ".join([f"Simulation(seed={self.seed}), in which:", *self.steps])
+        """The seed, the steps, and errors that nobody waited for, as a failure is told with them."""
+        problems = [f"error in the loop: {problem}" for problem in self._loop.problems]
+        return "\n  ".join([f"Simulation(seed={self.seed}), in which:", *self.steps, *problems])
 
     def __enter__(self) -> Simulation:
         self._stack.enter_context(work_at_once())

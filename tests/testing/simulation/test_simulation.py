@@ -124,16 +124,21 @@ def test_a_failure_carries_the_seed_and_the_steps() -> None:
         await asyncio.sleep(2)
         simulation.network.block("a", "b", one_way=True)
         simulation.host("a").pause(30)
+        simulation.loop.call_soon(lambda: 1 // 0)
+        await simulation.clock.sleep(0)
         raise AssertionError("broken")
 
     with pytest.raises(AssertionError, match="broken") as caught, Simulation(41) as simulation:
         simulation.run(story(simulation))
-    assert caught.value.__notes__ == [
+    assert len(caught.value.__notes__) == 1
+    assert caught.value.__notes__[0].startswith(
         "Simulation(seed=41), in which:\n"
         "  0.000 s: something of the test's own\n"
         "  2.000 s: a > b is blocked\n"
-        "  2.000 s: a stands still for 30 s"
-    ]
+        "  2.000 s: a stands still for 30 s\n"
+        "  error in the loop: Exception in callback SimulatedLoop._step(<function"
+    )
+    assert "ZeroDivisionError" in caught.value.__notes__[0]
 
 
 def test_a_story_that_does_not_end_says_where_it_waits() -> None:
