@@ -31,6 +31,17 @@ def test_slaves_have_what_was_acknowledged_and_agree_with_their_master(place: Pa
     try_all(stories(0), CASES, place)
 
 
+def test_a_story_replays_by_its_seed(place: Path) -> None:
+    told = []
+    for folder in ("once", "again"):
+        (place / folder).mkdir()
+        story = Story(place / folder, 5)
+        story.run()
+        told.append((story.simulation.steps, story.simulation.clock.monotonic(), story.group.acknowledged))
+    assert told[0] == told[1]
+    assert len(told[0][0]) > 30
+
+
 @pytest.mark.long
 @pytest.mark.timeout(0)
 def test_slaves_agree_with_their_master_in_a_long_series(place: Path, pytestconfig: pytest.Config) -> None:

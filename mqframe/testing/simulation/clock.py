@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
+
+from mqframe.core.clock import Clock
+from mqframe.net.clock import SystemClock
 
 if TYPE_CHECKING:
     from mqframe.testing.simulation.loop import SimulatedLoop
@@ -169,3 +173,15 @@ async def sleep_by(clock: SimulatedClock | HostClock, seconds: float) -> None:
         await over
     finally:
         alarm.cancel()
+
+
+@contextmanager
+def instead_of_system_clocks(current: Callable[[], Clock]) -> Iterator[None]:
+    """Inside, every `SystemClock` reads `current()`: that of all who were given no other."""
+    before = SystemClock.now_ms, SystemClock.monotonic
+    SystemClock.now_ms = lambda clock: current().now_ms()  # type: ignore[method-assign, assignment]
+    SystemClock.monotonic = lambda clock: current().monotonic()  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        SystemClock.now_ms, SystemClock.monotonic = before  # type: ignore[method-assign]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+import traceback
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from mqframe.testing.simulation.clock import Alarm, SimulatedClock
+from mqframe.testing.simulation.clock import Alarm, HostClock, SimulatedClock
 from mqframe.testing.simulation.host import CURRENT, Host
 from mqframe.testing.simulation.network import Network
 from mqframe.testing.simulation.pools import spent_in_pools
@@ -133,17 +134,20 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
     # Time
 
+    def current_clock(self) -> SimulatedClock | HostClock:
+        """The clock of the host whose code runs."""
+        host = CURRENT.get()
+        return self.clock if host is None else host.clock
+
     def time(self) -> float:
         """Monotonic seconds by the clock of the host whose code runs."""
-        host = CURRENT.get()
-        return (self.clock if host is None else host.clock).monotonic()
+        return self.current_clock().monotonic()
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """As of any loop, by the clock of the host whose code runs."""
-        host = CURRENT.get()
-        clock = self.clock if host is None else host.clock
+        clock = self.current_clock()
         timer = LoopTimer(when, callback, args, self, context)
         moment = max(when, clock.monotonic())
         timer.alarm = clock.at(moment, lambda: callback(*args), context or copy_context())
@@ -168,7 +172,10 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         raise AssertionError("the loop does not come to rest")
 
     def _problem(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        self.problems.append(f"{context.get('message')}: {context.get('exception')!r}")
+        problem = context.get("exception")
+        places = traceback.extract_tb(problem.__traceback__)[-1:] if problem is not None else []
+        where = "".join(f", at {place.filename}:{place.lineno}" for place in places)
+        self.problems.append(f"{context.get('message')}: {problem!r}{where}")
 
     # The network
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from mqframe.testing.simulation.chance import seeded
-from mqframe.testing.simulation.clock import SimulatedClock
+from mqframe.testing.simulation.clock import SimulatedClock, instead_of_system_clocks
 from mqframe.testing.simulation.host import OUTSIDE, Host
 from mqframe.testing.simulation.loop import SimulatedLoop
 from mqframe.testing.simulation.network import Network
@@ -35,8 +35,8 @@ class Simulation:
     either direction, 0.001 for ±0.1 %. A failure inside carries the seed and the steps (`add_note`).
 
     Inside, work of thread pools is done at once; other threads and real sockets have no place here, so use
-    the asyncio clients, and handlers that are async functions. `clock` is the right time, and that of the
-    test itself.
+    the asyncio clients, and handlers that are async functions. Whoever was given no clock goes by that of
+    the host that it runs on; the test itself goes by `clock`, the right time.
     """
 
     def __init__(self, seed: int = 0, *, drift: float = 0.0) -> None:
@@ -100,12 +100,14 @@ class Simulation:
         return result
 
     def told(self) -> str:
-        """The seed and the steps, as a failure is told with them."""
-        return "\n  ".join([f"Simulation(seed={self.seed}), in which:", *self.steps])
+        """The seed, the steps, and errors that nobody waited for, as a failure is told with them."""
+        problems = [f"error in the loop: {problem}" for problem in self._loop.problems]
+        return "\n  ".join([f"Simulation(seed={self.seed}), in which:", *self.steps, *problems])
 
     def __enter__(self) -> Simulation:
         self._stack.enter_context(work_at_once())
         self._stack.enter_context(seeded(self.seed))
+        self._stack.enter_context(instead_of_system_clocks(self._loop.current_clock))
         self._stack.callback(asyncio.set_event_loop, None)
         asyncio.set_event_loop(self._loop)
         return self

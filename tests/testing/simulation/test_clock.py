@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testing.simulation.echo import run
 
+from mqframe.net.clock import SystemClock
 from mqframe.testing.simulation import Host, SimulatedLoop
-from mqframe.testing.simulation.clock import START_MS
+from mqframe.testing.simulation.clock import START_MS, instead_of_system_clocks
 
 
 def test_time_passes_in_steps_and_wall_time_jumps() -> None:
@@ -96,5 +97,23 @@ def test_setting_the_wall_clock_of_a_host_touches_nothing_else() -> None:
         assert other.clock.now_ms() == loop.clock.now_ms() == START_MS + 10_000
         await loop.clock.advance(10)
         assert fired == [pytest.approx(10 + 10 / 1.0005)]
+
+    run(scenario)
+
+
+def test_who_was_given_no_clock_goes_by_that_of_the_host() -> None:
+    async def scenario(loop: SimulatedLoop) -> None:
+        host, clock = Host(loop, "a", rate=0.5, ahead=3), SystemClock()
+
+        async def wait() -> tuple[int, float]:
+            await clock.sleep(10)
+            return clock.now_ms() - START_MS, clock.monotonic()
+
+        with instead_of_system_clocks(loop.current_clock):
+            task = host.spawn(wait())
+            await loop.clock.advance(20)
+            assert task.result() == (13_000, 10)
+            assert (clock.now_ms(), clock.monotonic()) == (START_MS + 20_000, 20)
+        assert clock.now_ms() > START_MS + 20_000
 
     run(scenario)

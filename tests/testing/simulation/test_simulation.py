@@ -20,14 +20,12 @@ from mqframe.testing.simulation import Simulation, Stuck
 async def shop(simulation: Simulation, folder: Path) -> list[str]:
     """Sends and deliveries over a network that is cut and slow; what was seen, with its times."""
     server, near, far = simulation.host("server"), simulation.host("shop"), simulation.host("billing")
-    cluster = AsyncCluster(clock=server.clock, directory=folder)
+    cluster = AsyncCluster(directory=folder)
     await server.run(cluster.start())
     await server.run(cluster.create_topic("orders"))
     seen: list[str] = []
     producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=near.clock)
-    consumer = AsyncPushConsumer(
-        "billing", nameserver=cluster.nameserver, consume_from="first", clock=far.clock
-    )
+    consumer = AsyncPushConsumer("billing", nameserver=cluster.nameserver, consume_from="first")
 
     @consumer.on("orders")
     async def take(message: Message) -> None:
@@ -126,16 +124,21 @@ def test_a_failure_carries_the_seed_and_the_steps() -> None:
         await asyncio.sleep(2)
         simulation.network.block("a", "b", one_way=True)
         simulation.host("a").pause(30)
+        simulation.loop.call_soon(lambda: 1 // 0)
+        await simulation.clock.sleep(0)
         raise AssertionError("broken")
 
     with pytest.raises(AssertionError, match="broken") as caught, Simulation(41) as simulation:
         simulation.run(story(simulation))
-    assert caught.value.__notes__ == [
+    assert len(caught.value.__notes__) == 1
+    assert caught.value.__notes__[0].startswith(
         "Simulation(seed=41), in which:\n"
         "  0.000 s: something of the test's own\n"
         "  2.000 s: a > b is blocked\n"
-        "  2.000 s: a stands still for 30 s"
-    ]
+        "  2.000 s: a stands still for 30 s\n"
+        "  error in the loop: Exception in callback SimulatedLoop._step(<function"
+    )
+    assert "ZeroDivisionError" in caught.value.__notes__[0]
 
 
 def test_a_story_that_does_not_end_says_where_it_waits() -> None:
