@@ -6,10 +6,9 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
 
+import httpx
 import pytest
-from etcd_servers import Certificates
 from mqframe_etcd import EtcdOptions
 from mqframe_etcd.answers import EtcdRefusal
 from mqframe_etcd.gateway import Gateway, Quiet
@@ -245,24 +244,16 @@ def test_a_stream_that_does_not_begin_is_an_error(answer: Answer) -> None:
 
 @pytest.mark.parametrize("streams", [False, True])
 def test_an_alert_of_tls_after_the_handshake_is_a_connection_that_broke(
-    tmp_path: Path, streams: bool
+    monkeypatch: pytest.MonkeyPatch, streams: bool
 ) -> None:
-    certificates = Certificates(tmp_path)
-    (tmp_path / "others").mkdir()
-    others = Certificates(tmp_path / "others")
-    demanding = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=certificates.ca)
-    demanding.load_cert_chain(certificates.member, certificates.member_key)
-    demanding.verify_mode = ssl.CERT_REQUIRED
+    async def alerted(*_: object, **__: object) -> None:
+        raise ssl.SSLError("tlsv1 alert unknown ca")  # which httpx lets through
 
-    async def check() -> None:
-        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=demanding)
-        endpoint = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        mine = {"certificate": others.client, "key": others.client_key}
-        gateway = Gateway(EtcdOptions(endpoints=(endpoint,), ca=certificates.ca, **mine))
-        with pytest.raises(CoordinationError, match=endpoint):
+    monkeypatch.setattr(httpx.AsyncClient, "send", alerted)
+
+    async def check(gateway: Gateway, member: ScriptedMember) -> None:
+        with pytest.raises(CoordinationError, match=f"{member.endpoint}: .*alert unknown ca") as raised:
             await (gateway.stream("/x", {}, PATIENT) if streams else gateway.call("/x", {}))
-        await gateway.close()
-        server.close()
-        await server.wait_closed()
+        assert raised.value.maybe_stored
 
-    asyncio.run(check())
+    run(check, good())
