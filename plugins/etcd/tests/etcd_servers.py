@@ -114,7 +114,14 @@ class EtcdCluster:
         self.members = []
         for n, port in enumerate(ports):
             endpoint = f"{scheme}://127.0.0.1:{port}"
-            words = ["--name", f"m{n}", "--initial-cluster", everybody, "--initial-cluster-token", self.folder.name]
+            words = [
+                "--name",
+                f"m{n}",
+                "--initial-cluster",
+                everybody,
+                "--initial-cluster-token",
+                self.folder.name,
+            ]
             words += ["--listen-client-urls", endpoint, "--advertise-client-urls", endpoint]
             words += ["--listen-peer-urls", peers[n], "--initial-advertise-peer-urls", peers[n]]
             self.members.append(EtcdMember(program, self.folder / f"m{n}", endpoint, words + secured))

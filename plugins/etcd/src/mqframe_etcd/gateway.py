@@ -17,6 +17,8 @@ from mqframe_etcd.options import EtcdOptions
 T = TypeVar("T")
 Json = dict[str, Any]
 _UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_BROKEN: Final = (httpx.HTTPError, OSError)
+"""What a connection ends with; alerts of TLS come as what they are to Python, which is an `OSError`."""
 _STREAM_HEADERS: Final = {"Grpc-Metadata-Hasleader": "true"}
 """Ends a stream of a member that is cut off from the others."""
 
@@ -98,7 +100,7 @@ class Gateway:
                         if not problem.maybe_stored:
                             raise
                         sent, said = True, str(problem)
-                    except httpx.HTTPError as problem:
+                    except _BROKEN as problem:
                         sent = not isinstance(problem, _UNSENT)
                         said = f"etcd at {endpoint}: {str(problem) or type(problem).__name__}"
                     problems.append(said)
@@ -193,6 +195,6 @@ async def _opened(
         try:
             async for each in lines:
                 yield each
-        except httpx.HTTPError as problem:
+        except _BROKEN as problem:
             said = str(problem) or type(problem).__name__
             raise CoordinationError(f"stream of etcd at {endpoint} broke: {said}") from problem
