@@ -34,7 +34,10 @@ FILE_BYTES = 64 << 10
 
 
 class Pair:
-    """A name server, a master and slaves, each started and stopped by the test."""
+    """A name server, a master and slaves, each started and stopped by the test.
+
+    `settings`: of brokers that are started from now on, besides where they are.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.clock = ManualClock()
@@ -42,12 +45,13 @@ class Pair:
         self.directory = directory
         self.names = NameServer(NameServerSettings(port=0), self.clock)
         self.running: list[Broker] = []
+        self.settings: dict[str, Any] = {}
 
     def sections(self, folder: str, role: str, store: dict[str, Any], **replication: Any) -> BrokerSections:
         fields = {**SMALL_STORE, "commit_log_file_bytes": FILE_BYTES, **store}
         number = {"id": 1} if role == "SLAVE" else {}
         return BrokerSections(
-            BrokerSettings(port=0, nameservers=(self.names.address,)),
+            BrokerSettings(port=0, nameservers=(self.names.address,), **self.settings),
             StoreSettings(directory=self.directory / folder, **fields),
             replication=ReplicationSettings(**({"role": role, **number} | replication)),
         )

@@ -11,7 +11,6 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
 from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.replication.feed import FeedLimits
-from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
@@ -43,12 +42,25 @@ class MasterPart(BrokerPart):
             settings.silent_ms / 1000,
         )
         self._in_sync = state.replicas
-        heard = (lambda: None) if self._in_sync is None else self._in_sync.heard
-        self._feeding = Feeding(state.store, state.clock, limits, heard)
+        self._feeding = Feeding(state.store, state.clock, limits, self._heard)
         self.push = self._feeding.push
         if self._in_sync is not None:
             self._in_sync.acknowledged = self._feeding.acknowledged
-        self._refusal = ""
+        self._refuses = False
+
+    def _heard(self) -> None:
+        """A slave told how far it is, or left; or the log may have grown past slaves that say nothing."""
+        in_sync = self._in_sync
+        if in_sync is None:
+            return
+        in_sync.heard()
+        refusal = in_sync.refusal()
+        if (refusal is not None) is not self._refuses:
+            self._refuses = refusal is not None
+            if refusal is not None:
+                log.warning("no messages are taken", reason=str(refusal))
+            else:
+                log.info("messages are taken again", brokers_in_sync=in_sync.brokers)
 
     def counters(self) -> Mapping[str, str]:
         """The replication port, how many slaves follow, and how far each is behind, bytes."""
@@ -117,24 +129,13 @@ class MasterPart(BrokerPart):
 
     def _look(self) -> None:
         self._feeding.look()
-        if self._in_sync is not None:
-            self._in_sync.heard()  # the log may have grown past slaves that say nothing
-            self._tell_refusal(self._in_sync)
-
-    def _tell_refusal(self, in_sync: InSync) -> None:
-        refusal = str(in_sync.refusal() or "")
-        if refusal and not self._refusal:
-            log.warning("no messages are taken", reason=refusal)
-        elif self._refusal and not refusal:
-            log.info("messages are taken again", brokers_in_sync=in_sync.brokers)
-        self._refusal = refusal
+        self._heard()
 
     async def start(self) -> None:
         """Open the replication port. Raises `OSError` when it cannot be used."""
         await self._feeding.start(self._host, self._port)
         self._identity.replication_port = self._feeding.port
-        if self._in_sync is not None:
-            self._tell_refusal(self._in_sync)
+        self._heard()
 
     def answer_waiting(self) -> None:
         """Those who wait for slaves are answered that these did not get it in time."""
