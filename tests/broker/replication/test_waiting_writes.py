@@ -23,8 +23,9 @@ from mqframe.core.requests.messages import (
     PullMessage,
     RecallMessage,
     SendMessageV2,
+    ViewMessageById,
 )
-from mqframe.core.storage.record import decode_records
+from mqframe.core.storage.record import decode_record, decode_records
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import loads
 
@@ -337,3 +338,17 @@ def test_every_slave_has_to_have_it_where_that_is_asked_for(tmp_path: Path) -> N
         await other.leave()
 
     scene(tmp_path, told, all_acknowledge=True)
+
+
+def test_logs_are_compared_by_what_is_not_confirmed_too(tmp_path: Path) -> None:
+    async def told(one: Scene) -> None:
+        # A slave may have it, and ask before it ever reports that.
+        asked = one.ask(send_request(), b"second")
+        await one.pair.settle()
+        at = one.master.store.confirmed_offset
+        assert (await one.ask(ViewMessageById(at))).code == 1
+        compared = await one.ask(ViewMessageById(at, mqframe_unconfirmed=True))
+        assert decode_record(bytes(compared.body)).body == b"second"
+        await one.waits(asked)
+
+    scene(tmp_path, told)
