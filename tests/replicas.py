@@ -40,6 +40,8 @@ FILE_BYTES = 64 << 10
 class Pair:
     """A name server, a master and slaves, each started and stopped by the test.
 
+    `settings`: of brokers that are started from now on, besides where they are.
+
     `net`: how all of them connect. `access`: what is asked of those who do, by brokers that are started from
     now on, each of which has users of its own.
     """
@@ -52,12 +54,13 @@ class Pair:
         self.directory = directory
         self.names = NameServer(NameServerSettings(port=0), self.clock, self.net)
         self.running: list[Broker] = []
+        self.settings: dict[str, Any] = {}
 
     def sections(self, folder: str, role: str, store: dict[str, Any], **replication: Any) -> BrokerSections:
         fields = {**SMALL_STORE, "commit_log_file_bytes": FILE_BYTES, **store}
         number = {"id": 1} if role == "SLAVE" else {}
         return BrokerSections(
-            BrokerSettings(port=0, nameservers=(self.names.address,)),
+            BrokerSettings(port=0, nameservers=(self.names.address,), **self.settings),
             StoreSettings(directory=self.directory / folder, **fields),
             self.net,
             replication=ReplicationSettings(**({"role": role, **number} | replication)),

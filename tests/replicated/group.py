@@ -17,6 +17,7 @@ from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import MqframeError
+from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
@@ -55,6 +56,8 @@ class Member:
         """Log offset up to which the log was found to be the master's, in this life."""
         self.seen = (0, 0)
         """Ends of log and of what may be read, as they were seen last."""
+        self.reached = 0
+        """How long the log ever was; the end of it may have been lost since."""
 
 
 class Group:
@@ -75,8 +78,15 @@ class Group:
         self.lengths = self.chance.choice(((1, 300), (1, 300), (40, 40)))
         """Of bodies, in six bytes. Where all are alike, records of logs that differ have the same places."""
         self.disk = Disk() if loses_power else None
+        self.least = self.chance.choice((1, 1, 2))
+        """Of brokers in sync, for messages to be taken; a SYNC_MASTER asks for two."""
+        self.every = self.chance.random() < 0.3
+        """Whether every slave in sync has to have a message."""
+        self.readable = 0
+        """Log offset up to which readers of a SYNC_MASTER may see messages; -1: all that it has."""
         self.acknowledged: dict[int, bytes] = {}
         """Bodies that SYNC_MASTER sends were told to be safe, by the log offset behind them."""
+        self.problems: list[str] = []
         self.stored: list[bytes] = []
         self.count = 0
 
@@ -89,6 +99,8 @@ class Group:
             id=0 if is_master else list(PORTS).index(member.name),
             batch_bytes=self.batch_bytes,
             hello=self.hello,
+            min_in_sync=self.least,
+            all_acknowledge=self.every,
         )
         directory = self.folder / f"{member.name}{member.life}"
         return BrokerSections(
@@ -100,16 +112,47 @@ class Group:
     async def start(self, name: str) -> None:
         member, host = self.members[name], self.simulation.host(name)
         member.broker = Broker(self.settings(member), host.clock)
+        self._watch_reports(member.broker)
         await host.run(member.broker.start())
         member.compared, member.seen = 0, (0, 0)
         if name == "master":
             for each in self.slaves():
                 each.compared = 0
 
+    def _watch_reports(self, broker: Broker) -> None:
+        """See what a SYNC_MASTER knows of slaves, whenever it looks, and what its readers may see by that."""
+        rule, store = broker.store.replicas, broker.store
+        if rule is None:
+            return
+        assert isinstance(rule, InSync)
+        known = rule.acknowledged
+        self.readable = -1 if self.least == 1 else store.max_offset
+
+        def look() -> list[int]:
+            ends = list(known())
+            self._note_ends()
+            for end in ends:
+                if all(member.reached < end for member in self.slaves()):
+                    self.problems.append(f"no slave ever had {end} bytes, and the master counts on it")
+            if not ends and self.least == 1:
+                self.readable = -1
+            elif ends:
+                before = store.max_offset if self.readable < 0 else self.readable
+                self.readable = max(before, min(ends) if self.every else max(ends))
+            return ends
+
+        rule.acknowledged = look
+
+    def _note_ends(self) -> None:
+        for member in self.members.values():
+            if member.broker is not None:
+                member.reached = max(member.reached, member.broker.store.max_offset)
+
     def slaves(self) -> list[Member]:
         return [each for name, each in self.members.items() if name != "master"]
 
     async def stop(self, name: str, *, kill: bool) -> None:
+        self._note_ends()
         broker, self.members[name].broker = self.members[name].broker, None
         assert broker is not None
         host = self.simulation.host(name)
@@ -191,6 +234,8 @@ class Group:
 
     def check(self) -> None:
         """Raise `Broken` for what does not hold now."""
+        for wrong in self.problems:
+            raise Broken(wrong)
         master = self.members["master"].broker
         for member in self.members.values():
             if member.broker is not None:
@@ -209,6 +254,8 @@ class Group:
             for place, size, _ in store.entries(topic, queue, end - 1, 1):
                 if size != 0x7FFFFFFF and place + size > seen[1]:
                     raise Broken(f"{member.name}: {topic}:{queue} shows {place}, confirmed is {seen[1]}")
+                if store.replicas is not None and 0 <= self.readable < place + size:
+                    raise Broken(f"{topic}:{queue} shows {place}, slaves have {self.readable}")
 
     def _check_copy(self, member: Member, slave: Broker, master: Broker) -> None:
         if not follows_now(slave) or not self._is_heard(member):

@@ -162,7 +162,7 @@ def test_with_too_few_nothing_is_stored_in_any_way(opened: Opened, message: Mess
             lambda: store.put_batch(message(), b""),
             lambda: store.make_room(10),
         ):
-            with pytest.raises(TooFewReplicas, match="^in-sync replicas not enough: 1 of at least 2"):
+            with pytest.raises(TooFewReplicas, match=r"^in-sync replicas not enough: 1 of at least 2"):
                 write()
         assert (store.max_offset, store.queue_max("t", 0)) == (end, 0)
         assert await store.until_decided(end) is Outcome.TOO_FEW_COPIES

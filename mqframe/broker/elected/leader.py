@@ -85,7 +85,7 @@ class LeaderPart(MasterPart):
         wanted = members.wanted(self._store.max_offset, self._clock.monotonic())
         if members.pending is not None or wanted is not None:
             self._post.ring()
-        self._tell_refusal(self._replicas.refusal())
+        self._note_refusal(self._replicas.refusal())
 
     async def start(self) -> None:
         """Open the replication port, and wait until the log as it was is confirmed. Raises `OSError`."""

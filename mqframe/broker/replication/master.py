@@ -56,17 +56,32 @@ class MasterPart(BrokerPart):
             settings.bytes_per_second_max if settings.flow_control else None,
         )
         self._in_sync = state.replicas
-        heard = (lambda: None) if self._in_sync is None else self._in_sync.heard
         home = Home(broker.cluster, broker.name, settings.id, limits.file_bytes)
         reception = Reception(home, settings.hello)
         self.enforce = reception.enforce
-        self._feeding = feeding(state.store, state.clock, limits, heard, reception)
+        self._feeding = feeding(state.store, state.clock, limits, self._heard, reception)
         if settings.tls != OFF:
             self._feeding.secure(sections.net)
         self.push = self._feeding.push
         if self._in_sync is not None:
             self._in_sync.acknowledged = self._feeding.acknowledged
-        self._refusal = ""
+        self._refuses = False
+
+    def _heard(self) -> None:
+        """A slave told how far it is, or left; or the log may have grown past slaves that say nothing."""
+        in_sync = self._in_sync
+        if in_sync is None:
+            return
+        in_sync.heard()
+        self._note_refusal(in_sync.refusal())
+
+    def _note_refusal(self, refusal: StoreUnavailable | None) -> None:
+        if (refusal is not None) is not self._refuses:
+            self._refuses = refusal is not None
+            if refusal is not None:
+                log.warning("no messages are taken", reason=str(refusal))
+            else:
+                log.info("messages are taken again")
 
     def counters(self) -> Mapping[str, str]:
         """The replication port, how many slaves follow, and how far each is behind, bytes."""
@@ -139,24 +154,13 @@ class MasterPart(BrokerPart):
 
     def _look(self) -> None:
         self._feeding.look()
-        if self._in_sync is not None:
-            self._in_sync.heard()  # the log may have grown past slaves that say nothing
-            self._tell_refusal(self._in_sync.refusal())
-
-    def _tell_refusal(self, problem: StoreUnavailable | None) -> None:
-        refusal = str(problem or "")
-        if refusal and not self._refusal:
-            log.warning("no messages are taken", reason=refusal)
-        elif self._refusal and not refusal:
-            log.info("messages are taken again")
-        self._refusal = refusal
+        self._heard()
 
     async def start(self) -> None:
         """Open the replication port. Raises `OSError` when it cannot be used."""
         await self._feeding.start(self._host, self._port)
         self._identity.replication_port = self._feeding.port
-        if self._in_sync is not None:
-            self._tell_refusal(self._in_sync.refusal())
+        self._heard()
 
     def answer_waiting(self) -> None:
         """Those who wait for slaves are answered that these did not get it in time."""

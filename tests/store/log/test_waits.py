@@ -84,9 +84,7 @@ def test_each_is_told_which_of_both_took_too_long() -> None:
     log.pass_time(2.9)
     assert log.told == []
     log.pass_time(0.2)
-    assert log.told == [(90, LATE)], (
-        "it is older than slaves may take, though one before it waits for the disk"
-    )
+    assert log.told == [(90, LATE)], "slaves may not take so long, though one before it waits for the disk"
     log.pass_time(0.8)
     assert log.told == [(90, LATE)]
     log.pass_time(0.2)
