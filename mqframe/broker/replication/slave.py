@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
+from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.comparison import Comparison
 from mqframe.broker.replication.tables import CopiedTables
+from mqframe.broker.replication.timer_copy import COPY_SECONDS, TimerCopy
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
@@ -140,7 +142,9 @@ class SlavePart(BrokerPart):
         self._live = state.live
         self._client = client
         self._registration = registration
-        self._tables = CopiedTables(state, client)
+        self._behind = BehindLog(state.store, client)
+        self._tables = CopiedTables(state, client, self._behind)
+        self._timer = TimerCopy(state, client, self._behind) if state.store.settings.timer_enabled else None
         self._comparison = Comparison(self._store, client)
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
         self._follower = Follower(self._store, state.clock, limits)
@@ -192,10 +196,12 @@ class SlavePart(BrokerPart):
         return (
             Periodic(LOOK_SECONDS, self._look, "replication"),
             Periodic(self._settings.tables_interval_ms / 1000, self._copy_tables, "tables of the master"),
+            Periodic(COPY_SECONDS, self._copy_timer, "timer of the master"),
         )
 
     async def _look(self) -> None:
         self._follower.look()
+        self._behind.settle()
         now = self._clock.monotonic()
         if self.is_following or now < self._next_try:
             return
@@ -216,7 +222,8 @@ class SlavePart(BrokerPart):
         await self._follower.connect(address)
         try:
             await self._comparison.compare(master.address)
-            await self._tables.copy(master.address, tells=True)
+            await self._tables.copy(master.address)
+            await self._tables.tell(master.address)
             await self._mend(address)
             self._follower.begin()
         finally:
@@ -236,11 +243,21 @@ class SlavePart(BrokerPart):
     async def _copy_tables(self) -> None:
         master = self._registration.master
         if master is not None:
-            await self._tables.copy(master.address, tells=self.is_following)
+            await self._tables.copy(master.address)
+            if self.is_following:  # else its log may be another one
+                await self._tables.tell(master.address)
+
+    async def _copy_timer(self) -> None:
+        master = self._registration.master
+        if self._timer is not None and master is not None and self.is_following:
+            await self._timer.copy(master.address)
 
     async def stop(self) -> None:
         """Leave the master."""
         self._follower.close()
+        self._behind.settle()
+        if self._timer is not None:
+            await self._timer.save()
 
     def abandon(self) -> None:
         """Leave the master at once."""
