@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol, cast
 
 from mqframe.core.clock import Clock
 from mqframe.core.errors import FrameError
+from mqframe.core.measuring.per_second import PerSecond
 from mqframe.core.replication.feed import Feed, FeedLimits
 from mqframe.core.replication.stream import frame_head
 from mqframe.log import get_logger
@@ -35,11 +36,13 @@ class LogSource(Protocol):
 
 
 class FedSlave(NamedTuple):
-    """A connected slave: its address, where it has the log up to, and the next byte that it is sent."""
+    """A connected slave: its address, where it has the log up to, the next byte that it is sent, and how many
+    bytes it was sent in the last whole second."""
 
     address: str
     acknowledged: int
     following: int
+    sent_in_second: int = 0
 
 
 class Feeding:
@@ -85,8 +88,9 @@ class Feeding:
 
     def slaves(self) -> list[FedSlave]:
         """The slaves that have reported."""
+        now = self.clock.monotonic()
         return [
-            FedSlave(each.address, each.feed.acknowledged, each.feed.following)
+            FedSlave(each.address, each.feed.acknowledged, each.feed.following, each.sent.last(now))
             for each in self._slaves
             if each.feed.following >= 0
         ]
@@ -126,6 +130,7 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._paused = self._pushes_again = False
         self.feed = Feed(feeding.limits, feeding.clock.monotonic())
+        self.sent = PerSecond()
         self.address = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -171,7 +176,9 @@ class _Connection(asyncio.Protocol):
                 )  # fmt: skip
                 self.close()
                 return
-            transport.write(frame_head(due.offset, due.size) + bytes(data))
+            frame = frame_head(due.offset, due.size) + bytes(data)
+            transport.write(frame)
+            self.sent.add(len(frame), feeding.clock.monotonic())
         if not self._pushes_again:
             self._pushes_again = True
             asyncio.get_running_loop().call_soon(self._push_again)

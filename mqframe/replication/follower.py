@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 from mqframe.core.errors import CallTimeout, ConnectError, FrameError, StoreError
+from mqframe.core.measuring.per_second import PerSecond
 from mqframe.core.os_errors import told
 from mqframe.core.replication.following import Following, FollowLimits
 from mqframe.log import get_logger
@@ -58,7 +59,7 @@ class Follower(asyncio.Protocol):
     is true of the process that will send, for a new one has other connections.
 
     `trouble`: why the last connection was given up; empty while all is well. `heard_ms`, `reported_ms`: when
-    the master said something, and was told something, the last time; 0 before.
+    the master said something, and was told something, the last time; 0 before. `received`: bytes of it.
     """
 
     def __init__(self, target: CopyTarget, clock: LoopClock, limits: FollowLimits) -> None:
@@ -69,6 +70,7 @@ class Follower(asyncio.Protocol):
         self._following: Following | None = None
         self.trouble = ""
         self.heard_ms = self.reported_ms = 0
+        self.received = PerSecond()
 
     @property
     def is_following(self) -> bool:
@@ -114,6 +116,7 @@ class Follower(asyncio.Protocol):
             )
             return
         self.heard_ms = self._clock.now_ms()
+        self.received.add(len(data), self._clock.monotonic())
         try:
             for frame in following.hear(data, self._clock.monotonic()):
                 self._target.append_copy(frame.offset, frame.data)

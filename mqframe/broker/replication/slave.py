@@ -25,6 +25,7 @@ from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
+    ExchangeBrokerHaInfo,
     GetBrokerHaStatus,
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
@@ -188,8 +189,17 @@ class SlavePart(BrokerPart):
             last_write_timestamp=follower.reported_ms,
             master_addr=self._settings.master or (master.replication_address if master else None),
             max_offset=self._store.max_offset,
+            transferred_byte_in_second=follower.received.last(self._clock.monotonic()),
         )
         return HaRuntimeInfo(ha_client_runtime_info=client, master=False)
+
+    @serves(ExchangeBrokerHaInfo)
+    def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> None:
+        raise Refusal(
+            ResponseCode.SYSTEM_ERROR,
+            "this slave finds its master by name servers, or by replication.master (haMasterAddress); it does"
+            " not act for it, so set enableSlaveActingMaster=false at the brokers of this name",
+        )
 
     def periodic(self) -> Sequence[Periodic]:
         """Reports, new connections, and copies of tables."""
