@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, cast
 
 from mqframe.core.errors import FrameError
+from mqframe.core.measuring.per_second import PerSecond
 from mqframe.core.replication.admission import Home, taken_id
 from mqframe.core.replication.feed import Due, Feed, FeedLimits
 from mqframe.core.replication.hello import Hello, Welcome
@@ -46,13 +47,14 @@ class LogSource(Protocol):
 class FedSlave(NamedTuple):
     """A connected slave: its address, where it has the log up to, and the next byte that it is sent.
 
-    `id`: its number, where it said hello.
+    `id`: its number, where it said hello; `sent_in_second`: how many bytes it was sent in the last whole one.
     """
 
     address: str
     acknowledged: int
     following: int
     id: int | None = None
+    sent_in_second: int = 0
 
 
 class Feeding:
@@ -127,12 +129,14 @@ class Feeding:
 
     def slaves(self) -> list[FedSlave]:
         """The slaves that have reported."""
+        now = self.clock.monotonic()
         return [
             FedSlave(
                 each.address,
                 each.feed.acknowledged,
                 each.feed.following,
                 None if each.hello is None else each.hello.id,
+                each.sent.last(now),
             )
             for each in self._slaves
             if each.is_followed
@@ -232,6 +236,7 @@ class Connection(asyncio.Protocol):
         self._paused = self._pushes_again = False
         self.hello = hello
         self.feed = feeding.feed_of(hello)
+        self.sent = PerSecond()
         self.address = ""
 
     @property
@@ -309,7 +314,9 @@ class Connection(asyncio.Protocol):
             )  # fmt: skip
             self.close()
             return None
-        transport.write(self.feed.head(due) + bytes(data))
+        frame = self.feed.head(due) + bytes(data)
+        transport.write(frame)
+        self.sent.add(len(frame), feeding.clock.monotonic())
         return due
 
     def is_stuck(self, now: float) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 from typing import Final, Protocol, cast
 
 from mqframe.core.errors import ConnectError, FrameError, StoreError
+from mqframe.core.measuring.per_second import PerSecond
 from mqframe.core.replication.following import Following, FollowLimits
 from mqframe.core.replication.hello import Welcome
 from mqframe.core.replication.stream import CopyFrame
@@ -46,7 +47,7 @@ class Follower(asyncio.Protocol):
     `None`: plain ones.
 
     `trouble`: why the last connection was given up; empty while all is well. `heard_ms`, `reported_ms`: when
-    the master said something, and was told something, the last time; 0 before.
+    the master said something, and was told something, the last time; 0 before. `received`: bytes of it.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Follower(asyncio.Protocol):
         self._following: Following | None = None
         self.trouble = ""
         self.heard_ms = self.reported_ms = 0
+        self.received = PerSecond()
 
     @property
     def is_following(self) -> bool:
@@ -120,6 +122,7 @@ class Follower(asyncio.Protocol):
             )
             return
         self.heard_ms = self._clock.now_ms()
+        self.received.add(len(data), self._clock.monotonic())
         try:
             for frame in following.hear(data, self._clock.monotonic()):
                 self._coming(frame)

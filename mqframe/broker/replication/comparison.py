@@ -18,6 +18,23 @@ from mqframe.store.replica_store import ReplicaStore
 _EMPTY_STORE: Final = "start this broker with an empty store"
 
 
+async def log_bounds(client: Client, master: str) -> tuple[int, int]:
+    """Where the log of `master`, "host:port", begins and ends. Raises what a call raises, `BadAnswer`."""
+    answer = await _ask(client, master, GetBrokerRuntimeInfo())
+    table = decode(bytes(answer.body), KVTable).table
+    try:
+        return int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
+    except (KeyError, ValueError) as problem:
+        raise BadAnswer(f"{master} does not say where its log begins and ends: {problem!r}") from None
+
+
+async def _ask(client: Client, master: str, request: Request) -> Frame:
+    answer = await client.invoke(master, request, timeout=CALL_SECONDS)
+    if answer.code:
+        raise answer_error(answer.code, answer.remark, master)
+    return answer
+
+
 class Comparison:
     """Asks masters about their log."""
 
@@ -33,12 +50,7 @@ class Comparison:
         end = self._store.max_offset
         if not end:
             return
-        answer = await self._ask(master, GetBrokerRuntimeInfo())
-        table = decode(bytes(answer.body), KVTable).table
-        try:
-            low, high = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
-        except (KeyError, ValueError) as problem:
-            raise BadAnswer(f"{master} does not say where its log begins and ends: {problem!r}") from None
+        low, high = await log_bounds(self._client, master)
         self._compare_ends(end, low, high, master)
         await self._compare_records(low, master)
         self._store.kept_from = low
@@ -65,15 +77,10 @@ class Comparison:
                 f"the last record here lies at log offset {offset}, the master {master} keeps nothing before"
                 f" {low}, so that the logs cannot be compared: {_EMPTY_STORE}"
             )
-        there = await self._ask(master, ViewMessageById(offset=offset, mqframe_unconfirmed=True))
+        asked = ViewMessageById(offset=offset, mqframe_unconfirmed=True)
+        there = await _ask(self._client, master, asked)
         if bytes(there.body) != record:
             raise StoreError(
                 f"the record at log offset {offset} is another one at the master {master}: the logs differ."
                 " Start this broker with an empty store, or as master if it has what was acknowledged"
             )
-
-    async def _ask(self, master: str, request: Request) -> Frame:
-        answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
-        if answer.code:
-            raise answer_error(answer.code, answer.remark, master)
-        return answer

@@ -9,11 +9,12 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
-from mqframe.core.errors import StoreUnavailable
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal, StoreUnavailable
 from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.replication.admission import Home
 from mqframe.core.replication.feed import FeedLimits
-from mqframe.core.requests.admin import GetBrokerHaStatus
+from mqframe.core.requests.admin import ExchangeBrokerHaAnswer, ExchangeBrokerHaInfo, GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
@@ -47,6 +48,7 @@ class MasterPart(BrokerPart):
         self._identity = state.identity
         self._clock = state.clock
         self._store = state.store
+        self._end_at_start = state.store.max_offset
         self._behind_bytes_max = settings.behind_bytes_max
         limits = FeedLimits(
             settings.batch_bytes,
@@ -135,6 +137,7 @@ class MasterPart(BrokerPart):
                 in_sync=self._counts(slave, end),
                 slave_ack_offset=slave.acknowledged,
                 transfer_from_where=slave.following,
+                transferred_byte_in_second=slave.sent_in_second,
             )
             for slave in self._feeding.slaves()
         ]
@@ -147,6 +150,16 @@ class MasterPart(BrokerPart):
     def _counts(self, slave: FedSlave, end: int) -> bool:
         """Whether `slave` is in sync, while the log ends at `end`."""
         return end - slave.acknowledged < self._behind_bytes_max
+    @serves(ExchangeBrokerHaInfo)
+    def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> ExchangeBrokerHaAnswer:
+        """What a slave of an acting group asks before it serves anybody."""
+        if fields.master_ha_address:
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR,
+                f"this broker is a master itself, it does not follow {fields.master_ha_address}",
+            )
+        identity = self._identity
+        return ExchangeBrokerHaAnswer(identity.address, identity.replication_address, self._end_at_start)
 
     def periodic(self) -> Sequence[Periodic]:
         """Heartbeats, what is left to send, and whether enough slaves are in sync."""

@@ -17,7 +17,9 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaRuntimeInfo
-from mqframe.core.requests.admin import GetBrokerHaStatus
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.requests.admin import ExchangeBrokerHaInfo, GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.net.access.access import Access
 from mqframe.net.client import Client
@@ -34,6 +36,13 @@ class AlonePart(BrokerPart):
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
         return HaRuntimeInfo(master_commit_log_max_offset=self._store.max_offset)
+
+    @serves(ExchangeBrokerHaInfo)
+    def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> None:
+        raise Refusal(
+            ResponseCode.SYSTEM_ERROR,
+            "nobody can copy this broker: replication.role (brokerRole) is NONE",
+        )
 
 
 @attrs.frozen

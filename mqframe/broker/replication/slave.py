@@ -14,9 +14,11 @@ from typing import Final, cast
 import msgspec
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
+from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.comparison import Comparison
 from mqframe.broker.replication.tables import CopiedTables
 from mqframe.broker.sections import BrokerSections
+from mqframe.broker.replication.timer_copy import COPY_SECONDS, TimerCopy
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
@@ -29,6 +31,7 @@ from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
+    ExchangeBrokerHaInfo,
     GetBrokerHaStatus,
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
@@ -150,7 +153,9 @@ class SlavePart(BrokerPart):
         self._live = state.live
         self._client = client
         self._registration = registration
-        self._tables = CopiedTables(state, client)
+        self._behind = BehindLog(state.store, client)
+        self._tables = CopiedTables(state, client, self._behind)
+        self._timer = TimerCopy(state, client, self._behind) if state.store.settings.timer_enabled else None
         self._comparison = Comparison(self._store, client)
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
         self._hello = Hello(
@@ -215,6 +220,7 @@ class SlavePart(BrokerPart):
             last_write_timestamp=follower.reported_ms,
             master_addr=self._followed_address(),
             max_offset=self._store.max_offset,
+            transferred_byte_in_second=follower.received.last(self._clock.monotonic()),
         )
         return HaRuntimeInfo(ha_client_runtime_info=client, master=False)
 
@@ -223,16 +229,25 @@ class SlavePart(BrokerPart):
             return self._place().replication_address
         except StoreError:
             return None
+    @serves(ExchangeBrokerHaInfo)
+    def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> None:
+        raise Refusal(
+            ResponseCode.SYSTEM_ERROR,
+            "this slave finds its master by name servers, or by replication.master (haMasterAddress); it does"
+            " not act for it, so set enableSlaveActingMaster=false at the brokers of this name",
+        )
 
     def periodic(self) -> Sequence[Periodic]:
         """Reports, new connections, and copies of tables."""
         return (
             Periodic(LOOK_SECONDS, self._look, "replication"),
             Periodic(self._settings.tables_interval_ms / 1000, self._copy_tables, "tables of the master"),
+            Periodic(COPY_SECONDS, self._copy_timer, "timer of the master"),
         )
 
     async def _look(self) -> None:
         self._follower.look()
+        self._behind.settle()
         now = self._clock.monotonic()
         if self.is_following or now < self._next_try:
             return
@@ -261,7 +276,8 @@ class SlavePart(BrokerPart):
         welcome = await self._follower.connect(address)
         try:
             await self._compare(master, welcome)
-            await self._tables.copy(master.address, tells=True)
+            await self._tables.copy(master.address)
+            await self._tables.tell(master.address)
             await self._mend(address)
             self._follower.begin()
         finally:
@@ -282,11 +298,20 @@ class SlavePart(BrokerPart):
     async def _copy_tables(self) -> None:
         with contextlib.suppress(StoreError):  # it is not known where the master is
             master = self._place()
-            await self._tables.copy(master.address, tells=self.is_following)
+            await self._tables.copy(master.address)
+            if self.is_following:  # else its log may be another one
+                await self._tables.tell(master.address)
+
+    async def _copy_timer(self) -> None:
+        if self._timer is not None and self.is_following:
+            await self._timer.copy(self._place().address)
 
     async def stop(self) -> None:
         """Leave the master."""
         self._follower.close()
+        self._behind.settle()
+        if self._timer is not None:
+            await self._timer.save()
 
     def abandon(self) -> None:
         """Leave the master at once."""

@@ -212,6 +212,23 @@ class GetBrokerHaStatus(Request):
     """How far the replicas of a broker are."""
 
 
+class ExchangeBrokerHaAnswer(Header):
+    """Where a master is, where its log is copied, and where its log ended when it started."""
+
+    master_address: str | None = None
+    master_ha_address: str | None = None
+    master_flush_offset: Long | None = None
+
+
+@request(906, ExchangeBrokerHaAnswer, needs=cluster(Action.UPDATE), since="5.0.0")
+class ExchangeBrokerHaInfo(Request):
+    """Without an address: where the master is. With one: follow this master."""
+
+    master_ha_address: str | None = None
+    master_flush_offset: Long | None = None
+    master_address: str | None = None
+
+
 @request(43, answer_body="config/consumerOffset.json", needs=cluster(Action.GET))
 class GetAllConsumerOffset(Request):
     """All stored offsets."""
