@@ -16,7 +16,7 @@ from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
 from mqframe.replication.confirmed import ReplicaLimits, ReplicaWaits
-from mqframe.replication.feeding import Feeding
+from mqframe.replication.feeding import SLAVES_MAX, Feeding
 from mqframe.replication.settings import SYNC_MASTER
 
 LOOK_SECONDS: Final = 0.1
@@ -46,6 +46,9 @@ class MasterPart(BrokerPart):
         )
         self._feeding = Feeding(state.store, state.clock, limits, self._reported)
         self.push = self._feeding.push
+        self.slaves = self._feeding.slaves
+        self.tables_copied: dict[str, float] = {}
+        """When, by the monotonic clock, tables were asked for the last time, by host."""
         self.waits: ReplicaWaits | None = None
         if settings.role == SYNC_MASTER:
             asked = ReplicaLimits(settings.in_sync - 1, settings.timeout_ms / 1000, settings.behind_bytes_max)
@@ -54,6 +57,16 @@ class MasterPart(BrokerPart):
     def _reported(self) -> None:
         if self.waits is not None:
             self.waits.settle()
+
+    @property
+    def log_end(self) -> int:
+        """Log offset behind the last record, bytes."""
+        return self._end.max_offset
+
+    def note_copied(self, host: str) -> None:
+        """A slave at `host` has come to the last of the tables that it copies."""
+        if host in self.tables_copied or len(self.tables_copied) < SLAVES_MAX:
+            self.tables_copied[host] = self._clock.monotonic()
 
     def counters(self) -> Mapping[str, str]:
         """The replication port, how many slaves follow, and how far each is behind, bytes."""

@@ -23,6 +23,7 @@ from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
+    GetAllDelayOffset,
     GetBrokerHaStatus,
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
@@ -47,7 +48,7 @@ from mqframe.core.requests.pop import (
     PopMessage,
     SetMessageRequestMode,
 )
-from mqframe.core.requests.serving import Call, Handler, serves
+from mqframe.core.requests.serving import Answer, Call, Handler, serves
 from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
 from mqframe.net.client import Client
@@ -89,18 +90,23 @@ def refused_at_slaves(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
 
     The codes are those of Apache's brokers of 4.9 (replication.md §5).
     """
-    sends = _refusing(ResponseCode.SERVICE_NOT_AVAILABLE, "it takes no messages; send to its master")
-    changes = _refusing(ResponseCode.SYSTEM_ERROR, "its tables are those of its master; change them there")
-    return {
-        **handlers,
-        **{kind.CODE: sends for kind in _OF_CLIENTS},
-        **{kind.CODE: changes for kind in _OF_OPERATORS},
-    }
+    return {**handlers, **refusals("this broker is a slave")}
+
+
+def refusals(because: str) -> dict[int, Handler]:
+    """The refusals of `refused_at_slaves` alone, which say `because`."""
+    sends = _refusing(
+        ResponseCode.SERVICE_NOT_AVAILABLE, f"{because}: it takes no messages; send to its master"
+    )
+    changes = _refusing(
+        ResponseCode.SYSTEM_ERROR, f"{because}: its tables are those of its master; change them there"
+    )
+    return {kind.CODE: sends for kind in _OF_CLIENTS} | {kind.CODE: changes for kind in _OF_OPERATORS}
 
 
 def _refusing(code: ResponseCode, why: str) -> Handler:
     def refuse(call: Call) -> None:
-        raise Refusal(code, f"this broker is a slave: {why}")
+        raise Refusal(code, why)
 
     return refuse
 
@@ -133,6 +139,31 @@ class SlavePart(BrokerPart):
         return self._follower.is_following
 
     @property
+    def log_end(self) -> int:
+        """Log offset behind the last record here, bytes."""
+        return self._store.max_offset
+
+    @property
+    def known_end(self) -> int:
+        """Up to where the master's log went, as far as this process ever heard, bytes."""
+        return max(self._comparison.end, self._follower.heard_end)
+
+    @property
+    def tables_copied_ms(self) -> int:
+        """When the master's tables were copied the last time, all of them; 0: never."""
+        return self._tables.copied_ms
+
+    async def look_for_master(self) -> str:
+        """Where name servers know a master of this name, "host:port", asked now; empty: nowhere."""
+        await self._registration.announce()
+        master = self._registration.master
+        return "" if master is None else master.address
+
+    async def copy_tables(self, address: str) -> list[str]:
+        """Take over the tables of the broker at `address`; the requests that failed."""
+        return await self._tables.copy(address)
+
+    @property
     def trouble(self) -> str:
         """Why the master is not followed; empty while it is."""
         return "" if self.is_following else self._follower.trouble or self._trouble
@@ -163,6 +194,10 @@ class SlavePart(BrokerPart):
         )
         return HaRuntimeInfo(ha_client_runtime_info=client, master=False)
 
+    @serves(GetAllDelayOffset)
+    def saved_offsets(self, fields: GetAllDelayOffset, call: Call) -> Answer:
+        return self._tables.delays()
+
     def periodic(self) -> Sequence[Periodic]:
         """Reports, new connections, and copies of tables."""
         return (
@@ -176,6 +211,8 @@ class SlavePart(BrokerPart):
         if self.is_following or now < self._next_try:
             return
         self._next_try = now + self._settings.retry_ms / 1000
+        if self._registration.master is None:
+            await self._registration.announce()  # the next one by itself may be half a minute away
         master = self._registration.master
         try:
             if master is None:

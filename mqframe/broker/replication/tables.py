@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
+from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
-from mqframe.core.errors import ConnectError, MqframeError, answer_error
+from mqframe.core.errors import AnswerError, ConnectError, MqframeError, answer_error
 from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
@@ -27,6 +28,7 @@ from mqframe.net.client import Client
 
 log = get_logger("replication")
 CALL_SECONDS: Final = 3.0
+_UNKNOWN: Final = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 class CopiedTables:
@@ -38,6 +40,9 @@ class CopiedTables:
         self._delays = DelayOffsets(state.clock)
         state.keeper.keep("delayOffset.json", DelayOffsetTable, self._delays)
         self._failed: dict[str, str] = {}
+        self._clock = state.clock
+        self.copied_ms = 0
+        """When all of them were copied the last time; 0: they were not."""
         self._copies: list[tuple[Request, type[Body], Callable[[Any], None]]] = [
             (GetAllTopicConfig(), TopicConfigTable, self._take_topics),
             (GetAllConsumerOffset(), ConsumerOffsetTable, self._take_offsets),
@@ -46,8 +51,12 @@ class CopiedTables:
             (GetAllMessageRequestMode(), RequestModeTable, self._take_modes),
         ]
 
-    async def copy(self, master: str) -> None:
-        """Take over all tables from the master at `master`, "host:port"."""
+    async def copy(self, master: str) -> list[str]:
+        """Take over all tables from the master at `master`, "host:port"; the requests that failed.
+
+        One that the master does not know is none that failed: it has no such table.
+        """
+        lost = []
         for request, kind, take in self._copies:
             name = type(request).__name__
             try:
@@ -59,10 +68,19 @@ class CopiedTables:
                 if self._failed.get(name) != str(problem):
                     log.warning("a table of the master was not copied", request=name, problem=str(problem))
                 self._failed[name] = str(problem)
+                if not (isinstance(problem, AnswerError) and problem.code == _UNKNOWN):
+                    lost.append(name)
                 if isinstance(problem, ConnectError):
-                    return  # the others would meet the same
+                    break  # the others would meet the same
             else:
                 self._failed.pop(name, None)
+        if not lost:
+            self.copied_ms = self._clock.now_ms()
+        return lost
+
+    def delays(self) -> DelayOffsetTable:
+        """How far the levels are, as copied."""
+        return self._delays.dump()
 
     def _take_topics(self, table: TopicConfigTable) -> None:
         if table.data_version != self._state.topics.version:

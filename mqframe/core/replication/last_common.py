@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 
 from mqframe.core.storage.log_scan import LogRecord
 
-
 F = TypeVar("F")
 
 
