@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import TypeVar
 
@@ -13,7 +14,8 @@ from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.elected.posts import Post
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
 from mqframe.broker.replication.part import make_replication
-from mqframe.broker.replication.slave import refused_at_slaves
+from mqframe.broker.replication.roles import RoleChanger
+from mqframe.broker.replication.slave import refusals, refused_at_slaves
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
@@ -70,7 +72,7 @@ class Broker:
             self._client, clock, state.live, state.identity, state.topics
         )
         try:
-            services = [] if sections.is_slave else make_services(state, settings)
+            self._services = services = [] if sections.is_slave else make_services(state, settings)
             self._replication = make_replication(sections, state, self._client, self._registration, post)
             sharing = TopicSharing(state.shared, state.targets, self._client, self._registration.ask)
             made = make_parts(state, self._registration, services, self.counters)
@@ -93,6 +95,8 @@ class Broker:
             raise
         self._own_parts = [part for part in self._parts if isinstance(part, BrokerPart)]
         self._timers: list[Every] = []
+        self._service_timers: list[Every] = []
+        self._quiet = False
         self._arrival_failures = FailureCount()
 
     @property
@@ -155,6 +159,10 @@ class Broker:
         elif self._settings.nameservers:
             log.warning("what name servers are asked is not signed", missing="access.inner_credentials")
 
+    def let_roles_change(self, changer: RoleChanger) -> None:
+        """Have operators change the role of this broker by `changer`; to be called before `start`."""
+        self._replication.roles.changer, self._replication.roles.quiesce = changer, self._quiesce
+
     def save_by(self, thread: Executor) -> None:
         """Have `thread` write tables; to be called before `start`."""
         self._keeper.thread = thread
@@ -165,7 +173,7 @@ class Broker:
             handlers = handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
-        handlers = saved_before_answers(handlers, self._keeper.save_tables)
+        handlers = self._replication.watch(saved_before_answers(handlers, self._keeper.save_tables))
         if self._sections.is_slave:
             handlers = refused_at_slaves(handlers, self._replication.refuses_readers)
         return audited(handlers)
@@ -231,7 +239,24 @@ class Broker:
             Every(clock, SAMPLE_SECONDS, self._state.statistics.sample_in_turns, name="statistics"),
         ]
         for part in self._parts:
-            self._timers += [Every(clock, *each[:2], name=each.name) for each in part.periodic()]
+            timers = [Every(clock, *each[:2], name=each.name) for each in part.periodic()]
+            self._timers += timers
+            self._service_timers += timers if part in self._services else []
+
+    async def _quiesce(self) -> None:
+        """Take no more messages, and write none: what the log holds then is all until the stop."""
+        self._listeners.replace(audited(refusals("this broker is about to be a slave")))
+        for timer in self._service_timers:
+            timer.stop()
+        await self._stop_parts(self._services)
+        self._quiet = True
+
+    async def _stop_parts(self, parts: Sequence[BrokerService]) -> None:
+        for part in reversed(parts):
+            try:
+                await part.stop()
+            except Exception:  # isolation boundary: the rest is to stop in good order
+                log.exception("service failed to stop", service=hook_name(part))
 
     async def stop(self, *, leave: bool = True) -> None:
         """Leave the name servers, answer what waits, save everything, close the store.
@@ -248,11 +273,8 @@ class Broker:
             own.answer_waiting()
         await self._keeper.save_tables()  # answers wait for that, and are to leave
         await self._listeners.stop()
-        for part in reversed(self._parts):
-            try:
-                await part.stop()
-            except Exception:  # isolation boundary: the rest is to stop in good order
-                log.exception("service failed to stop", service=hook_name(part))
+        stopped = self._services if self._quiet else []
+        await self._stop_parts([part for part in self._parts if part not in stopped])
         await self._client.close()
         await self._save()
         self._keeper.close()

@@ -233,6 +233,7 @@ def _keep_private(program: str, resolved: Resolved) -> None:
 
 def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Service | Services]]:
     """The parts of `program` by the name that they have in the `ready` line, in the order of their start."""
+    from mqframe.cli.serving import end_process
     from mqframe.net.clock import SystemClock
     from mqframe.net.settings import NetSettings
 
@@ -253,6 +254,7 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
 
     def make_broker() -> Service:
         from mqframe.broker.broker import Broker
+        from mqframe.broker.holder import BrokerHolder
         from mqframe.broker.sections import BrokerSections
         from mqframe.broker.settings import BrokerSettings
         from mqframe.replication.settings import ELECTED, ReplicationSettings
@@ -266,10 +268,16 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         sections = BrokerSections(settings, stored, net, copied, given_origins(resolved))
         if copied.role == ELECTED:
             return _elected(sections, resolved, plugins, access)
-        broker = Broker(sections, clock, plugins)
-        if access is not None:
-            broker.enforce(access)
-        return broker
+
+        def make(sections: BrokerSections) -> Broker:
+            broker = Broker(sections, clock, plugins)
+            if access is not None:
+                broker.enforce(access)
+            return broker
+
+        holder = BrokerHolder(sections, make, clock)
+        holder.on_lost = end_process
+        return holder
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}
@@ -333,11 +341,11 @@ def _metrics(resolved: Resolved, expected: tuple[str, ...]) -> MetricsServer | N
 
 
 def _watch(metrics: MetricsServer, name: str, service: Service | Services) -> None:
-    from mqframe.broker.broker import Broker
     from mqframe.broker.elected.broker import ElectedBroker
+    from mqframe.broker.holder import BrokerHolder
     from mqframe.nameserver.server import NameServer
 
-    if isinstance(service, Broker | ElectedBroker):
+    if isinstance(service, BrokerHolder | ElectedBroker):
         metrics.watch(name, service.measure(), service)
     elif isinstance(service, NameServer):
         metrics.watch(name, service.measure())

@@ -47,7 +47,8 @@ class Follower(asyncio.Protocol):
     `None`: plain ones.
 
     `trouble`: why the last connection was given up; empty while all is well. `heard_ms`, `reported_ms`: when
-    the master said something, and was told something, the last time; 0 before. `received`: bytes of it.
+    the master said something, and was told something, the last time; `heard_end`: up to where the master's
+    log went by then, bytes; 0 before. `received`: bytes of it.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Follower(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._following: Following | None = None
         self.trouble = ""
-        self.heard_ms = self.reported_ms = 0
+        self.heard_ms = self.reported_ms = self.heard_end = 0
         self.received = PerSecond()
 
     @property
@@ -133,6 +134,7 @@ class Follower(asyncio.Protocol):
                     break
         except (FrameError, StoreError) as problem:
             self._give_up(str(problem))
+        self.heard_end = max(self.heard_end, following.end)
         self._target.dispatch_soon()
 
     def look(self) -> None:

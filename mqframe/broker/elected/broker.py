@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import attrs
@@ -15,13 +15,12 @@ from mqframe.broker.broker import Broker
 from mqframe.broker.elected.follower import FollowerPart
 from mqframe.broker.elected.kept import KeptReplica
 from mqframe.broker.elected.posts import FollowerPost, LeaderPost, Post
-from mqframe.broker.metrics.broker_metrics import BrokerMetrics
+from mqframe.broker.holder import HeldMetrics
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.election.group import LeaderNote, ReplicaNote
 from mqframe.core.election.history import UNLED, EpochHistory
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.errors import MqframeError, SettingError, StoreError
-from mqframe.core.measuring.family import Metric
 from mqframe.core.os_errors import told
 from mqframe.hooks.interfaces.coordination import GroupPlace
 from mqframe.hooks.manager import PluginManager
@@ -75,7 +74,6 @@ class ElectedBroker:
         self._epoch = self._kept.epoch
         self._end = self._confirmed = 0
         self._address = ""
-        self._metrics: BrokerMetrics | None = None
         self._task: asyncio.Task[None] | None = None
         self._cutting: asyncio.Task[None] | None = None
         me = sections.replication.id
@@ -135,24 +133,9 @@ class ElectedBroker:
         """As `Broker.refusal`; a follower takes no messages, and is well."""
         return "its role changes" if self._broker is None else self._broker.refusal
 
-    # What monitoring is shown: that of the present life
-
-    def measure(self) -> ElectedBroker:
-        """As `Broker.measure`."""
-        self._metrics = self.broker.measure()
-        return self
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """As `BrokerMetrics.labels`."""
-        assert self._metrics is not None
-        return self._metrics.labels
-
-    async def families(self) -> AsyncIterator[Metric]:
-        """As `BrokerMetrics.families`; none while the role changes."""
-        if self._broker is not None and self._metrics is not None:
-            async for family in self._metrics.families():
-                yield family
+    def measure(self) -> HeldMetrics:
+        """What monitoring is shown, whichever broker is there."""
+        return HeldMetrics(self)
 
     # Life
 
@@ -287,8 +270,6 @@ class ElectedBroker:
         self._kept.record(history.trim(store.min_offset).cut(store.max_offset))
         self._look()
         self._prepare(broker)
-        if self._metrics is not None:
-            self._metrics = broker.measure()
         return broker
 
     async def _begin(self) -> None:

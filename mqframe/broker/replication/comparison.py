@@ -41,6 +41,8 @@ class Comparison:
     def __init__(self, store: ReplicaStore, client: Client) -> None:
         self._store = store
         self._client = client
+        self.end = 0
+        """Where the master's log ended when it was asked last, bytes."""
 
     async def compare(self, master: str) -> None:
         """Raises `StoreError` where the log here is not the beginning of that of `master`, "host:port".
@@ -51,6 +53,7 @@ class Comparison:
         if not end:
             return
         low, high = await log_bounds(self._client, master)
+        self.end = high
         self._compare_ends(end, low, high, master)
         await self._compare_records(low, master)
         self._store.kept_from = low

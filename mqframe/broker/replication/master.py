@@ -19,7 +19,7 @@ from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
-from mqframe.replication.feeding import FedSlave, Feeding
+from mqframe.replication.feeding import SLAVES_MAX, FedSlave, Feeding
 from mqframe.replication.reception import Reception
 from mqframe.replication.settings import OFF
 
@@ -65,6 +65,9 @@ class MasterPart(BrokerPart):
         if settings.tls != OFF:
             self._feeding.secure(sections.net)
         self.push = self._feeding.push
+        self.slaves = self._feeding.slaves
+        self.tables_copied: dict[str, float] = {}
+        """When, by the monotonic clock, tables were asked for the last time, by host."""
         if self._in_sync is not None:
             self._in_sync.acknowledged = self._feeding.acknowledged
         self._refuses = False
@@ -84,6 +87,16 @@ class MasterPart(BrokerPart):
                 log.warning("no messages are taken", reason=str(refusal))
             else:
                 log.info("messages are taken again")
+
+    @property
+    def log_end(self) -> int:
+        """Log offset behind the last record, bytes."""
+        return self._store.max_offset
+
+    def note_copied(self, host: str) -> None:
+        """A slave at `host` has come to the last of the tables that it copies."""
+        if host in self.tables_copied or len(self.tables_copied) < SLAVES_MAX:
+            self.tables_copied[host] = self._clock.monotonic()
 
     def counters(self) -> Mapping[str, str]:
         """The replication port, how many slaves follow, and how far each is behind, bytes."""
@@ -150,6 +163,7 @@ class MasterPart(BrokerPart):
     def _counts(self, slave: FedSlave, end: int) -> bool:
         """Whether `slave` is in sync, while the log ends at `end`."""
         return end - slave.acknowledged < self._behind_bytes_max
+
     @serves(ExchangeBrokerHaInfo)
     def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> ExchangeBrokerHaAnswer:
         """What a slave of an acting group asks before it serves anybody."""

@@ -17,8 +17,8 @@ from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistrat
 from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.comparison import Comparison
 from mqframe.broker.replication.tables import CopiedTables
-from mqframe.broker.sections import BrokerSections
 from mqframe.broker.replication.timer_copy import COPY_SECONDS, TimerCopy
+from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
@@ -32,6 +32,7 @@ from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
     ExchangeBrokerHaInfo,
+    GetAllDelayOffset,
     GetBrokerHaStatus,
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
@@ -58,7 +59,7 @@ from mqframe.core.requests.pop import (
     PopMessage,
     SetMessageRequestMode,
 )
-from mqframe.core.requests.serving import Call, Handler, serves
+from mqframe.core.requests.serving import Answer, Call, Handler, serves
 from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
 from mqframe.net.access.access import Access
@@ -108,18 +109,23 @@ def refused_at_slaves(
     The codes are those of Apache's brokers of 4.9 (replication.md §5). `refuses_readers`: whether a pull
     that comes now is refused, with the code of brokers of 5.x (2).
     """
-    sends = _refusing(ResponseCode.SERVICE_NOT_AVAILABLE, "it takes no messages; send to its master")
-    changes = _refusing(ResponseCode.SYSTEM_ERROR, "its tables are those of its master; change them there")
-    return {
-        **handlers,
-        **{kind.CODE: sends for kind in _OF_CLIENTS},
-        **{kind.CODE: changes for kind in _OF_OPERATORS},
-        **{
-            kind.CODE: _unless(refuses_readers, handlers[kind.CODE])
-            for kind in _OF_READERS
-            if kind.CODE in handlers
-        },
+    readers = {
+        kind.CODE: _unless(refuses_readers, handlers[kind.CODE])
+        for kind in _OF_READERS
+        if kind.CODE in handlers
     }
+    return {**handlers, **refusals("this broker is a slave"), **readers}
+
+
+def refusals(because: str) -> dict[int, Handler]:
+    """The refusals of `refused_at_slaves` alone, which say `because`."""
+    sends = _refusing(
+        ResponseCode.SERVICE_NOT_AVAILABLE, f"{because}: it takes no messages; send to its master"
+    )
+    changes = _refusing(
+        ResponseCode.SYSTEM_ERROR, f"{because}: its tables are those of its master; change them there"
+    )
+    return {kind.CODE: sends for kind in _OF_CLIENTS} | {kind.CODE: changes for kind in _OF_OPERATORS}
 
 
 def _unless(refuses: Callable[[], bool], serve: Handler) -> Handler:
@@ -132,7 +138,7 @@ def _unless(refuses: Callable[[], bool], serve: Handler) -> Handler:
 
 def _refusing(code: ResponseCode, why: str) -> Handler:
     def refuse(call: Call) -> None:
-        raise Refusal(code, f"this broker is a slave: {why}")
+        raise Refusal(code, why)
 
     return refuse
 
@@ -194,6 +200,31 @@ class SlavePart(BrokerPart):
         return self._live.replication.slave_reads is False and self.is_following
 
     @property
+    def log_end(self) -> int:
+        """Log offset behind the last record here, bytes."""
+        return self._store.max_offset
+
+    @property
+    def known_end(self) -> int:
+        """Up to where the master's log went, as far as this process ever heard, bytes."""
+        return max(self._comparison.end, self._follower.heard_end)
+
+    @property
+    def tables_copied_ms(self) -> int:
+        """When the master's tables were copied the last time, all of them; 0: never."""
+        return self._tables.copied_ms
+
+    async def look_for_master(self) -> str:
+        """Where name servers know a master of this name, "host:port", asked now; empty: nowhere."""
+        await self._registration.announce()
+        master = self._registration.master
+        return "" if master is None else master.address
+
+    async def copy_tables(self, address: str) -> list[str]:
+        """Take over the tables of the broker at `address`; the requests that failed."""
+        return await self._tables.copy(address)
+
+    @property
     def trouble(self) -> str:
         """Why the master is not followed; empty while it is."""
         return "" if self.is_following else self._follower.trouble or self._trouble
@@ -229,6 +260,7 @@ class SlavePart(BrokerPart):
             return self._place().replication_address
         except StoreError:
             return None
+
     @serves(ExchangeBrokerHaInfo)
     def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> None:
         raise Refusal(
@@ -236,6 +268,10 @@ class SlavePart(BrokerPart):
             "this slave finds its master by name servers, or by replication.master (haMasterAddress); it does"
             " not act for it, so set enableSlaveActingMaster=false at the brokers of this name",
         )
+
+    @serves(GetAllDelayOffset)
+    def saved_offsets(self, fields: GetAllDelayOffset, call: Call) -> Answer:
+        return self._tables.delays()
 
     def periodic(self) -> Sequence[Periodic]:
         """Reports, new connections, and copies of tables."""
@@ -253,11 +289,17 @@ class SlavePart(BrokerPart):
             return
         self._next_try = now + self._retry_seconds
         try:
+            await self._find()
             await self._follow(self._place())
         except MqframeError as problem:
             if str(problem) != self._trouble:
                 log.error("the master is not followed", problem=str(problem))
             self._trouble, self._follower.trouble = str(problem), ""
+
+    async def _find(self) -> None:
+        """Ask name servers for the master, where none is known."""
+        if self._registration.master is None:
+            await self._registration.announce()  # the next one by itself may be half a minute away
 
     def _place(self) -> MasterPlace:
         """Where the master is. Raises `StoreError` where that is not known."""

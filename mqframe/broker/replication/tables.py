@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.commits import CALL_SECONDS, OWN_COMMITS, CommitsToTell
@@ -14,7 +14,7 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
-from mqframe.core.errors import ConnectError, MqframeError, answer_error
+from mqframe.core.errors import AnswerError, ConnectError, MqframeError, answer_error
 from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.replication.slave_offsets import OwnCommitTable, SlaveOffsets
 from mqframe.core.requests.admin import (
@@ -32,6 +32,7 @@ from mqframe.log import get_logger
 from mqframe.net.client import Client
 
 log = get_logger("replication")
+_UNKNOWN: Final = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 class CopiedTables:
@@ -49,6 +50,9 @@ class CopiedTables:
         state.keeper.keep(OWN_COMMITS, OwnCommitTable, self._offsets.own, vital=False)
         self._failed: dict[str, str] = {}
         self._commits = CommitsToTell(self._offsets, client)
+        self._clock = state.clock
+        self.copied_ms = 0
+        """When all of them were copied the last time; 0: they were not."""
         self._copies: list[tuple[Request, type[Body], Callable[[Any], None]]] = [
             (GetAllTopicConfig(), TopicConfigTable, self._take_topics),
             (GetAllConsumerOffset(), ConsumerOffsetTable, self._take_offsets),
@@ -60,8 +64,12 @@ class CopiedTables:
             state.keeper.keep("timermetrics", TimerMetricTable, self._timer_metrics)
             self._copies.append((GetTimerMetrics(), TimerMetricTable, self._take_timer_metrics))
 
-    async def copy(self, master: str) -> None:
-        """Take over all tables from the master at `master`, "host:port"."""
+    async def copy(self, master: str) -> list[str]:
+        """Take over all tables from the master at `master`, "host:port"; the requests that failed.
+
+        One that the master does not know is none that failed: it has no such table.
+        """
+        lost = []
         for request, kind, take in self._copies:
             name = type(request).__name__
             try:
@@ -75,10 +83,19 @@ class CopiedTables:
                     await self._offer_delays(master)
             except MqframeError as problem:
                 self._note("a table of the master was not copied", name, problem)
+                if not (isinstance(problem, AnswerError) and problem.code == _UNKNOWN):
+                    lost.append(name)
                 if isinstance(problem, ConnectError):
-                    return  # the others would meet the same
+                    break  # the others would meet the same
             else:
                 self._failed.pop(name, None)
+        if not lost:
+            self.copied_ms = self._clock.now_ms()
+        return lost
+
+    def delays(self) -> DelayOffsetTable:
+        """How far the levels are, as copied."""
+        return self._delays.dump()
 
     async def tell(self, master: str) -> None:
         """Tell the master at `master`, whose log is this one, what clients committed here (§3)."""
