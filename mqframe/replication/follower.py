@@ -9,15 +9,17 @@ from typing import Final, Protocol, cast
 from mqframe.core.errors import CallTimeout, ConnectError, FrameError, StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.replication.following import Following, FollowLimits
+from mqframe.core.replication.stream import CopyFrame
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
 
 log = get_logger("replication")
 CONNECT_SECONDS: Final = 5.0
+_BUFFER_BYTES: Final = 1 << 17
 LACKS: Final = "a part of this log was damaged and set aside; it is fetched from the master before all else"
 
 
-async def connect(clock: LoopClock, made: Callable[[], asyncio.Protocol], address: str) -> None:
+async def connect(clock: LoopClock, made: Callable[[], asyncio.BaseProtocol], address: str) -> None:
     """Connect what `made` makes to the replication port at `address`, "host:port". Raises `ConnectError`."""
     host, _, port = address.rpartition(":")
     if not (host and port.isdecimal()):
@@ -41,8 +43,8 @@ class CopyTarget(Protocol):
     def is_whole(self) -> bool:
         """Whether nothing is missing before `max_offset`."""
 
-    def append_copy(self, offset: int, data: bytes) -> None:
-        """Append what lies at log offset `offset` of the master. Raises `StoreError`."""
+    def append_copy(self, offset: int, *parts: bytes | memoryview) -> None:
+        """Append what lies from log offset `offset` of the master on. Raises `StoreError`."""
 
     def forget_partial(self) -> None:
         """Drop what has come of a record that is not whole."""
@@ -51,7 +53,7 @@ class CopyTarget(Protocol):
         """Let consumers see it."""
 
 
-class Follower(asyncio.Protocol):
+class Follower(asyncio.BufferedProtocol):
     """Copies the log of a master into `target`, one connection at a time.
 
     A connection is made by `connect`, and says nothing before `begin`: what is asked of the master in between
@@ -67,6 +69,8 @@ class Follower(asyncio.Protocol):
         self._limits = limits
         self._transport: asyncio.Transport | None = None
         self._following: Following | None = None
+        # One for all that comes: to make and drop large blocks costs more than what is done with them.
+        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self.trouble = ""
         self.heard_ms = self.reported_ms = 0
 
@@ -105,8 +109,16 @@ class Follower(asyncio.Protocol):
             self.reported_ms = self._clock.now_ms()
             self._transport.write(report)
 
-    def data_received(self, data: bytes) -> None:
-        """Append what came, and report each frame."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes are to lie."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """So many bytes came."""
+        self.data_received(self._buffer[:nbytes])
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """Append what came, and report it."""
         following = self._following
         if following is None:
             self._give_up(
@@ -114,12 +126,16 @@ class Follower(asyncio.Protocol):
             )
             return
         self.heard_ms = self._clock.now_ms()
+        now = self._clock.monotonic()
+        frames: list[CopyFrame] = []
         try:
-            for frame in following.hear(data, self._clock.monotonic()):
-                self._target.append_copy(frame.offset, frame.data)
-                self._say(following.report(self._target.max_offset, self._clock.monotonic()))
-                if self._following is None:
-                    break
+            try:
+                frames.extend(following.hear(data, now))
+            finally:
+                if frames:  # each follows on the one before: they are one stretch of the log
+                    self._target.append_copy(frames[0].offset, *[frame.data for frame in frames])
+            if frames:
+                self._say(following.report(self._target.max_offset, now))
         except (FrameError, StoreError) as problem:
             self._give_up(str(problem))
         self._target.dispatch_soon()

@@ -151,7 +151,7 @@ class Side(asyncio.Transport):
             return
         self.waiting -= len(data)
         if not self._closing:
-            inside(self.host, self.protocol.data_received, data)
+            self._deliver(data)
         writer = self.other
         if writer._full and self.waiting <= _LOW and not writer._lost:
             writer._full = False
@@ -163,9 +163,18 @@ class Side(asyncio.Transport):
         coming = b"".join(data or b"" for _, data in self.inbox)
         self.clear()
         if coming and self._way not in self.network.blocked and not (self._lost or self._closing):
-            inside(
-                self.host, self.protocol.data_received, coming[: self.network.chance.randint(0, len(coming))]
-            )
+            self._deliver(coming[: self.network.chance.randint(0, len(coming))])
+
+    def _deliver(self, data: bytes) -> None:
+        protocol = self.protocol
+        if not isinstance(protocol, asyncio.BufferedProtocol):
+            inside(self.host, protocol.data_received, data)
+            return
+        while data and not (self._lost or self._closing):
+            buffer = protocol.get_buffer(len(data))
+            part, data = data[: len(buffer)], data[len(buffer) :]
+            buffer[: len(part)] = part
+            inside(self.host, protocol.buffer_updated, len(part))
 
     def break_off(self) -> None:
         """The connection is gone for this side."""

@@ -20,7 +20,7 @@ class CopyFrame(NamedTuple):
     """A part of the master's log: where it begins, bytes, and what lies there; nothing in a heartbeat."""
 
     offset: int
-    data: bytes
+    data: memoryview
 
 
 def encode_report(offset: int) -> bytes:
@@ -51,27 +51,52 @@ class FrameReader:
     """Finds the frames in what a master sends, however they are split."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._begun = bytearray()
 
-    def read(self, data: bytes) -> list[CopyFrame]:
-        """The frames that are whole now, in order.
+    def read(self, data: bytes | memoryview) -> list[CopyFrame]:
+        """The frames that are whole now, in order; what they carry is mostly a part of `data`, not copied.
 
         Raises `FrameError` for a size that no master sends: the other side is no replication port.
         """
-        rest, at = self._rest, 0
-        rest += data
-        frames = []
-        while len(rest) - at >= _HEAD.size:
-            offset, size = _HEAD.unpack_from(rest, at)
-            if offset < 0 or not 0 <= size <= FRAME_BYTES_MAX - _HEAD.size:
-                raise FrameError(
-                    f"a frame of {size} bytes at log offset {offset}: what is connected to is no replication"
-                    " port of a master; haMasterAddress names that port (listenPort + 1 unless set)"
-                )
+        view, frames = memoryview(data), []
+        at = self._go_on(view)
+        if self._begun:
+            if at < 0:
+                return []
+            frames.append(CopyFrame(_HEAD.unpack_from(self._begun)[0], memoryview(self._begun)[_HEAD.size :]))
+            self._begun = bytearray()
+        while len(view) - at >= _HEAD.size:
+            offset, size = _head(view, at)
             begin = at + _HEAD.size
-            if len(rest) - begin < size:
+            if len(view) - begin < size:
                 break
             at = begin + size
-            frames.append(CopyFrame(offset, bytes(rest[begin:at])))
-        del rest[:at]
+            frames.append(CopyFrame(offset, view[begin:at]))
+        self._begun += view[at:]
         return frames
+
+    def _go_on(self, view: memoryview) -> int:
+        """Go on with the frame that has begun; where in `view` it ends, -1 if it does not."""
+        begun, at = self._begun, 0
+        while begun:
+            wanted = _HEAD.size
+            if len(begun) >= wanted:
+                wanted += _head(begun, 0)[1]
+                if len(begun) == wanted:
+                    break
+            part = view[at : at + wanted - len(begun)]
+            begun += part
+            at += len(part)
+            if len(begun) < wanted:
+                return -1
+        return at
+
+
+def _head(buffer: bytearray | memoryview, at: int) -> tuple[int, int]:
+    offset, size = _HEAD.unpack_from(buffer, at)
+    if offset < 0 or not 0 <= size <= FRAME_BYTES_MAX - _HEAD.size:
+        raise FrameError(
+            f"a frame of {size} bytes at log offset {offset}: what is connected to is no replication"
+            " port of a master; haMasterAddress names that port (listenPort + 1 unless set)"
+        )
+    return offset, size
