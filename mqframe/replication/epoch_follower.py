@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Protocol, cast
 
 from mqframe.core.election.history import EpochHistory
@@ -64,15 +65,15 @@ class EpochFollower(Follower):
         last = self.epochs.history.last_epoch
         return EpochFollowing(self._limits, stored, now, self.epoch, last)
 
-    def _coming(self, frame: CopyFrame) -> None:
-        epoch = cast("EpochFrame", frame).epoch
-        history = self.epochs.history
-        if len(frame.data) and epoch > history.last_epoch:
-            self.epochs.record(history.begin(epoch, frame.offset))
+    def _coming(self, frames: Sequence[CopyFrame]) -> None:
+        for frame in frames:
+            epoch, history = cast("EpochFrame", frame).epoch, self.epochs.history
+            if len(frame.data) and epoch > history.last_epoch:
+                self.epochs.record(history.begin(epoch, frame.offset))
 
-    def _came(self, frame: CopyFrame) -> None:
-        self._replicas.tell(cast("EpochFrame", frame).confirmed)
-        if self.syncs and len(frame.data) and (self._flushing is None or self._flushing.done()):
+    def _came(self, frames: Sequence[CopyFrame]) -> None:
+        self._replicas.tell(cast("EpochFrame", frames[-1]).confirmed)
+        if self.syncs and (self._flushing is None or self._flushing.done()):
             self._flushing = asyncio.ensure_future(self._flush())
 
     @property

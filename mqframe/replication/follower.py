@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final, Protocol, cast
 
 from mqframe.core.errors import ConnectError, FrameError, StoreError
@@ -15,6 +16,7 @@ from mqframe.net.clock import LoopClock
 from mqframe.replication.dialing import Dialer
 
 log = get_logger("replication")
+_BUFFER_BYTES: Final = 1 << 17
 LACKS: Final = "a part of this log was damaged and set aside; it is fetched from the master before all else"
 
 
@@ -29,8 +31,8 @@ class CopyTarget(Protocol):
     def is_whole(self) -> bool:
         """Whether nothing is missing before `max_offset`."""
 
-    def append_copy(self, offset: int, data: bytes) -> None:
-        """Append what lies at log offset `offset` of the master. Raises `StoreError`."""
+    def append_copy(self, offset: int, *parts: bytes | memoryview) -> None:
+        """Append what lies from log offset `offset` of the master on. Raises `StoreError`."""
 
     def forget_partial(self) -> None:
         """Drop what has come of a record that is not whole."""
@@ -39,7 +41,7 @@ class CopyTarget(Protocol):
         """Let consumers see it."""
 
 
-class Follower(asyncio.Protocol):
+class Follower(asyncio.BufferedProtocol):
     """Copies the log of a master into `target`, one connection at a time.
 
     A connection is made by `connect`, and says nothing before `begin`: what is asked of the master in between
@@ -60,6 +62,8 @@ class Follower(asyncio.Protocol):
         self._limits = limits
         self._transport: asyncio.Transport | None = None
         self._following: Following | None = None
+        # One for all that comes: to make and drop large blocks costs more than what is done with them.
+        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self.trouble = ""
         self.heard_ms = self.reported_ms = self.heard_end = 0
         self.received = PerSecond()
@@ -96,11 +100,11 @@ class Follower(asyncio.Protocol):
         """What checks what comes, behind log offset `stored`."""
         return Following(self._limits, stored, now)
 
-    def _coming(self, frame: CopyFrame) -> None:
-        """`frame` is sound, and is stored next. May raise `StoreError`."""
+    def _coming(self, frames: Sequence[CopyFrame]) -> None:
+        """`frames` are sound, and are stored next. May raise `StoreError`."""
 
-    def _came(self, frame: CopyFrame) -> None:
-        """`frame` is stored."""
+    def _came(self, frames: Sequence[CopyFrame]) -> None:
+        """`frames` are stored."""
 
     @property
     def _safe(self) -> int:
@@ -114,8 +118,16 @@ class Follower(asyncio.Protocol):
             self.reported_ms = self._clock.now_ms()
             self._transport.write(report)
 
-    def data_received(self, data: bytes) -> None:
-        """Append what came, and report each frame."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes are to lie."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """So many bytes came."""
+        self.data_received(self._buffer[:nbytes])
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """Append what came, and report it."""
         following = self._following
         if following is None:
             self._give_up(
@@ -123,15 +135,19 @@ class Follower(asyncio.Protocol):
             )
             return
         self.heard_ms = self._clock.now_ms()
-        self.received.add(len(data), self._clock.monotonic())
+        now = self._clock.monotonic()
+        self.received.add(len(data), now)
+        frames: list[CopyFrame] = []
         try:
-            for frame in following.hear(data, self._clock.monotonic()):
-                self._coming(frame)
-                self._target.append_copy(frame.offset, frame.data)
-                self._came(frame)
-                self._say(following.report(self._safe, self._clock.monotonic()))
-                if self._following is None:
-                    break
+            try:
+                frames.extend(following.hear(data, now))
+            finally:
+                if frames:  # each follows on the one before: they are one stretch of the log
+                    self._coming(frames)
+                    self._target.append_copy(frames[0].offset, *[frame.data for frame in frames])
+                    self._came(frames)
+            if frames:
+                self._say(following.report(self._safe, now))
         except (FrameError, StoreError) as problem:
             self._give_up(str(problem))
         self.heard_end = max(self.heard_end, following.end)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.codes import ResponseCode
 from mqframe.core.election.lease import Lease
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
+from mqframe.core.storage.outcome import Outcome
 from mqframe.replication.elector import Reigning
 
 _NOTHING: Final = 0
@@ -60,7 +60,7 @@ class LeaderReplicas:
             self._copied = copied
         return self._copied
 
-    def trouble(self, end: int) -> ResponseCode | None:
+    def trouble(self, end: int) -> Outcome | None:
         """As `Replicas.trouble`: what is not confirmed is late, whatever the reason."""
         return None
 

@@ -258,9 +258,13 @@ class ElectedBroker:
     def _make(self, post: Post) -> Broker:
         """Open the store for `post`. Raises as `Broker`."""
         leads = isinstance(post, LeaderPost)
-        replication = attrs.evolve(self._sections.replication, role=SYNC_MASTER if leads else SLAVE)
-        settings = self._sections.broker if leads else attrs.evolve(self._sections.broker, services=())
-        sections = attrs.evolve(self._sections, broker=settings, replication=replication)
+        replication: Any = self._sections.replication
+        settings: Any = self._sections.broker
+        sections = attrs.evolve(
+            self._sections,
+            broker=settings if leads else attrs.evolve(settings, services=()),
+            replication=attrs.evolve(replication, role=SYNC_MASTER if leads else SLAVE),
+        )
         broker = Broker(sections, self._clock, self._plugins, post)
         self._post, self._broker = post, broker
         store = broker.store
@@ -283,8 +287,8 @@ class ElectedBroker:
         self._address = self._broker.address
         port = int(self._address.rpartition(":")[2])
         if port != self._sections.broker.port:
-            settings = attrs.evolve(self._sections.broker, port=port)
-            self._sections = attrs.evolve(self._sections, broker=settings)
+            settings: Any = self._sections.broker
+            self._sections = attrs.evolve(self._sections, broker=attrs.evolve(settings, port=port))
 
     async def _end_life(self, *, leave: bool = False) -> None:
         """Stop the broker, if there is one. Name servers are told by its next registration, or `leave`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -32,11 +32,12 @@ class LeaderPart(MasterPart):
     """
 
     def __init__(self, sections: BrokerSections, state: BrokerState, post: LeaderPost) -> None:
-        replication = attrs.evolve(sections.replication, hello=ALWAYS)
+        replication: Any = sections.replication
         feeding = partial(
             LeaderFeeding, replicas=post.replicas, history=lambda: post.kept.history, newer=post.ring
         )
-        super().__init__(attrs.evolve(sections, replication=replication), state, feeding)
+        always = attrs.evolve(sections, replication=attrs.evolve(replication, hello=ALWAYS))
+        super().__init__(always, state, feeding)
         self._post = post
         self._topics = state.topics
         self._replicas = post.replicas

@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 
 import attrs
 
+from mqframe.broker.replication.commits import CALL_SECONDS
 from mqframe.broker.replication.master import MasterPart
 from mqframe.broker.replication.slave import SlavePart
-from mqframe.broker.replication.tables import CALL_SECONDS
 from mqframe.broker.service import BrokerPart
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, MqframeError, Refusal, SettingError, answer_error

@@ -9,7 +9,7 @@ from mqframe.core.election.history import EpochHistory
 from mqframe.core.errors import FrameError
 from mqframe.core.replication.feed import Due, Feed, FeedLimits
 from mqframe.core.replication.following import Following, FollowLimits
-from mqframe.core.replication.stream import EpochFrame, EpochFrameReader, epoch_frame_head
+from mqframe.core.replication.stream import EpochFrameReader, epoch_frame_head
 
 
 class EpochFeed(Feed):
@@ -55,8 +55,8 @@ class EpochFollowing(Following):
 
     def hear(self, data: bytes | memoryview, now: float) -> Iterator[Any]:
         """As `Following.hear`: frames with an epoch, which never goes back nor beyond the leader's."""
-        frame: EpochFrame
-        for frame in super().hear(data, now):
+        for each in super().hear(data, now):
+            frame: Any = each
             if frame.epoch > self._epoch or (len(frame.data) and frame.epoch < self._last_epoch):
                 raise FrameError(
                     f"the leader of epoch {self._epoch} sends bytes of epoch {frame.epoch} behind some of"

@@ -25,6 +25,11 @@ class DeletedTopics:
         """Log offset before which nothing of `topic` counts; 0 when it was not deleted."""
         return self._offsets.get(topic, 0)
 
+    @property
+    def newest(self) -> int:
+        """Log offset from which on no record belongs to a deleted topic."""
+        return max(self._offsets.values(), default=0)
+
     def owns(self, record: LogRecord) -> bool:
         """Whether `record` belongs to a topic that was deleted after it was stored."""
         return record.physical_offset < self._offsets.get(record.topic, 0)
