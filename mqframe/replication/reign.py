@@ -130,7 +130,7 @@ class FollowerReplicas:
             self.told = confirmed
             self._moved()
 
-    def trouble(self, end: int) -> ResponseCode | None:
+    def trouble(self, end: int) -> Outcome | None:
         """As `Replicas.trouble`."""
         return None
 

@@ -74,7 +74,7 @@ class Group:
         self.flush = self.chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
         self.role = self.chance.choice(("SYNC_MASTER", "SYNC_MASTER", "ASYNC_MASTER"))
         self.batch_bytes = self.chance.choice((37, 700, 32_768))
-        self.hello = Random(f"hello {seed}").choice(("as_needed", "always"))
+        self.hello = Random(f"hello {simulation.seed}").choice(("as_needed", "always"))
         self.lengths = self.chance.choice(((1, 300), (1, 300), (40, 40)))
         """Of bodies, in six bytes. Where all are alike, records of logs that differ have the same places."""
         self.disk = Disk() if loses_power else None
