@@ -53,9 +53,7 @@ def demote(
     tables: Annotated[
         float, typer.Option(help="How long to wait until slaves of RocketMQ have copied tables, s.")
     ] = 0.0,
-    force: Annotated[
-        bool, typer.Option("--force", help="Even if nobody has all of its messages.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Even if nobody has all of its messages.")] = False,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
