@@ -121,3 +121,19 @@ def test_a_role_that_does_not_go_with_the_settings_is_refused_before_anything_st
         await pair.sent(broker, *texts(0, 1))
 
     play(tmp_path, scenario)
+
+
+def test_metrics_and_readiness_are_those_of_the_broker_that_is_there(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        holder = await pair.hold("a", "ASYNC_MASTER")
+        metrics = holder.measure()
+        assert metrics.labels["node_id"] == "broker-a"
+        names = {getattr(each, "name", "") async for each in metrics.families()}
+        assert "mqframe_replication_slaves" in names
+        await holder.change(in_role(holder, as_slave(holder)))
+        names = {getattr(each, "name", "") async for each in metrics.families()}
+        assert "mqframe_replication_following" in names
+        assert "mqframe_replication_slaves" not in names
+        assert (holder.is_registered, holder.refusal) == (True, "")
+
+    play(tmp_path, scenario)

@@ -62,8 +62,8 @@ class Comparison:
         if end > high:
             raise StoreError(
                 f"this log ends at {end}, behind that of the master {master} at {high}: they differ, or the"
-                " master has lost its end. Start this broker as master if it has what was acknowledged, or"
-                " with an empty store to follow"
+                " master has lost its end. Start this broker as master if it has what was acknowledged; to"
+                " follow, stop it and cut its log back (mqframe replica cut), or give it an empty store"
             )
         if end < low:
             raise StoreError(
@@ -85,5 +85,6 @@ class Comparison:
         if bytes(there.body) != record:
             raise StoreError(
                 f"the record at log offset {offset} is another one at the master {master}: the logs differ."
-                " Start this broker with an empty store, or as master if it has what was acknowledged"
+                " Stop this broker and cut its log back (mqframe replica cut), or start it with an empty"
+                " store, or as master if it has what was acknowledged"
             )

@@ -254,7 +254,7 @@ def _nobody(master: MasterPart | None) -> str:
 
 
 def _refusal(why: str) -> Refusal:
-    return Refusal(ResponseCode.SYSTEM_ERROR, f"the role is not changed: {why}")
+    return Refusal(ResponseCode.INVALID_PARAMETER, f"the role is not changed: {why}")
 
 
 def noting_copies(

@@ -100,3 +100,32 @@ def test_a_log_with_nothing_in_common_is_not_cut(tmp_path: Path) -> None:
         run("store", "show", "cut", str(tmp_path / "other" / "abort"), code=2)
 
     play(tmp_path, scenario)
+
+
+def test_roles_change_by_command(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        names = ("--nameserver", pair.names.address)
+        master = await pair.hold("a", "ASYNC_MASTER")
+        slave = await pair.hold("b", "SLAVE")
+        await pair.sent(master.broker, *texts(0, 3))
+        await pair.follows(master.broker, slave.broker)
+        end = master.broker.store.max_offset
+        words = ("replica", "promote", "broker-a", "--id", "1", *names)
+        await pair.meanwhile(asyncio.to_thread(run, *words, code=2))  # the master is there
+        words = ("replica", "demote", "broker-a", "--id", "2", *names)
+        made = await pair.meanwhile(asyncio.to_thread(read, *words))
+        assert made == {
+            "broker": "broker-a", "address": master.address, "role": "SLAVE", "log_end": end, "ready": [1],
+            "overruled": [],
+        }  # fmt: skip
+        words = ("replica", "promote", "broker-a", "--id", "1", "--sync", *names)
+        made = await pair.meanwhile(asyncio.to_thread(read, *words))
+        assert (made["address"], made["role"], "ready" in made) == (slave.address, "SYNC_MASTER", False)
+        await pair.settle(12)
+        rows = await pair.meanwhile(asyncio.to_thread(read, "replica", "status", *names))
+        assert [(row["id"], row["role"], row["behind_bytes"]) for row in rows] == [
+            (0, "SYNC_MASTER", None),
+            (2, "SLAVE", 0),
+        ]
+
+    play(tmp_path, scenario)
