@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import AbstractContextManager, nullcontext
+from json import loads
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,6 +44,10 @@ STORE: dict[str, Any] = {
 
 class Broken(AssertionError):
     """A promise of replication that was not kept."""
+
+
+class MasterLacks(Broken):
+    """A slave follows, and has what its master lost from the middle of its log."""
 
 
 class Member:
@@ -265,9 +270,20 @@ class Group:
             raise Broken(
                 f"{member.name} follows with {slave.store.max_offset - end} bytes more than the master"
             )
-        if log_of(slave, start, end) != log_of(master, start, end):
-            raise Broken(f"{member.name}: the log differs between {start} and {end}")
+        theirs, mine = log_of(slave, start, end), log_of(master, start, end)
+        if theirs != mine:
+            told = f"{member.name}: the log differs between {start} and {end}"
+            aside = self._set_aside_by_master(start, end)
+            kind = MasterLacks if without(theirs, aside) == without(mine, aside) else Broken
+            raise kind(told)
         member.compared = end
+
+    def _set_aside_by_master(self, start: int, end: int) -> list[tuple[int, int]]:
+        """What starts of the master took out of its log, as places in its bytes from `start` to `end`."""
+        member = self.members["master"]
+        paths = (self.folder / f"master{member.life}" / "quarantine").glob("*.json")
+        reports = [loads(path.read_bytes()) for path in paths]
+        return [(max(each["start"], start) - start, min(each["end"], end) - start) for each in reports]
 
     def _is_heard(self, member: Member) -> bool:
         """Whether what a slave follows is the master that runs now, not one that died without a word."""
@@ -281,6 +297,15 @@ class Group:
 
 def follows_now(slave: Broker) -> bool:
     return slave.counters().get("replicationFollows") == "true"
+
+
+def without(log: bytes, parts: list[tuple[int, int]]) -> bytes:
+    """`log` with nothing but zeros in these places."""
+    left = bytearray(log)
+    for start, end in parts:
+        if start < end:
+            left[start:end] = bytes(end - start)
+    return bytes(left)
 
 
 def log_of(broker: Broker, start: int, end: int | None = None) -> bytes:

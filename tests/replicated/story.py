@@ -44,7 +44,8 @@ class Story:
             with logs_kept_to(logging.NullHandler()), self.group.watched(), self.simulation:
                 self.simulation.run(self._whole(), limit=float("inf"))
         except AssertionError as broken:
-            raise Broken(f"{broken}\n  {self.simulation.told()}") from None
+            kind = type(broken) if isinstance(broken, Broken) else Broken
+            raise kind(f"{broken}\n  {self.simulation.told()}") from None
 
     async def _whole(self) -> None:
         group = self.group
