@@ -6,6 +6,7 @@ from typing import Final
 
 from mqframe.broker.replication.tables import CALL_SECONDS
 from mqframe.core.errors import BadAnswer, StoreError, answer_error
+from mqframe.core.replication.hello import PROTOCOL
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.messages import ViewMessageById
@@ -33,8 +34,7 @@ class Comparison:
         end = self._store.max_offset
         if not end:
             return
-        answer = await self._ask(master, GetBrokerRuntimeInfo())
-        table = decode(bytes(answer.body), KVTable).table
+        table = await self._counters(master)
         try:
             low, high = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
         except (KeyError, ValueError) as problem:
@@ -42,6 +42,14 @@ class Comparison:
         self._compare_ends(end, low, high, master)
         await self._compare_records(low, master)
         self._store.kept_from = low
+
+    async def takes_hello(self, master: str) -> bool:
+        """Whether `master`, "host:port", is one that takes what brokers of RocketMQ do not know."""
+        return (await self._counters(master)).get("replicationProtocol") == str(PROTOCOL)
+
+    async def _counters(self, master: str) -> dict[str, str]:
+        answer = await self._ask(master, GetBrokerRuntimeInfo())
+        return decode(bytes(answer.body), KVTable).table
 
     def _compare_ends(self, end: int, low: int, high: int, master: str) -> None:
         if end > high:

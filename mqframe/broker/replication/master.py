@@ -12,6 +12,7 @@ from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
 from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.replication.admission import Home
 from mqframe.core.replication.feed import FeedLimits
+from mqframe.core.replication.hello import PROTOCOL
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
@@ -65,12 +66,13 @@ class MasterPart(BrokerPart):
             self.waits.settle()
 
     def counters(self) -> Mapping[str, str]:
-        """The replication port, how many slaves follow, and how far each is behind, bytes."""
+        """The replication port, what it speaks, how many slaves follow, how far each is behind, bytes."""
         end = self._end.max_offset
         slaves = self._feeding.slaves()
         behind = " ".join(f"{slave.address}:{end - slave.acknowledged}" for slave in slaves)
         return {
             "replicationPort": str(self._feeding.port),
+            "replicationProtocol": str(PROTOCOL),
             "replicationSlaves": str(len(slaves)),
             "replicationBehindBytes": behind,
         }
