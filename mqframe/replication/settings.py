@@ -14,7 +14,6 @@ SLAVE: Final = "SLAVE"
 ELECTED: Final = "ELECTED"
 AS_NEEDED: Final = "as_needed"
 ALWAYS: Final = "always"
-NEVER: Final = "never"
 AS_BROKER: Final = "as_broker"
 OFF: Final = "off"
 
@@ -59,10 +58,9 @@ class ReplicationSettings:
     )
     hello: str = setting(
         AS_NEEDED,
-        doc="whether a slave says who it is, and a master takes only those that do; brokers of RocketMQ know "
-        "no such thing. `as_needed`: with access control, and slaves over TLS, too; `always`; `never`, as "
-        "slaves with access control need it whose master is RocketMQ's",
-        check=one_of(AS_NEEDED, ALWAYS, NEVER),
+        doc="whether a slave says who it is, and a master takes only those that do: `as_needed`: with access "
+        "control, and slaves over TLS, too, where the other side is none of RocketMQ; `always`",
+        check=one_of(AS_NEEDED, ALWAYS),
     )
     in_sync: int = setting(
         2,

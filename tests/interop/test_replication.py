@@ -140,3 +140,25 @@ def test_a_slave_of_apaches_copies_a_master_of_ours(newest_class_path: str, tmp_
         ours, theirs = log_of(master.log, end), log_of(apache.home / "store/commitlog", end)
         assert len(ours) == end
         assert ours == theirs
+
+
+def test_a_master_of_apaches_hears_no_hello_which_it_would_take_for_a_report(
+    newest_class_path: str, tmp_path: Path
+) -> None:
+    with Cluster(0) as cluster, Admin(nameserver=cluster.nameserver) as admin:
+        apache = Apache(newest_class_path, tmp_path / "apache", conf=MASTER, nameserver=cluster.nameserver)
+        greets = OurBroker(
+            tmp_path / "one", cluster.nameserver, "SLAVE", "replication.id=1", "replication.hello=always"
+        )
+        slave = OurBroker(tmp_path / "two", cluster.nameserver, "SLAVE", "replication.id=2")
+        apache.home.mkdir()
+
+        def trouble() -> str:
+            return str(admin.broker_runtime(greets.address)["replicationTrouble"])
+
+        with apache, greets.running(), slave.running():
+            send(cluster.nameserver, 0, 10)
+            until(lambda: "does not say that it takes a hello" in trouble(), seconds=60)
+            master = apache.servers.broker
+            until(lambda: log_end(admin, slave.address) == log_end(admin, master) > 0, seconds=60)
+            assert log_end(admin, greets.address) == 0

@@ -12,7 +12,6 @@ import trustme
 from net.access.plugins import manager
 from replication.master_port import HELLO, HOME, Place, play
 
-from mqframe.core.errors import SettingError
 from mqframe.core.replication.hello import Hello, Welcome, signed_frame
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import AccessPort, Authentication, Caller, Refused, RpcHook
@@ -174,13 +173,6 @@ def test_a_certificate_of_the_connection_may_stand_for_a_signature(tmp_path: Pat
 
     net = pems.server(tls_server_client_auth="optional", tls_server_ca_file=pems.ca)
     play(scenario, access=access, net=net)
-
-
-def test_a_master_that_may_not_ask_does_not_start_with_access_control(tmp_path: Path) -> None:
-    reception = Reception(HOME, "never")
-    assert reception.plain_refusal == ""
-    with pytest.raises(SettingError, match=r"replication\.hello = never: with access control slaves have to"):
-        reception.enforce(acl2(tmp_path))
 
 
 def test_access_control_that_asks_nobody_changes_nothing() -> None:

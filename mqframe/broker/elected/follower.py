@@ -76,6 +76,12 @@ class FollowerPart(SlavePart):
         """Whether readers have to wait, or to go to the leader."""
         return not self._post.replicas.is_settled or super().refuses_readers()
 
+    async def _find(self) -> None:
+        """Nothing to ask: the engine says who leads."""
+
+    async def _choose_greeting(self, master: MasterPlace) -> None:
+        """None to choose: leaders are told who follows, always."""
+
     def _place(self) -> MasterPlace:
         if self._leader is None:
             raise StoreError(self._post.trouble() or "nobody leads this group at the moment")

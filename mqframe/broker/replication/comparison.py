@@ -6,6 +6,7 @@ from typing import Final
 
 from mqframe.broker.replication.commits import CALL_SECONDS
 from mqframe.core.errors import BadAnswer, StoreError, answer_error
+from mqframe.core.replication.hello import PROTOCOL
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.messages import ViewMessageById
@@ -20,12 +21,16 @@ _EMPTY_STORE: Final = "start this broker with an empty store"
 
 async def log_bounds(client: Client, master: str) -> tuple[int, int]:
     """Where the log of `master`, "host:port", begins and ends. Raises what a call raises, `BadAnswer`."""
-    answer = await _ask(client, master, GetBrokerRuntimeInfo())
-    table = decode(bytes(answer.body), KVTable).table
+    table = await _counters(client, master)
     try:
         return int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
     except (KeyError, ValueError) as problem:
         raise BadAnswer(f"{master} does not say where its log begins and ends: {problem!r}") from None
+
+
+async def _counters(client: Client, master: str) -> dict[str, str]:
+    answer = await _ask(client, master, GetBrokerRuntimeInfo())
+    return decode(bytes(answer.body), KVTable).table
 
 
 async def _ask(client: Client, master: str, request: Request) -> Frame:
@@ -57,6 +62,10 @@ class Comparison:
         self._compare_ends(end, low, high, master)
         await self._compare_records(low, master)
         self._store.kept_from = low
+
+    async def takes_hello(self, master: str) -> bool:
+        """Whether `master`, "host:port", is one that takes what brokers of RocketMQ do not know."""
+        return (await _counters(self._client, master)).get("replicationProtocol") == str(PROTOCOL)
 
     def _compare_ends(self, end: int, low: int, high: int, master: str) -> None:
         if end > high:

@@ -14,6 +14,7 @@ from mqframe.core.errors import Refusal, StoreUnavailable
 from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.replication.admission import Home
 from mqframe.core.replication.feed import FeedLimits
+from mqframe.core.replication.hello import PROTOCOL
 from mqframe.core.requests.admin import ExchangeBrokerHaAnswer, ExchangeBrokerHaInfo, GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
@@ -99,12 +100,13 @@ class MasterPart(BrokerPart):
             self.tables_copied[host] = self._clock.monotonic()
 
     def counters(self) -> Mapping[str, str]:
-        """The replication port, how many slaves follow, and how far each is behind, bytes."""
+        """The replication port, what it speaks, how many slaves follow, how far each is behind, bytes."""
         end = self._store.max_offset
         slaves = self._feeding.slaves()
         behind = " ".join(f"{slave.address}:{end - slave.acknowledged}" for slave in slaves)
         return {
             "replicationPort": str(self._feeding.port),
+            "replicationProtocol": str(PROTOCOL),
             "replicationSlaves": str(len(slaves)),
             "replicationBehindBytes": behind,
         }

@@ -69,7 +69,7 @@ from mqframe.net.tls.following import FollowingContext
 from mqframe.replication.dialing import Dialer
 from mqframe.replication.fetching import fetch
 from mqframe.replication.follower import Follower
-from mqframe.replication.settings import ALWAYS, AS_NEEDED, NEVER, OFF
+from mqframe.replication.settings import ALWAYS, OFF
 from mqframe.store.replica_store import ReplicaStore
 
 log = get_logger("replication")
@@ -174,8 +174,9 @@ class SlavePart(BrokerPart):
         )
         secured = sections.net.tls and settings.tls != OFF
         contexts = FollowingContext(client_context, sections.net, state.clock) if secured else None
-        greets = settings.hello == ALWAYS or (secured and settings.hello == AS_NEEDED)
-        self._dialer = Dialer(state.clock, contexts, self._introduce if greets else None)
+        self._secured = secured
+        self._greets = secured or settings.hello == ALWAYS
+        self._dialer = Dialer(state.clock, contexts)
         self._follower = Follower(self._store, state.clock, limits, self._dialer)
         self._retry_seconds = settings.retry_ms / 1000
         self._next_try = 0.0
@@ -186,8 +187,8 @@ class SlavePart(BrokerPart):
 
     def enforce(self, access: Access) -> None:
         """Say to masters who this is, signed as other requests of `access` are."""
-        if access.authentication is not None and self._settings.hello != NEVER:
-            self._dialer.introduce = self._introduce
+        if access.authentication is not None:
+            self._greets = True
             self._dialer.signer = access.signer()
 
     @property
@@ -314,6 +315,7 @@ class SlavePart(BrokerPart):
 
     async def _follow(self, master: MasterPlace) -> None:
         address = master.replication_address
+        await self._choose_greeting(master)
         # First of all: what the master says from now on is of the process at the other end, or that is gone.
         welcome = await self._follower.connect(address)
         try:
@@ -327,6 +329,17 @@ class SlavePart(BrokerPart):
                 self._follower.close()
         log.info("a master is followed", master=address, offset=self._store.max_offset)
         self._trouble = ""
+
+    async def _choose_greeting(self, master: MasterPlace) -> None:
+        """Say hello to masters of mqframe only. Raises `StoreError` where another one has to be told."""
+        greets = self._greets and await self._comparison.takes_hello(master.address)
+        if not greets and (self._secured or self._settings.hello == ALWAYS):
+            raise StoreError(
+                f"the master {master.address} does not say that it takes a hello, or TLS, at its replication"
+                " port: masters of RocketMQ, which take whatever comes for a report, get none. To follow one,"
+                " set replication.tls = off and replication.hello = as_needed"
+            )
+        self._dialer.introduce = self._introduce if greets else None
 
     async def _mend(self, address: str) -> None:
         """Fetch what was taken out of the middle of the log. Raises `StoreError`, or as `fetch`."""

@@ -17,7 +17,10 @@ from mqframe.core.wire.loose_json import decode
     ("role", "counters"),
     [
         ("NONE", set()),
-        ("ASYNC_MASTER", {"replicationPort", "replicationSlaves", "replicationBehindBytes"}),
+        (
+            "ASYNC_MASTER",
+            {"replicationPort", "replicationProtocol", "replicationSlaves", "replicationBehindBytes"},
+        ),
         ("SLAVE", {"replicationFollows", "replicationTrouble", "replicationMissing"}),
     ],
 )
