@@ -13,9 +13,9 @@ from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.elected.posts import Post
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
-from mqframe.broker.replication.part import make_replication
 from mqframe.broker.replication.roles import RoleChanger
 from mqframe.broker.replication.slave import refusals, refused_at_slaves
+from mqframe.broker.replication_parts import make_replication
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
@@ -273,7 +273,10 @@ class Broker:
             own.answer_waiting()
         await self._keeper.save_tables()  # answers wait for that, and are to leave
         await self._listeners.stop()
-        stopped = self._services if self._quiet else []
+        # Copies go first, so that nobody waits for what is not sent any more.
+        copying = self._replication.parts
+        stopped = [*copying, *(self._services if self._quiet else [])]
+        await self._stop_parts(copying)
         await self._stop_parts([part for part in self._parts if part not in stopped])
         await self._client.close()
         await self._save()

@@ -10,6 +10,7 @@ import attrs
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import SettingError
 from mqframe.net.settings import NetSettings
+from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.settings import ASYNC_MASTER, ELECTED, NONE, SLAVE, ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
@@ -18,7 +19,7 @@ _ALONE: Final = ReplicationSettings()
 
 @attrs.frozen
 class BrokerSections:
-    """The settings of a broker, of its store, its connections, and how it is copied.
+    """The settings of a broker, of its store, its connections, how it is copied, and how leaders are chosen.
 
     `origins`: by path ("store.flush"), where a value that is no default comes from, for people.
 
@@ -30,6 +31,7 @@ class BrokerSections:
     net: NetSettings = attrs.Factory(NetSettings)
     replication: ReplicationSettings = _ALONE
     origins: Mapping[str, str] = attrs.Factory(dict)
+    election: ElectionSettings = attrs.Factory(ElectionSettings)
 
     def __attrs_post_init__(self) -> None:
         if self.replication.role == ELECTED:

@@ -57,13 +57,9 @@ class BrokerState:
     """
 
     def __init__(
-        self,
-        sections: BrokerSections,
-        clock: LoopClock,
-        arrived: OnArrival,
-        plugins: PluginManager,
+        self, sections: BrokerSections, clock: LoopClock, arrived: OnArrival, plugins: PluginManager,
         post: Post | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         settings, store_settings = sections.broker, sections.store
         self.clock, self.plugins = clock, plugins
         self.levels = parse_levels(store_settings.delay_levels)
@@ -104,8 +100,8 @@ class BrokerState:
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         kind = ReplicaStore if sections.is_slave else MessageStore
-        self.replicas = _replicas(sections.replication) if post is None else None
-        copies = self.replicas if post is None else post.replicas
+        self.replicas = None if post else _replicas(sections.replication)
+        copies = post.replicas if post else self.replicas
         self.store = kind.open(store_settings, clock, on_arrival=arrived, replicas=copies)
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)

@@ -20,7 +20,7 @@ from mqframe.core.errors import MqframeError
 
 if TYPE_CHECKING:
     from mqframe.broker.broker import Broker
-    from mqframe.broker.elected.broker import ElectedBroker
+    from mqframe.broker.elected_broker import ElectedBroker
     from mqframe.broker.sections import BrokerSections
     from mqframe.cli.processes.places import Place
     from mqframe.cli.serving import Service, Services
@@ -257,6 +257,7 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         from mqframe.broker.holder import BrokerHolder
         from mqframe.broker.sections import BrokerSections
         from mqframe.broker.settings import BrokerSettings
+        from mqframe.replication.election_settings import ElectionSettings
         from mqframe.replication.settings import ELECTED, ReplicationSettings
         from mqframe.store.settings import StoreSettings
 
@@ -265,9 +266,10 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
         stored = resolved.section(StoreSettings)
         copied = resolved.section(ReplicationSettings)
-        sections = BrokerSections(settings, stored, net, copied, given_origins(resolved))
+        election = resolved.section(ElectionSettings)
+        sections = BrokerSections(settings, stored, net, copied, given_origins(resolved), election)
         if copied.role == ELECTED:
-            return _elected(sections, resolved, plugins, access)
+            return _elected(sections, plugins, access)
 
         def make(sections: BrokerSections) -> Broker:
             broker = Broker(sections, clock, plugins)
@@ -283,21 +285,17 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
     return {name: make for name, make in parts.items() if program in ("server", name)}
 
 
-def _elected(
-    sections: BrokerSections, resolved: Resolved, plugins: PluginManager, access: Access | None
-) -> ElectedBroker:
+def _elected(sections: BrokerSections, plugins: PluginManager, access: Access | None) -> ElectedBroker:
     """A broker of an elected group."""
-    from mqframe.broker.elected.broker import ElectedBroker
+    from mqframe.broker.elected_broker import ElectedBroker
     from mqframe.net.clock import SystemClock
-    from mqframe.replication.election_settings import ElectionSettings
 
     def prepare(broker: Broker) -> None:
         if access is not None:
             broker.enforce(access)
 
-    election = resolved.section(ElectionSettings)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return ElectedBroker(sections, election, SystemClock(), plugins, boot=boot, prepare=prepare)
+    return ElectedBroker(sections, SystemClock(), plugins, boot=boot, prepare=prepare)
 
 
 def _several(
@@ -341,7 +339,7 @@ def _metrics(resolved: Resolved, expected: tuple[str, ...]) -> MetricsServer | N
 
 
 def _watch(metrics: MetricsServer, name: str, service: Service | Services) -> None:
-    from mqframe.broker.elected.broker import ElectedBroker
+    from mqframe.broker.elected_broker import ElectedBroker
     from mqframe.broker.holder import BrokerHolder
     from mqframe.nameserver.server import NameServer
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+import secrets
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 import attrs
@@ -72,7 +73,7 @@ class Replica(Protocol):
 
 
 class Elector:
-    """Runs until it is cancelled. `claim_word`: makes a word that no other claim has.
+    """Runs until it is cancelled.
 
     `trouble`: why the group cannot be looked after at the moment, empty normally; `seen`: what the engine
     held last; `leader`: who leads, as it says.
@@ -85,7 +86,6 @@ class Elector:
         replica: Replica,
         clock: LoopClock,
         limits: ElectionLimits,
-        claim_word: Callable[[], str],
     ) -> None:
         self._coordination = coordination
         self._place = place
@@ -93,7 +93,6 @@ class Elector:
         self._replica = replica
         self._clock = clock
         self._limits = limits
-        self._claim_word = claim_word
         self._claims: dict[str, Lease] = {}
         self._reigning: Reigning | None = None
         self._set: SyncSet | None = None
@@ -350,7 +349,7 @@ class Elector:
 
     async def _claim(self, state: GroupState, snapshot: Snapshot, lease: Lease) -> None:
         note = self._replica.note(self._ready)
-        word = self._claim_word()
+        word = secrets.token_hex(8)
         leader = LeaderNote(self._me, state.epoch, note.address, note.replication_address, word)
         self._claims[word] = lease
         version = await self._coordination.claim(encode_note(state), encode_note(leader), snapshot.version)

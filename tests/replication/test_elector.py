@@ -35,14 +35,12 @@ class Broker:
         self.refuses_to_lead = False
         self.store = f"store {number}"
         self.coordination = MemoryCoordination(scene.engine, scene.clock)
-        words = (f"{number}.{count}" for count in range(1000))
         self.elector = Elector(
             self.coordination,
             PLACE._replace(member=number),
             self,
             scene.clock,
             LIMITS,
-            lambda: next(words),
         )
         self.task: asyncio.Task[None] | None = None
 
@@ -86,6 +84,7 @@ class Scene:
         self.clock = ManualClock()
         self.engine = MemoryEngine(self.clock)
         self.brokers: dict[int, Broker] = {}
+        self.others: list[Broker] = []
 
     async def start(self, number: int, end: int = 0) -> Broker:
         broker = self.brokers[number] = Broker(self, number, end)
@@ -135,7 +134,7 @@ def play(story: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
         try:
             await story(scene)
         finally:
-            for broker in scene.brokers.values():
+            for broker in [*scene.brokers.values(), *scene.others]:
                 if broker.task is not None:
                     broker.task.cancel()
             await scene.clock.aadvance(10)
@@ -268,7 +267,7 @@ def test_two_brokers_with_one_number_are_told_apart_and_the_second_takes_no_part
         twin = Broker(scene, 1, 0)
         twin.store = "another folder"
         twin.task = asyncio.ensure_future(twin.elector.run())
-        scene.brokers[99] = twin
+        scene.others.append(twin)
         await scene.clock.aadvance(3)
         assert "replication.id = 1 of b is that of another broker, at h:1" in twin.elector.trouble
         assert (first.role, twin.role) == ("leads", "none")

@@ -5,7 +5,6 @@ Source: PullMessageProcessor.java (composeResponseHeader), DefaultMessageStore.j
 
 from __future__ import annotations
 
-from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 
 
@@ -30,6 +29,6 @@ def suggested_broker(
     | true | beyond | the one for those who are slow, 1 unless an operator said another |
     """
     if not slave_reads:
-        return MASTER_ID
+        return 0
     near_bytes = hot_bytes * 3 // 4 if at_slave else hot_bytes
     return group.which_broker_when_consume_slowly if behind_bytes > near_bytes else group.broker_id

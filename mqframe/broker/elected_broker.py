@@ -49,7 +49,6 @@ class ElectedBroker:
     def __init__(
         self,
         sections: BrokerSections,
-        election: ElectionSettings,
         clock: LoopClock,
         plugins: PluginManager | None = None,
         *,
@@ -57,7 +56,7 @@ class ElectedBroker:
         prepare: Callable[[Broker], object] = lambda broker: None,
     ) -> None:
         self._sections = sections
-        self._election = election
+        self._election = election = sections.election
         self._clock = clock
         self._plugins = plugins or PluginManager()
         self._boot = boot
@@ -79,7 +78,7 @@ class ElectedBroker:
         me = sections.replication.id
         coordination = self._plugins.create("coordination", _chosen(election), None, clock)
         place = GroupPlace(sections.broker.cluster, sections.broker.name, me)
-        self.elector = Elector(coordination, place, self, clock, self._limits(), lambda: secrets.token_hex(8))
+        self.elector = Elector(coordination, place, self, clock, self._limits())
         self._make(self._follower_post())
 
     def _note_start(self) -> None:
