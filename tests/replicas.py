@@ -41,13 +41,14 @@ class Pair:
     """A name server, a master and slaves, each started and stopped by the test.
 
     `net`: how all of them connect. `access`: what is asked of those who do, by brokers that are started from
-    now on, each of which has users of its own.
+    now on, each of which has users of its own. `operator_port`: as of `BrokerSettings`.
     """
 
     def __init__(self, directory: Path, net: NetSettings | None = None) -> None:
         self.clock = ManualClock()
         self.net = net or NetSettings()
         self.access: AccessSettings | None = None
+        self.operator_port: int | None = None
         self.client = Client(self.clock, self.net)
         self.directory = directory
         self.names = NameServer(NameServerSettings(port=0), self.clock, self.net)
@@ -57,7 +58,7 @@ class Pair:
         fields = {**SMALL_STORE, "commit_log_file_bytes": FILE_BYTES, **store}
         number = {"id": 1} if role == "SLAVE" else {}
         return BrokerSections(
-            BrokerSettings(port=0, nameservers=(self.names.address,)),
+            BrokerSettings(port=0, nameservers=(self.names.address,), operator_port=self.operator_port),
             StoreSettings(directory=self.directory / folder, **fields),
             self.net,
             replication=ReplicationSettings(**({"role": role, **number} | replication)),

@@ -172,7 +172,7 @@ class InvokeBrokerToResetOffset(Request):
     offset: Long | None = None
 
 
-@request(28, answer_body="KVTable", needs=cluster(Action.GET))
+@request(28, answer_body="KVTable", needs=cluster(Action.GET, operators=False))
 class GetBrokerRuntimeInfo(Request):
     """Counters and rates of a broker."""
 
@@ -212,12 +212,12 @@ class GetBrokerHaStatus(Request):
     """How far the replicas of a broker are."""
 
 
-@request(43, answer_body="config/consumerOffset.json", needs=cluster(Action.GET))
+@request(43, answer_body="config/consumerOffset.json", needs=cluster(Action.GET, operators=False))
 class GetAllConsumerOffset(Request):
     """All stored offsets."""
 
 
-@request(45, answer_body="config/delayOffset.json", needs=cluster(Action.GET))
+@request(45, answer_body="config/delayOffset.json", needs=cluster(Action.GET, operators=False))
 class GetAllDelayOffset(Request):
     """How far each delay level has come."""
 
