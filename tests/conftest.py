@@ -10,7 +10,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import thread_pools
-from simulated.pools import work_at_once
+
+from mqframe.testing.simulation.pools import work_at_once
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -22,12 +23,12 @@ def watched_thread_pools() -> Iterator[None]:
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place() -> Iterator[Path]:
     """A folder for what is simulated, in memory where there is such a thing, and without threads.
 
     Whatever is given to thread pools is done at once.
     """
-    work_at_once(monkeypatch)
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="mqframe-") as name:
+    folder = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="mqframe-")
+    with folder as name, work_at_once():
         yield Path(name)

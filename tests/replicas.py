@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from thread_pools import at_rest
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.holder import BrokerHolder
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import PullFlag
@@ -35,30 +36,34 @@ from mqframe.testing.cluster import SMALL_STORE
 from mqframe.testing.manual_clock import ManualClock
 
 FILE_BYTES = 64 << 10
+T = TypeVar("T")
 
 
 class Pair:
     """A name server, a master and slaves, each started and stopped by the test.
 
+    `settings`: of brokers that are started from now on, besides where they are.
+
     `net`: how all of them connect. `access`: what is asked of those who do, by brokers that are started from
-    now on, each of which has users of its own. `operator_port`: as of `BrokerSettings`.
+    now on, each of which has users of its own.
     """
 
     def __init__(self, directory: Path, net: NetSettings | None = None) -> None:
         self.clock = ManualClock()
         self.net = net or NetSettings()
         self.access: AccessSettings | None = None
-        self.operator_port: int | None = None
         self.client = Client(self.clock, self.net)
         self.directory = directory
         self.names = NameServer(NameServerSettings(port=0), self.clock, self.net)
         self.running: list[Broker] = []
+        self.settings: dict[str, Any] = {}
+        self.held: list[BrokerHolder] = []
 
     def sections(self, folder: str, role: str, store: dict[str, Any], **replication: Any) -> BrokerSections:
         fields = {**SMALL_STORE, "commit_log_file_bytes": FILE_BYTES, **store}
         number = {"id": 1} if role == "SLAVE" else {}
         return BrokerSections(
-            BrokerSettings(port=0, nameservers=(self.names.address,), operator_port=self.operator_port),
+            BrokerSettings(port=0, nameservers=(self.names.address,), **self.settings),
             StoreSettings(directory=self.directory / folder, **fields),
             self.net,
             replication=ReplicationSettings(**({"role": role, **number} | replication)),
@@ -74,6 +79,29 @@ class Pair:
         await broker.start()
         self.running.append(broker)
         return broker
+
+    async def hold(
+        self, folder: str, role: str, store: dict[str, Any] | None = None, **replication: Any
+    ) -> BrokerHolder:
+        """A broker whose role operators may change."""
+        holder = BrokerHolder(self.sections(folder, role, store or {}, **replication), self.make, self.clock)
+        await holder.start()
+        self.held.append(holder)
+        return holder
+
+    def make(self, sections: BrokerSections) -> Broker:
+        broker = Broker(sections, self.clock)
+        broker.save_by(AtOnce())
+        return broker
+
+    async def meanwhile(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, while time passes."""
+        task = asyncio.ensure_future(work)
+        for _ in range(2000):
+            if task.done():
+                return task.result()
+            await self.settle(0.1)
+        raise AssertionError("it takes too long")
 
     async def stop(self, broker: Broker, *, kill: bool = False) -> None:
         self.running.remove(broker)
@@ -155,8 +183,8 @@ def play(directory: Path, scenario: Scenario, net: NetSettings | None = None) ->
         try:
             await scenario(pair)
         finally:
-            for broker in reversed(pair.running):
-                await broker.stop()
+            for each in (*reversed(pair.held), *reversed(pair.running)):
+                await each.stop()
             await pair.client.close()
             await pair.names.stop()
 

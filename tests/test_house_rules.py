@@ -57,6 +57,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"message_files"},
         {"appending", "reading"},
         {"following", "upkeep"},
+        {"confirming"},
         {"message_store", "reader"},
         {"checking", "replica_store"},
     ],

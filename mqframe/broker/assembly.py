@@ -47,7 +47,7 @@ def make_parts(
     pulls = PullProcessor(shared, state.admission, state.filters, state.budgets)
     on_reset = [part.offset_reset for part in (*services, pulls) if isinstance(part, BrokerPart)]
     return [
-        SendProcessor(shared, state.targets, _unique_ids(state), rules, state.replicas),
+        SendProcessor(shared, state.targets, _unique_ids(state), rules),
         SendBackProcessor(shared, state.writer, state.levels),
         pulls,
         HeartbeatProcessor(shared, state.filters),

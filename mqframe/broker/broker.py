@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import Executor
+from typing import TypeVar
 
 from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.elected.posts import Post
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
 from mqframe.broker.replication.part import make_replication
-from mqframe.broker.replication.slave import refused_at_slaves
+from mqframe.broker.replication.roles import RoleChanger
+from mqframe.broker.replication.slave import refusals, refused_at_slaves
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
@@ -34,6 +38,7 @@ from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.store.message_store import MessageStore
 
+P = TypeVar("P", bound=BrokerPart)
 log = get_logger("broker")
 _CORRECTIONS_TOLD = 20
 
@@ -42,9 +47,9 @@ class Broker:
     """Serves producers and consumers; all its state belongs to the loop that it is started in.
 
     Making one opens and recovers the store; `start` makes it reachable. `plugins`: where its services,
-    and the dispatchers and RPC hooks that the settings name, come from, with their options. Raises
-    `StoreError`, `PluginError`, and `SettingError` for bad options and for an advertised host that has no
-    address.
+    and the dispatchers and RPC hooks that the settings name, come from, with their options. `post`: what it
+    is in an elected group. Raises `StoreError`, `PluginError`, and `SettingError` for bad options and for an
+    advertised host that has no address.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Broker:
         sections: BrokerSections,
         clock: LoopClock,
         plugins: PluginManager | None = None,
+        post: Post | None = None,
     ) -> None:
         self._sections, net = sections, sections.net
         self._settings = settings = sections.broker
@@ -59,18 +65,19 @@ class Broker:
         plugins = plugins or PluginManager()
         self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers)
         hooks = plugins.create_all("rpc_hook", settings.rpc_hooks)
-        self._state = state = BrokerState(sections, clock, self._arrived, plugins)
+        self._state = state = BrokerState(sections, clock, self._arrived, plugins, post)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
         self._registration = NameServerRegistration(
             self._client, clock, state.live, state.identity, state.topics
         )
         try:
-            services = [] if sections.is_slave else make_services(state, settings)
-            self._replication = make_replication(sections, state, self._client, self._registration)
+            self._services = services = [] if sections.is_slave else make_services(state, settings)
+            self._replication = make_replication(sections, state, self._client, self._registration, post)
             sharing = TopicSharing(state.shared, state.targets, self._client, self._registration.ask)
             made = make_parts(state, self._registration, services, self.counters)
-            self._parts = [*services, *made, sharing, *self._replication.parts]
+            # Copies come first: where they have to have what a service stores at its start, they can get it.
+            self._parts = [*self._replication.parts, *services, *made, sharing]
             # Most messages are of topics that only readers wait for.
             self._followers_by_topic, self._followers = followers_of_arrivals(self._parts)
             events = PeerEvents(self._end_turn, self._connection_closed)
@@ -88,6 +95,8 @@ class Broker:
             raise
         self._own_parts = [part for part in self._parts if isinstance(part, BrokerPart)]
         self._timers: list[Every] = []
+        self._service_timers: list[Every] = []
+        self._quiet = False
         self._arrival_failures = FailureCount()
 
     @property
@@ -109,6 +118,13 @@ class Broker:
     def is_registered(self) -> bool:
         """Whether a name server knows the broker, or there is none that should."""
         return self._registration.is_known
+
+    def part(self, kind: type[P]) -> P:
+        """The part of the class `kind`. Raises KeyError when there is none."""
+        for part in self._parts:
+            if isinstance(part, kind):
+                return part
+        raise KeyError(kind.__name__)
 
     @property
     def refusal(self) -> str:
@@ -143,6 +159,10 @@ class Broker:
         elif self._settings.nameservers:
             log.warning("what name servers are asked is not signed", missing="access.inner_credentials")
 
+    def let_roles_change(self, changer: RoleChanger) -> None:
+        """Have operators change the role of this broker by `changer`; to be called before `start`."""
+        self._replication.roles.changer, self._replication.roles.quiesce = changer, self._quiesce
+
     def save_by(self, thread: Executor) -> None:
         """Have `thread` write tables; to be called before `start`."""
         self._keeper.thread = thread
@@ -153,8 +173,10 @@ class Broker:
             handlers = handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
-        handlers = saved_before_answers(handlers, self._keeper.save_tables)
-        return audited(refused_at_slaves(handlers) if self._sections.is_slave else handlers)
+        handlers = self._replication.watch(saved_before_answers(handlers, self._keeper.save_tables))
+        if self._sections.is_slave:
+            handlers = refused_at_slaves(handlers, self._replication.refuses_readers)
+        return audited(handlers)
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
@@ -217,23 +239,42 @@ class Broker:
             Every(clock, SAMPLE_SECONDS, self._state.statistics.sample_in_turns, name="statistics"),
         ]
         for part in self._parts:
-            self._timers += [Every(clock, *each[:2], name=each.name) for each in part.periodic()]
+            timers = [Every(clock, *each[:2], name=each.name) for each in part.periodic()]
+            self._timers += timers
+            self._service_timers += timers if part in self._services else []
 
-    async def stop(self) -> None:
-        """Leave the name servers, answer what waits, save everything, close the store."""
-        for timer in self._timers:
+    async def _quiesce(self) -> None:
+        """Take no more messages, and write none: what the log holds then is all until the stop."""
+        self._listeners.replace(audited(refusals("this broker is about to be a slave")))
+        for timer in self._service_timers:
             timer.stop()
-        self._keeper.on_saved = lambda: None
-        await self._registration.stop()
-        for own in self._own_parts:
-            own.answer_waiting()
-        await self._keeper.save_tables()  # answers wait for that, and are to leave
-        await self._listeners.stop()
-        for part in reversed(self._parts):
+        await self._stop_parts(self._services)
+        self._quiet = True
+
+    async def _stop_parts(self, parts: Sequence[BrokerService]) -> None:
+        for part in reversed(parts):
             try:
                 await part.stop()
             except Exception:  # isolation boundary: the rest is to stop in good order
                 log.exception("service failed to stop", service=hook_name(part))
+
+    async def stop(self, *, leave: bool = True) -> None:
+        """Leave the name servers, answer what waits, save everything, close the store.
+
+        `leave`: without it name servers are not told, as the broker is about to come again.
+        """
+        for timer in self._timers:
+            timer.stop()
+        self._keeper.on_saved = lambda: None
+        if leave:
+            await self._registration.stop()
+        self._registration.cancel()
+        for own in self._own_parts:
+            own.answer_waiting()
+        await self._keeper.save_tables()  # answers wait for that, and are to leave
+        await self._listeners.stop()
+        stopped = self._services if self._quiet else []
+        await self._stop_parts([part for part in self._parts if part not in stopped])
         await self._client.close()
         await self._save()
         self._keeper.close()

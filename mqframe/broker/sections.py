@@ -10,7 +10,7 @@ import attrs
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import SettingError
 from mqframe.net.settings import NetSettings
-from mqframe.replication.settings import ASYNC_MASTER, NONE, SLAVE, ReplicationSettings
+from mqframe.replication.settings import ASYNC_MASTER, ELECTED, NONE, SLAVE, ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
 _ALONE: Final = ReplicationSettings()
@@ -32,6 +32,8 @@ class BrokerSections:
     origins: Mapping[str, str] = attrs.Factory(dict)
 
     def __attrs_post_init__(self) -> None:
+        if self.replication.role == ELECTED:
+            self._check_elected()
         is_slave = self.replication.role == SLAVE
         if is_slave and not self.replication.id:
             raise SettingError("replication.id (brokerId) = 0: a slave needs a number of its own, 1 or more")
@@ -46,6 +48,23 @@ class BrokerSections:
                 " (namesrvAddr)"
             )
 
+    def _check_elected(self) -> None:
+        if not self.replication.id:
+            raise SettingError(
+                "replication.id = 0: each broker of an elected group needs a number of its own for life, 1 or"
+                " more"
+            )
+        if self.replication.port == 0:
+            raise SettingError(
+                "replication.port = 0: where a leader's log is copied has to be known before it is elected;"
+                " leave it out (the broker's port and 1), or name one"
+            )
+        if not self.broker.nameservers:
+            raise SettingError(
+                "replication.role = ELECTED: clients find the leader by name servers; set broker.nameservers"
+                " (namesrvAddr)"
+            )
+
     @property
     def is_slave(self) -> bool:
         """Whether the broker copies another one."""
@@ -54,7 +73,7 @@ class BrokerSections:
     @property
     def role(self) -> str:
         """The role by RocketMQ's names: of a broker that is alone that of a master that waits for nobody."""
-        return ASYNC_MASTER if self.replication.role == NONE else self.replication.role
+        return ASYNC_MASTER if self.replication.role in (NONE, ELECTED) else self.replication.role
 
     @property
     def broker_id(self) -> int:

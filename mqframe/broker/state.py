@@ -8,6 +8,7 @@ from functools import partial
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.due_task import DueTask
+from mqframe.broker.elected.posts import Post
 from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -33,12 +34,14 @@ from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
 from mqframe.core.popping.bodies import RequestModeTable
+from mqframe.core.replication.in_sync import InSync, InSyncLimits
+from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
-from mqframe.replication.confirmed import ReplicaWaits
+from mqframe.replication.settings import SYNC_MASTER, ReplicationSettings
 from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.message_store import MessageStore
 from mqframe.store.replica_store import ReplicaStore
@@ -59,12 +62,13 @@ class BrokerState:
         clock: LoopClock,
         arrived: OnArrival,
         plugins: PluginManager,
+        post: Post | None = None,
     ) -> None:
         settings, store_settings = sections.broker, sections.store
         self.clock, self.plugins = clock, plugins
         self.levels = parse_levels(store_settings.delay_levels)
         self.identity = Identity(settings, sections.broker_id, sections.role)
-        self.live = LiveSettings(settings, store_settings, sections.origins)
+        self.live = LiveSettings(settings, store_settings, sections.origins, sections.replication)
         self.statistics = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
             clock,
@@ -77,7 +81,7 @@ class BrokerState:
             ),
         )
         self.groups = GroupTable(clock)
-        self.offsets = OffsetTable(clock)
+        self.offsets: OffsetTable = SlaveOffsets(clock) if sections.is_slave else OffsetTable(clock)
         # Clients and locks are in memory only: heartbeats and lock requests bring them back within seconds.
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
         self.locks = QueueLocks(clock)
@@ -100,9 +104,9 @@ class BrokerState:
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         kind = ReplicaStore if sections.is_slave else MessageStore
-        self.store = kind.open(store_settings, clock, on_arrival=arrived)
-        self.replicas: ReplicaWaits | None = None
-        """What sends wait for besides the disk: where slaves have to have a message first."""
+        self.replicas = _replicas(sections.replication) if post is None else None
+        copies = self.replicas if post is None else post.replicas
+        self.store = kind.open(store_settings, clock, on_arrival=arrived, replicas=copies)
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in plugins.names("broker_service")  # else it is blocked
@@ -124,6 +128,20 @@ class BrokerState:
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""
         return DueTask(self.clock, work, name)
+
+
+def _replicas(settings: ReplicationSettings) -> InSync | None:
+    """What has to have a message besides the disk, before it counts."""
+    if settings.role != SYNC_MASTER:
+        return None
+    limits = InSyncLimits(
+        settings.in_sync,
+        settings.min_in_sync,
+        settings.all_acknowledge,
+        settings.auto_in_sync,
+        settings.behind_bytes_max,
+    )
+    return InSync(limits, settings.timeout_ms / 1000)
 
 
 def _timer_limits(settings: StoreSettings, delivers: bool) -> TimerLimits:

@@ -11,8 +11,10 @@ import attrs
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.config.configuration import Entry, Resolved
 from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, kept
+from mqframe.core.replication.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.core.wire import loose_json
 from mqframe.nameserver.settings import NameServerSettings
+from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.files.config_file import ConfigFile
 from mqframe.store.files.layout import Layout
 from mqframe.store.settings import StoreSettings
@@ -34,6 +36,7 @@ def with_changes(resolved: Resolved) -> list[Entry]:
 
 def _changes(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
     """Path and value of each setting that was changed, and the file that says so."""
+    yield from _role(resolved)
     for kinds, file in _files(resolved):
         saved = ConfigFile(file).load(lambda raw: loose_json.decode(raw, ChangedSettings))
         if saved is None:
@@ -43,6 +46,18 @@ def _changes(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
             for field in attrs.fields(type(group)):
                 if field.metadata.get("conf") in texts:
                     yield f"{group.SECTION}.{field.name}", getattr(group, field.name), file
+
+
+def _role(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
+    """The role that an operator gave a broker while it ran, where it counts."""
+    if not any(entry.path == "replication.role" for entry in resolved.entries):
+        return
+    file = Layout(resolved.section(StoreSettings).directory).config / CHANGED_ROLE
+    saved = ConfigFile(file).load(lambda raw: loose_json.decode(raw, ChangedRole))
+    configured = resolved.section(ReplicationSettings)
+    if saved is not None and (saved.configured_role, saved.configured_id) == (configured.role, configured.id):
+        yield "replication.role", saved.role, file
+        yield "replication.id", saved.broker_id, file
 
 
 def _files(resolved: Resolved) -> Iterator[tuple[tuple[type[Any], ...], Path]]:

@@ -19,6 +19,9 @@ from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
 from mqframe.core.errors import MqframeError
 
 if TYPE_CHECKING:
+    from mqframe.broker.broker import Broker
+    from mqframe.broker.elected.broker import ElectedBroker
+    from mqframe.broker.sections import BrokerSections
     from mqframe.cli.processes.places import Place
     from mqframe.cli.serving import Service, Services
     from mqframe.core.config.configuration import Resolved
@@ -230,6 +233,7 @@ def _keep_private(program: str, resolved: Resolved) -> None:
 
 def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Service | Services]]:
     """The parts of `program` by the name that they have in the `ready` line, in the order of their start."""
+    from mqframe.cli.serving import end_process
     from mqframe.net.clock import SystemClock
     from mqframe.net.settings import NetSettings
 
@@ -250,9 +254,10 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
 
     def make_broker() -> Service:
         from mqframe.broker.broker import Broker
+        from mqframe.broker.holder import BrokerHolder
         from mqframe.broker.sections import BrokerSections
         from mqframe.broker.settings import BrokerSettings
-        from mqframe.replication.settings import ReplicationSettings
+        from mqframe.replication.settings import ELECTED, ReplicationSettings
         from mqframe.store.settings import StoreSettings
 
         settings: Any = resolved.section(BrokerSettings)
@@ -261,13 +266,38 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         stored = resolved.section(StoreSettings)
         copied = resolved.section(ReplicationSettings)
         sections = BrokerSections(settings, stored, net, copied, given_origins(resolved))
-        broker = Broker(sections, clock, plugins)
-        if access is not None:
-            broker.enforce(access)
-        return broker
+        if copied.role == ELECTED:
+            return _elected(sections, resolved, plugins, access)
+
+        def make(sections: BrokerSections) -> Broker:
+            broker = Broker(sections, clock, plugins)
+            if access is not None:
+                broker.enforce(access)
+            return broker
+
+        holder = BrokerHolder(sections, make, clock)
+        holder.on_lost = end_process
+        return holder
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}
+
+
+def _elected(
+    sections: BrokerSections, resolved: Resolved, plugins: PluginManager, access: Access | None
+) -> ElectedBroker:
+    """A broker of an elected group."""
+    from mqframe.broker.elected.broker import ElectedBroker
+    from mqframe.net.clock import SystemClock
+    from mqframe.replication.election_settings import ElectionSettings
+
+    def prepare(broker: Broker) -> None:
+        if access is not None:
+            broker.enforce(access)
+
+    election = resolved.section(ElectionSettings)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ElectedBroker(sections, election, SystemClock(), plugins, boot=boot, prepare=prepare)
 
 
 def _several(
@@ -311,10 +341,11 @@ def _metrics(resolved: Resolved, expected: tuple[str, ...]) -> MetricsServer | N
 
 
 def _watch(metrics: MetricsServer, name: str, service: Service | Services) -> None:
-    from mqframe.broker.broker import Broker
+    from mqframe.broker.elected.broker import ElectedBroker
+    from mqframe.broker.holder import BrokerHolder
     from mqframe.nameserver.server import NameServer
 
-    if isinstance(service, Broker):
+    if isinstance(service, BrokerHolder | ElectedBroker):
         metrics.watch(name, service.measure(), service)
     elif isinstance(service, NameServer):
         metrics.watch(name, service.measure())

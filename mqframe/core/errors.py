@@ -102,6 +102,18 @@ class TooMuchInFlight(RetryError):
     """A limit on requests or bytes in flight was reached. Nothing was sent."""
 
 
+class CoordinationError(RetryError):
+    """The engine that brokers of a group choose their leader by did not answer in time, or refused a call.
+
+    `maybe_stored`: what was asked for may have been done, or be done yet: read it back. The message names the
+    engine, and what is wrong.
+    """
+
+    def __init__(self, message: str, *, maybe_stored: bool = True) -> None:
+        super().__init__(message)
+        self.maybe_stored = maybe_stored
+
+
 class BadAnswer(GiveUpError):
     """A peer answered what cannot be read, or what no sound peer answers. The request may have been served.
 
@@ -163,6 +175,10 @@ class StoreError(GiveUpError):
 
 class StoreUnavailable(StoreError):
     """A store that takes no messages now: its disk is full or fails, or it has stopped."""
+
+
+class TooFewReplicas(StoreUnavailable):
+    """A store that takes no messages now because fewer copies of it are in sync than have to be."""
 
 
 class Refusal(MqframeError):

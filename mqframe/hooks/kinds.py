@@ -15,6 +15,7 @@ from mqframe.hooks.interfaces import (
     BrokerService,
     Codec,
     ConsumeHook,
+    Coordination,
     Dispatcher,
     ForbiddenHook,
     MessageFilter,
@@ -51,6 +52,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         Kind("broker_service", "register_broker_services", BrokerService),
         Kind("authentication", "register_authentications", Authentication),
         Kind("authorization", "register_authorizations", Authorization),
+        Kind("coordination", "register_coordinations", Coordination),
         Kind("topic_summary", "register_topic_summaries", TopicSummary),
         Kind("command", "register_commands", None),
     )
@@ -88,6 +90,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("authorization", "plain_acl"): "mqframe-plugin-acl",
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
+    ("coordination", "etcd"): "mqframe-plugin-etcd",
     ("command", "dashboard"): "mqframe-plugin-dashboard",
     ("command", "dashboard-user"): "mqframe-plugin-dashboard",
     ("command", "idempotence"): "mqframe-plugin-idempotence",

@@ -88,6 +88,11 @@ def register_authorizations() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def register_coordinations() -> Factories:  # type: ignore[empty-body]
+    """Factories of `Coordination` by name, called as `factory(clock[, options])` when a broker starts."""
+
+
+@hookspec
 def register_commands() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Typer applications by command name. Called when the command line runs or lists one."""
 

@@ -147,10 +147,10 @@ class Handlers:
             ),
             self._clock.monotonic(),
         )
-        return registered, steps, news and fields.broker_id == MASTER_ID
+        return registered, steps, news and fields.broker_id == MASTER_ID and registered.holder is None
 
     def _registered(self, registered: Registered) -> Reply:
-        answer = ns.RegisterBrokerAnswer(registered.ha_address, registered.master_address)
+        answer = ns.RegisterBrokerAnswer(registered.ha_address, registered.master_address, registered.holder)
         order = self._kv.namespace(ORDER_TOPIC_NAMESPACE)
         if order is None or not self._live.current.return_order_topic_config_to_broker:
             return Reply(header=answer)

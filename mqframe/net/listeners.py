@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from mqframe.core.requests.serving import handlers_of
+from mqframe.core.requests.serving import Handler, handlers_of
 from mqframe.net.access.access import Access
 from mqframe.net.access.audit import audited
 from mqframe.net.access.guard import Guard, Refusals
@@ -46,6 +46,12 @@ class Listeners:
                 guard = Guard(access, refusals, self._body_bytes_max, clients_only=alone)
                 server.serve(handlers)
                 server.admit(guard.admit)
+
+    def replace(self, handlers: Mapping[int, Handler]) -> None:
+        """Serve these requests by these handlers from now on, whatever served them before."""
+        for server in (self._public, self._operators):
+            if server is not None:
+                server.replace(handlers)
 
     async def start(self, host: str, port: int) -> int:
         """Listen for everybody, and for operators where they have a port; returns the port of everybody.

@@ -91,6 +91,10 @@ class Server:
             raise ValueError(f"requests {', '.join(map(str, twice))} are served already")
         self._endpoint.handlers |= handlers
 
+    def replace(self, handlers: Mapping[int, Handler]) -> None:
+        """Serve these requests by these handlers from now on, whatever served them before."""
+        self._endpoint.handlers |= handlers
+
     def counters(self) -> dict[str, str]:
         """What all connections take together, and the most that they may."""
         return self._group.budgets.counters(self._group.peers, self._endpoint.held_bytes)

@@ -1,19 +1,21 @@
 """The confirmed-offset port: up to where the log holds what the configured durability promises.
 
 Consumers never see a record at or past the confirmed offset, so they cannot commit past one that a crash
-would take back. It is "what is flushed as configured" (store.md §3). What slaves have is waited for by
-senders only: readers of a master see a message whether slaves have it or not, as in Apache RocketMQ
-(replication.md §4).
+would take back, and whoever has to know that a write lasts waits for the same offset. It is the smaller of
+two: what is flushed as configured (store.md §3), and, where a broker's log is copied and that counts, what
+enough copies have (replication.md §4).
+
+What copies have is told by a `Replicas`, of which a store is opened with one, or with none: then nothing but
+the flush counts. The rule of a `SYNC_MASTER` is `mqframe.core.replication.in_sync.InSync`.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
-from mqframe.core.clock import Clock
-from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import StoreUnavailable
+from mqframe.core.storage.outcome import Outcome
 
 
 class ConfirmedOffset(Protocol):
@@ -24,78 +26,64 @@ class ConfirmedOffset(Protocol):
         ...
 
 
+class Replicas(Protocol):
+    """What the copies of a store's log confirm. Belongs to the loop of the store, and is called there only.
+
+    A store calls `attach` once, and then asks; whoever hears of copies tells the object, which calls `moved`.
+    """
+
+    @property
+    def timeout_seconds(self) -> float:
+        """How long those who wait do so for copies; it does not change."""
+
+    def attach(self, end: int, moved: Callable[[], object]) -> None:
+        """A store with a log that ends at `end` has been opened; its queues list all that it found.
+
+        `moved` is to be called on the loop whenever `confirmed` may have grown, or `refusal` has come: the
+        store then shows consumers what is confirmed and answers those who wait, once in a turn of the loop
+        however often it is called. That `end` grows calls for nothing.
+        """
+
+    def confirmed(self, end: int) -> int:
+        """First log offset that copies do not confirm of a log that ends at `end` now, bytes.
+
+        It is never beyond `end` and never goes back, whatever copies come and go. Asked for with each
+        message: it has to be cheap, and does nothing but compute.
+        """
+
+    def trouble(self, end: int) -> Outcome | None:
+        """What senders of what ends at log offset `end` are told in place of success; `None`: all is well.
+
+        Asked when that is confirmed, though perhaps with fewer copies than were asked for, or when `refusal`
+        says that it will not be; then `None` stands for NOT_COPIED.
+        """
+
+    def refusal(self) -> StoreUnavailable | None:
+        """Why nothing is to be stored now, and nothing further is confirmed; `None` when that is not so.
+
+        Those who wait for something that is not confirmed are told at once, with what `trouble` says. Asked
+        for before each message is stored. A copy has none: what its leader sends is always stored.
+        """
+
+
 def flushed_as_configured(
     sync: bool, appended: Callable[[], int], flushed: Callable[[], int]
 ) -> ConfirmedOffset:
-    """The port of a broker: `flushed` with synchronous flush, else `appended`; in bytes."""
+    """The port of a broker whose copies do not count: `flushed` with synchronous flush, else `appended`."""
     return flushed if sync else appended
 
 
-class ReplicaLimits(NamedTuple):
-    """`slaves`: how many have to have a message; one that is `behind_bytes_max` behind does not count."""
+def flushed_and_copied(
+    flushed: ConfirmedOffset, appended: Callable[[], int], replicas: Replicas
+) -> ConfirmedOffset:
+    """The port of a broker whose copies count: what both the flush, as configured, and copies confirm.
 
-    slaves: int
-    timeout_seconds: float
-    behind_bytes_max: int
-
-
-class _Waiter(NamedTuple):
-    end: int
-    deadline: float
-    callback: Callable[[int], object]
-
-
-class ReplicaWaits:
-    """Those who wait until enough slaves have what they stored: what a SYNC_MASTER answers.
-
-    `acknowledged`: for each slave that is connected, up to which log offset it has the log.
+    `appended`: where the log ends.
     """
+    copied = replicas.confirmed
 
-    def __init__(
-        self, clock: Clock, limits: ReplicaLimits, acknowledged: Callable[[], Sequence[int]]
-    ) -> None:
-        self._clock = clock
-        self._limits = limits
-        self._acknowledged = acknowledged
-        self._waiters: deque[_Waiter] = deque()
+    def both() -> int:
+        on_disk, elsewhere = flushed(), copied(appended())
+        return min(on_disk, elsewhere)
 
-    def when_replicated(self, end: int, callback: Callable[[int], object]) -> None:
-        """Call `callback` with the code of the answer once enough slaves have the log up to `end`.
-
-        That is where the log ends now. SUCCESS, SLAVE_NOT_AVAILABLE at once where too few slaves are near and
-        connected, FLUSH_SLAVE_TIMEOUT when it took too long.
-        """
-        behind = self._limits.behind_bytes_max
-        near = sum(end - each < behind for each in self._acknowledged())
-        if near < self._limits.slaves:
-            callback(ResponseCode.SLAVE_NOT_AVAILABLE)
-        elif end <= self._reached():
-            callback(ResponseCode.SUCCESS)
-        else:
-            deadline = self._clock.monotonic() + self._limits.timeout_seconds
-            self._waiters.append(_Waiter(end, deadline, callback))
-
-    def _reached(self) -> float:
-        if not self._limits.slaves:
-            return float("inf")
-        known = sorted(self._acknowledged(), reverse=True)
-        return known[self._limits.slaves - 1] if len(known) >= self._limits.slaves else -1
-
-    def settle(self) -> None:
-        """Call back those whose messages enough slaves have now."""
-        if not self._waiters:
-            return
-        reached = self._reached()
-        while self._waiters and self._waiters[0].end <= reached:
-            self._waiters.popleft().callback(ResponseCode.SUCCESS)
-
-    def expire(self) -> None:
-        """Call back those who have waited too long."""
-        now = self._clock.monotonic()
-        while self._waiters and self._waiters[0].deadline <= now:
-            self._waiters.popleft().callback(ResponseCode.FLUSH_SLAVE_TIMEOUT)
-
-    def give_up(self) -> None:
-        """Call all back: the broker stops."""
-        while self._waiters:
-            self._waiters.popleft().callback(ResponseCode.FLUSH_SLAVE_TIMEOUT)
+    return both

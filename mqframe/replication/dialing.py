@@ -42,7 +42,9 @@ class Dialer:
         self.introduce = introduce
         self.signer: RpcHook | None = None
 
-    async def open(self, made: asyncio.Protocol, address: str, *, fetches: bool = False) -> Welcome | None:
+    async def open(
+        self, made: asyncio.BaseProtocol, address: str, *, fetches: bool = False
+    ) -> Welcome | None:
         """Connect `made` to the replication port at `address`, "host:port"; what the master said to a hello.
 
         `fetches`: as of `Hello`. Raises `ConnectError`, `TlsError` and `FrameError`; `made` has heard of
@@ -67,7 +69,7 @@ class Dialer:
         finally:
             greeting.close()
 
-    async def _connect(self, protocol: asyncio.Protocol, address: str, place: tuple[str, int]) -> None:
+    async def _connect(self, protocol: asyncio.BaseProtocol, address: str, place: tuple[str, int]) -> None:
         context = None if self._contexts is None else self._contexts.current
         try:
             await within(self._clock, CONNECT_SECONDS, _connected(context, address, place, protocol))
@@ -84,12 +86,13 @@ _WHERE: Final = "it has to be the replication port of a master of mqframe (repli
 
 
 async def _connected(
-    context: ssl.SSLContext | None, address: str, place: tuple[str, int], protocol: asyncio.Protocol
+    context: ssl.SSLContext | None, address: str, place: tuple[str, int], protocol: asyncio.BaseProtocol
 ) -> None:
     if context is None:
         await asyncio.get_running_loop().create_connection(lambda: protocol, *place)
     else:
-        await open_secured(context, address, place, protocol)
+        # A follower reads into a buffer of its own where it can, and else is handed what came.
+        await open_secured(context, address, place, cast("asyncio.Protocol", protocol))
 
 
 class _Introduction(asyncio.Protocol):
@@ -98,7 +101,9 @@ class _Introduction(asyncio.Protocol):
     `welcomed`: what it said, or why there will be no welcome.
     """
 
-    def __init__(self, hello: Hello, signer: RpcHook | None, after: asyncio.Protocol, address: str) -> None:
+    def __init__(
+        self, hello: Hello, signer: RpcHook | None, after: asyncio.BaseProtocol, address: str
+    ) -> None:
         self._hello = hello
         self._signer = signer
         self._after = after

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, cast
 
 from mqframe.core.errors import FrameError
+from mqframe.core.measuring.per_second import PerSecond
 from mqframe.core.replication.admission import Home, taken_id
 from mqframe.core.replication.feed import Due, Feed, FeedLimits
 from mqframe.core.replication.hello import Hello, Welcome
 from mqframe.core.replication.send_rate import SendRate
-from mqframe.core.replication.stream import frame_head
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.net.settings import NetSettings
@@ -47,11 +47,16 @@ class LogSource(Protocol):
 
 
 class FedSlave(NamedTuple):
-    """A connected slave: its address, where it has the log up to, and the next byte that it is sent."""
+    """A connected slave: its address, where it has the log up to, and the next byte that it is sent.
+
+    `id`: its number, where it said hello; `sent_in_second`: how many bytes it was sent in the last whole one.
+    """
 
     address: str
     acknowledged: int
     following: int
+    id: int | None = None
+    sent_in_second: int = 0
 
 
 class Feeding:
@@ -75,7 +80,7 @@ class Feeding:
         self.on_report = on_report
         most = limits.bytes_per_second_max
         self.rate = None if most is None else SendRate(most, clock.monotonic())
-        self._slaves: dict[_Connection, None] = {}
+        self._slaves: dict[Connection, None] = {}
         reception = reception or Reception(Home("", "", 0, limits.file_bytes), AS_NEEDED)
         self._lobby = Lobby(reception, self, clock, limits.silent_seconds)
         self._gate: TlsGate | None = None
@@ -126,8 +131,15 @@ class Feeding:
 
     def slaves(self) -> list[FedSlave]:
         """The slaves that have reported."""
+        now = self.clock.monotonic()
         return [
-            FedSlave(each.address, each.feed.acknowledged, each.feed.following)
+            FedSlave(
+                each.address,
+                each.feed.acknowledged,
+                each.feed.following,
+                None if each.hello is None else each.hello.id,
+                each.sent.last(now),
+            )
             for each in self._slaves
             if each.is_followed
         ]
@@ -181,7 +193,7 @@ class Feeding:
                 return taken_id(hello, each.address)
         return ""
 
-    def _alike(self, hello: Hello | None) -> list[tuple[_Connection, Hello]]:
+    def _alike(self, hello: Hello | None) -> list[tuple[Connection, Hello]]:
         """The connections of slaves of the same number, and what they said."""
         said = [(each, each.hello) for each in self._slaves if each.hello is not None]
         return [(each, other) for each, other in said if hello is not None and other.id == hello.id]
@@ -196,28 +208,37 @@ class Feeding:
             if hello is not None and said.fetches == hello.fetches:
                 log.info("a slave comes again; its former connection is closed", slave=each.address)
                 each.close()
-        return _Connection(self, hello)
+        return Connection(self, hello)
 
-    def join(self, slave: _Connection) -> None:
+    def feed_of(self, hello: Hello | None) -> Feed:
+        """What feeds a slave that said `hello`."""
+        return Feed(self.limits, self.clock.monotonic())
+
+    def join(self, slave: Connection) -> None:
         """Take `slave` in."""
         self._slaves[slave] = None
 
-    def leave(self, slave: _Connection) -> None:
+    def heard(self, slave: Connection) -> None:
+        """`slave` has said how far it is."""
+        self.on_report()
+
+    def leave(self, slave: Connection) -> None:
         """`slave` is gone."""
         if slave in self._slaves:
             del self._slaves[slave]
             self.on_report()
 
 
-class _Connection(asyncio.Protocol):
-    """`hello`: what the slave said; `None`: it is a plain one."""
+class Connection(asyncio.Protocol):
+    """The connection of one slave. `hello`: what it said; `None`: it is a plain one."""
 
     def __init__(self, feeding: Feeding, hello: Hello | None) -> None:
         self._feeding = feeding
         self._transport: asyncio.Transport | None = None
         self._paused = self._pushes_again = False
         self.hello = hello
-        self.feed = Feed(feeding.limits, feeding.clock.monotonic())
+        self.feed = feeding.feed_of(hello)
+        self.sent = PerSecond()
         self.address = ""
 
     @property
@@ -226,12 +247,14 @@ class _Connection(asyncio.Protocol):
         return self.feed.following >= 0 and (self.hello is None or not self.hello.fetches)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the slave in (asyncio.Protocol)."""
         self._transport = cast("asyncio.Transport", transport)
         host, port = transport.get_extra_info("peername")[:2]
         self.address = f"{host}:{port}"
         self._feeding.join(self)
 
     def data_received(self, data: bytes) -> None:
+        """Take its reports (asyncio.Protocol)."""
         feeding, source = self._feeding, self._feeding.source
         new = self.feed.following < 0
         try:
@@ -243,9 +266,10 @@ class _Connection(asyncio.Protocol):
         if new and self.feed.following >= 0:
             log.info("a slave follows", slave=self.address, offset=self.feed.following)
         self.push()
-        feeding.on_report()
+        feeding.heard(self)
 
     def push(self) -> None:
+        """Send what there is of the log."""
         feeding = self._feeding
         if feeding.rate is not None:
             feeding.push()  # the others are to have as much of it
@@ -292,7 +316,9 @@ class _Connection(asyncio.Protocol):
             )  # fmt: skip
             self.close()
             return None
-        transport.write(frame_head(due.offset, due.size) + bytes(data))
+        frame = self.feed.head(due) + bytes(data)
+        transport.write(frame)
+        self.sent.add(len(frame), feeding.clock.monotonic())
         return due
 
     def is_stuck(self, now: float) -> bool:
@@ -306,9 +332,11 @@ class _Connection(asyncio.Protocol):
         self.push()
 
     def pause_writing(self) -> None:
+        """It takes no more for now (asyncio.Protocol)."""
         self._paused = True
 
     def resume_writing(self) -> None:
+        """It takes more again (asyncio.Protocol)."""
         self._paused = False
         self.push()
 
@@ -320,6 +348,7 @@ class _Connection(asyncio.Protocol):
         self._feeding.leave(self)
 
     def connection_lost(self, problem: Exception | None) -> None:
+        """It is gone (asyncio.Protocol)."""
         if self._transport is not None:
             log.info("a slave has left", slave=self.address)
         self._transport = None

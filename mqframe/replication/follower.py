@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final, Protocol, cast
 
 from mqframe.core.errors import ConnectError, FrameError, StoreError
+from mqframe.core.measuring.per_second import PerSecond
 from mqframe.core.replication.following import Following, FollowLimits
 from mqframe.core.replication.hello import Welcome
+from mqframe.core.replication.stream import CopyFrame
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.replication.dialing import Dialer
 
 log = get_logger("replication")
+_BUFFER_BYTES: Final = 1 << 17
 LACKS: Final = "a part of this log was damaged and set aside; it is fetched from the master before all else"
 
 
@@ -27,8 +31,8 @@ class CopyTarget(Protocol):
     def is_whole(self) -> bool:
         """Whether nothing is missing before `max_offset`."""
 
-    def append_copy(self, offset: int, data: bytes) -> None:
-        """Append what lies at log offset `offset` of the master. Raises `StoreError`."""
+    def append_copy(self, offset: int, *parts: bytes | memoryview) -> None:
+        """Append what lies from log offset `offset` of the master on. Raises `StoreError`."""
 
     def forget_partial(self) -> None:
         """Drop what has come of a record that is not whole."""
@@ -37,7 +41,7 @@ class CopyTarget(Protocol):
         """Let consumers see it."""
 
 
-class Follower(asyncio.Protocol):
+class Follower(asyncio.BufferedProtocol):
     """Copies the log of a master into `target`, one connection at a time.
 
     A connection is made by `connect`, and says nothing before `begin`: what is asked of the master in between
@@ -45,7 +49,8 @@ class Follower(asyncio.Protocol):
     `None`: plain ones.
 
     `trouble`: why the last connection was given up; empty while all is well. `heard_ms`, `reported_ms`: when
-    the master said something, and was told something, the last time; 0 before.
+    the master said something, and was told something, the last time; `heard_end`: up to where the master's
+    log went by then, bytes; 0 before. `received`: bytes of it.
     """
 
     def __init__(
@@ -57,8 +62,11 @@ class Follower(asyncio.Protocol):
         self._limits = limits
         self._transport: asyncio.Transport | None = None
         self._following: Following | None = None
+        # One for all that comes: to make and drop large blocks costs more than what is done with them.
+        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self.trouble = ""
-        self.heard_ms = self.reported_ms = 0
+        self.heard_ms = self.reported_ms = self.heard_end = 0
+        self.received = PerSecond()
 
     @property
     def is_following(self) -> bool:
@@ -84,9 +92,24 @@ class Follower(asyncio.Protocol):
         now = self._clock.monotonic()
         self._target.forget_partial()
         stored = self._target.max_offset
-        self._following = Following(self._limits, stored, now)
+        self._following = self._new_following(stored, now)
         self.trouble = ""
         self._say(self._following.greeting(stored, now))
+
+    def _new_following(self, stored: int, now: float) -> Following:
+        """What checks what comes, behind log offset `stored`."""
+        return Following(self._limits, stored, now)
+
+    def _coming(self, frames: Sequence[CopyFrame]) -> None:
+        """`frames` are sound, and are stored next. May raise `StoreError`."""
+
+    def _came(self, frames: Sequence[CopyFrame]) -> None:
+        """`frames` are stored."""
+
+    @property
+    def _safe(self) -> int:
+        """Up to which log offset this log is as the master is to be told."""
+        return self._target.max_offset
 
     def _say(self, report: bytes) -> None:
         if not self._target.is_whole:
@@ -95,8 +118,16 @@ class Follower(asyncio.Protocol):
             self.reported_ms = self._clock.now_ms()
             self._transport.write(report)
 
-    def data_received(self, data: bytes) -> None:
-        """Append what came, and report each frame."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes are to lie."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """So many bytes came."""
+        self.data_received(self._buffer[:nbytes])
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """Append what came, and report it."""
         following = self._following
         if following is None:
             self._give_up(
@@ -104,14 +135,22 @@ class Follower(asyncio.Protocol):
             )
             return
         self.heard_ms = self._clock.now_ms()
+        now = self._clock.monotonic()
+        self.received.add(len(data), now)
+        frames: list[CopyFrame] = []
         try:
-            for frame in following.hear(data, self._clock.monotonic()):
-                self._target.append_copy(frame.offset, frame.data)
-                self._say(following.report(self._target.max_offset, self._clock.monotonic()))
-                if self._following is None:
-                    break
+            try:
+                frames.extend(following.hear(data, now))
+            finally:
+                if frames:  # each follows on the one before: they are one stretch of the log
+                    self._coming(frames)
+                    self._target.append_copy(frames[0].offset, *[frame.data for frame in frames])
+                    self._came(frames)
+            if frames:
+                self._say(following.report(self._safe, now))
         except (FrameError, StoreError) as problem:
             self._give_up(str(problem))
+        self.heard_end = max(self.heard_end, following.end)
         self._target.dispatch_soon()
 
     def look(self) -> None:
@@ -122,7 +161,7 @@ class Follower(asyncio.Protocol):
         if self._following.is_silent(now):
             self._give_up("the master says nothing")
             return
-        self._say(self._following.report(self._target.max_offset, now))
+        self._say(self._following.report(self._safe, now))
 
     def _give_up(self, trouble: str) -> None:
         if trouble != self.trouble:

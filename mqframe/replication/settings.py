@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.errors import SettingError
 
 NONE: Final = "NONE"
 ASYNC_MASTER: Final = "ASYNC_MASTER"
 SYNC_MASTER: Final = "SYNC_MASTER"
 SLAVE: Final = "SLAVE"
+ELECTED: Final = "ELECTED"
 AS_NEEDED: Final = "as_needed"
 ALWAYS: Final = "always"
 AS_BROKER: Final = "as_broker"
@@ -23,13 +25,15 @@ class ReplicationSettings:
     role: str = setting(
         NONE,
         doc="NONE: the broker is alone; ASYNC_MASTER: slaves may copy it; SYNC_MASTER: sends are answered "
-        "when slaves have them; SLAVE: it copies its master, and takes no messages",
-        check=one_of(NONE, ASYNC_MASTER, SYNC_MASTER, SLAVE),
+        "when slaves have them; SLAVE: it copies its master, and takes no messages; ELECTED: the brokers of "
+        "its name choose one that leads, and replace it when it dies (section election)",
+        check=one_of(NONE, ASYNC_MASTER, SYNC_MASTER, SLAVE, ELECTED),
         conf="brokerRole",
     )
     id: int = setting(
         0,
-        doc="number of the broker among those of its name; a slave's is 1 or more, any other is 0",
+        doc="number of the broker among those of its name; that of a slave, and of each broker of an elected "
+        "group, is 1 or more, any other is 0",
         check=within(0, 2**31 - 1),
         conf="brokerId",
     )
@@ -60,19 +64,38 @@ class ReplicationSettings:
     )
     in_sync: int = setting(
         2,
-        doc="how many brokers, a SYNC_MASTER and its slaves, have a message before its send is answered",
+        doc="how many brokers, a SYNC_MASTER and its slaves, have a message before its send is answered with "
+        "success, and before consumers see it; while fewer are in sync, min_in_sync decides",
         check=at_least(1),
         conf="inSyncReplicas",
     )
+    min_in_sync: int = setting(
+        1,
+        doc="with fewer brokers in sync, a SYNC_MASTER counted, it takes no messages, and consumers see "
+        "nothing new; with so many, but fewer than in_sync, that many have to have a message, and its send "
+        "is answered SLAVE_NOT_AVAILABLE",
+        check=at_least(1),
+        conf="minInSyncReplicas",
+    )
+    all_acknowledge: bool = setting(
+        False,
+        doc="each slave that is in sync has to have a message, not only so many as in_sync says",
+        conf="allAckInSyncStateSet",
+    )
+    auto_in_sync: bool = setting(
+        False,
+        doc="as many brokers as are in sync will do for a success, from min_in_sync to in_sync",
+        conf="enableAutoInSyncReplicas",
+    )
     timeout_ms: int = setting(
         3000,
-        doc="a send that slaves did not get within it is answered FLUSH_SLAVE_TIMEOUT, ms",
+        doc="what slaves did not get within it is answered FLUSH_SLAVE_TIMEOUT, or counts as not stored, ms",
         check=at_least(1),
         conf="slaveTimeout",
     )
     behind_bytes_max: int = setting(
         256 << 20,
-        doc="a slave that is further behind does not count; too few that do: SLAVE_NOT_AVAILABLE, bytes",
+        doc="a slave that is so far behind, or further, is not in sync, bytes",
         check=at_least(1),
         conf="haMaxGapNotInSync",
     )
@@ -105,6 +128,22 @@ class ReplicationSettings:
         check=at_least(1),
         conf="haHousekeepingInterval",
     )
+    slave_reads: bool | None = setting(
+        None,
+        doc="true: whoever reads further from the log's end than store.hot_bytes is sent to a slave, and a "
+        "slave sends back who is near it (at 3/4 of that); false: a slave refuses readers while it follows "
+        "its master; none: nobody is sent to slaves, and a slave serves whoever comes",
+        conf="slaveReadEnable",
+        live=True,
+    )
+    offset_check: bool = setting(
+        False,
+        doc="what a slave answers to consumers at an offset that it does not have, because it lags or began "
+        "later: true: that they are to go on where its queue begins or ends, as a master does; false: that "
+        "they are to wait, and ask the master",
+        conf="offsetCheckInSlave",
+        live=True,
+    )
     retry_ms: int = setting(
         5000, doc="how long a slave waits before it connects again, ms", check=at_least(1)
     )
@@ -113,3 +152,11 @@ class ReplicationSettings:
         doc="how often a slave copies topics, groups and their progress from its master, ms",
         check=at_least(10),
     )
+
+    def __attrs_post_init__(self) -> None:
+        if self.min_in_sync > self.in_sync:
+            raise SettingError(
+                f"replication.min_in_sync (minInSyncReplicas) = {self.min_in_sync} is more than"
+                f" replication.in_sync (inSyncReplicas) = {self.in_sync}: raise the latter, or lower the"
+                " former"
+            )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,9 +13,9 @@ from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
-from mqframe.replication.confirmed import flushed_as_configured
-from mqframe.store.appending.appender import Appender
-from mqframe.store.appending.inline_dispatch import InlineDispatch, OnArrival, OnFailure
+from mqframe.replication.confirmed import Replicas
+from mqframe.store.appending.inline_dispatch import OnArrival
+from mqframe.store.confirming import Confirming
 from mqframe.store.files.disk import Disk, DiskUsage, disk_usage
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.log_file import Allocate, allocate_really
@@ -25,14 +23,12 @@ from mqframe.store.files.modes import use_mode, warn_if_open
 from mqframe.store.files.ownership import Ownership
 from mqframe.store.files.syncing import Sync, sync_really
 from mqframe.store.files.threads import Threads
-from mqframe.store.following.followers import Followers
 from mqframe.store.following.lag import Lag, lag_of
 from mqframe.store.incoming import Incoming
-from mqframe.store.log.flusher import LogFlusher
 from mqframe.store.message_files import MessageFiles, open_files
-from mqframe.store.reading.reads import StoreReads
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
+from mqframe.store.upkeep.cutting import finish_cuts
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
@@ -42,20 +38,25 @@ from mqframe.store.upkeep.settling import bring_back, settle_on_disk
 
 log: Final = get_logger("store")
 _EXPIRY_SECONDS: Final = 0.5
+_EXPIRY_OF_COPIES_SECONDS: Final = 0.1
 _MARK_SECONDS: Final = 1.0
 
 
 class Opening(NamedTuple):
-    """How a store is opened: on which disk, how carefully, who hears of arrivals; what is open already."""
+    """How a store is opened: on which disk, how carefully, who hears of arrivals; what is open already.
+
+    `replicas`: where copies count, what they confirm.
+    """
 
     disk: Disk
     care: Care
     on_arrival: OnArrival | None
     files: MessageFiles
     threads: Threads
+    replicas: Replicas | None = None
 
 
-class MessageStore(StoreReads):
+class MessageStore(Confirming):
     """Appends, reads, dispatch, following dispatchers and upkeep of one store.
 
     Belongs to one loop and its thread; has no locks. Made by `open`.
@@ -64,14 +65,11 @@ class MessageStore(StoreReads):
     def __init__(
         self, settings: StoreSettings, clock: LoopClock, ownership: Ownership, opening: Opening
     ) -> None:
-        disk, care, on_arrival, files, threads = opening
-        layout, commit_log = Layout(settings.directory), files.log
-        confirmed = flushed_as_configured(
-            settings.flush == "SYNC_FLUSH", lambda: commit_log.end, lambda: commit_log.flushed
-        )
+        disk, care, on_arrival, files, threads, replicas = opening
+        layout = Layout(settings.directory)
         quarantine = Quarantine(layout.quarantine)
         self._setting_aside = SettingAside(files.log, files.queues, quarantine, clock.now_ms)
-        super().__init__(settings, files, threads, confirmed, self._repair_record)
+        super().__init__(settings, files, threads, self._repair_record, replicas)
         self._ownership = ownership
         self._layout = layout
         self._files = files
@@ -85,20 +83,12 @@ class MessageStore(StoreReads):
         if not files.checkpoint.is_known:
             files.checkpoint.save()  # so that a missing one tells of a loss
         settle_on_disk(layout, files, killed)
-        self._appender = Appender(self._log, self._queues, settings, clock.now_ms)
-        self._appender.store_time = self.recovered.store_time
-        waiting, describe = self._appender.waiting, self._appender.describe
-        self._dispatch = InlineDispatch(waiting, describe, self._queues, files.key_index, on_arrival)
-        self._dispatch.done = self._log.end
-        self._dispatch.done_timestamp = self.recovered.store_time
-        self._flusher = LogFlusher(self._log, settings, clock, threads, self)
+        self._take_up(clock, self.recovered.store_time, on_arrival, layout.cursors)
         self._queue_flusher = QueueFlusher(files, settings, clock, threads, self._dispatch)
         self._cleaner = Cleaner(settings, clock, files, threads, disk.usage)
         self._cleaner.begin(self.recovered.store_time)
-        self._followers = Followers(layout.cursors, self._log, confirmed)
         self._clock = clock
         self._timers: list[Every] = []
-        self._closed = self._dispatches_soon = False
         self._mark = DispatchMark(layout)
 
     @classmethod
@@ -112,13 +102,16 @@ class MessageStore(StoreReads):
         usage: DiskUsage = disk_usage,
         sync: Sync = sync_really,
         care: Care = Care.USUAL,
+        replicas: Replicas | None = None,
     ) -> MessageStore:
         """Lock the directory, recover what is in it, and bring that to disk.
 
-        `care`: how thoroughly, and whether to go on where messages may have been lost. Raises
-        `UndecidedDamage` there otherwise, and `StoreError` when another broker holds the directory, when
-        files have another size than configured, or when the disk is full or not readable; the message names
-        the path and what to do.
+        `care`: how thoroughly, and whether to go on where messages may have been lost. `replicas`:
+        where copies of the log count, what they confirm.
+
+        Raises `UndecidedDamage` where it may not go on, and `StoreError` when another broker holds the
+        directory, when files have another size than configured, or when the disk is full or not readable;
+        the message names the path and what to do.
         """
         use_mode(settings.file_mode)
         if settings.directory.is_dir():
@@ -129,9 +122,11 @@ class MessageStore(StoreReads):
                 undo.callback(threads.close)
                 ownership = Ownership(layout)
                 undo.callback(ownership.release)
+                finish_cuts(layout)
                 files = open_files(layout, settings, disk, threads, clock.now_ms, care)
                 undo.callback(files.close)
-                store = cls(settings, clock, ownership, Opening(disk, care, on_arrival, files, threads))
+                opening = Opening(disk, care, on_arrival, files, threads, replicas)
+                store = cls(settings, clock, ownership, opening)
                 undo.pop_all()
                 return store
         except OSError as problem:
@@ -146,11 +141,12 @@ class MessageStore(StoreReads):
         self._log.allocate_ahead()
         self._cleaner.look()
         settings = self.settings
+        expiry = _EXPIRY_SECONDS if self.replicas is None else _EXPIRY_OF_COPIES_SECONDS
         self._timers = [
             Every(self._clock, seconds, work, name=name)
             for name, seconds, work in (
                 ("flush", settings.flush_interval_ms / 1000, self._flush),
-                ("expired waits for a flush", _EXPIRY_SECONDS, self._flusher.expire),
+                ("expired waits", expiry, self._flusher.expire),
                 ("flush of queues", settings.queue_flush_interval_ms / 1000, self._queue_flusher.flush),
                 ("mark of what is dispatched", _MARK_SECONDS, self._note_dispatched),
                 ("clean-up", settings.cleanup_interval_ms / 1000, self.clean),
@@ -190,7 +186,8 @@ class MessageStore(StoreReads):
         try:
             await self._threads.run_and_wait(lambda: self._log.sync_to(self._log.end))
             self._log.flushed = self._log.end
-            self.dispatch()
+            # Also what copies did not confirm: nobody reads any more, and the next start lists all there is.
+            self._dispatch.run(self._log.end)
             self._flusher.settle()
             self._followers.save_cursors()
             await self._threads.run_and_wait(self._queue_flusher.flush_all)
@@ -228,8 +225,6 @@ class MessageStore(StoreReads):
             self._log.forget_ahead()
             self._close(complete=False)
 
-    # Writing
-
     def put(self, incoming: Incoming) -> Stored:
         """Append one message.
 
@@ -237,7 +232,13 @@ class MessageStore(StoreReads):
         store stopped.
         Consumers see it after `dispatch`, once it is confirmed.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
+        if (
+            self._cleaner.refusal
+            or self._dispatch.failure
+            or self._durability.failure
+            or self._closed
+            or (self._replicas is not None and self._replicas.refusal())
+        ):
             self._refuse()
         return self._appender.put(incoming)
 
@@ -249,7 +250,7 @@ class MessageStore(StoreReads):
         `extra_properties`, in text form, go behind those of each message. Raises as `put`, and `BodyError`
         for a malformed batch.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
+        if self.refusal() is not None:
             self._refuse()
         return self._appender.put_batch(head, memoryview(batch), extra_properties)
 
@@ -258,7 +259,7 @@ class MessageStore(StoreReads):
 
         Raises as `put`; what is stored now, and takes no more than that, is refused for itself only.
         """
-        if self._cleaner.refusal or self._dispatch.failure or self._durability.failure or self._closed:
+        if self.refusal() is not None:
             self._refuse()
         self._log.room(size)
 
@@ -272,58 +273,13 @@ class MessageStore(StoreReads):
         """Why messages are refused at the moment; `None` when they are not."""
         if self._closed:
             return StoreUnavailable("the store has stopped")
-        return self._durability.failure or self._cleaner.refusal or self._dispatch.failure
-
-    @property
-    def undispatched(self) -> bool:
-        """Whether something was appended that queues and index do not list yet."""
-        return bool(self._appender.waiting)
-
-    def dispatch(self) -> None:
-        """Bring queues and index up to the confirmed offset; announce arrivals. Once a turn of the loop."""
-        if self._appender.waiting:
-            self._dispatch.run(self.confirmed())
-            self._followers.wake()
+        here = self._durability.failure or self._cleaner.refusal or self._dispatch.failure
+        return here or (None if self._replicas is None else self._replicas.refusal())
 
     @property
     def failures(self) -> int:
         """How often periodic work of the store failed."""
         return sum(timer.failures.total for timer in self._timers)
-
-    def watch_dispatch(self, on_failure: OnFailure) -> None:
-        """Have `on_failure` told of messages that cannot be dispatched whole."""
-        self._dispatch.on_failure = on_failure
-
-    def dispatch_soon(self) -> None:
-        """Have `dispatch` run in the next turn of the running loop, once however often it is asked for."""
-        if not self._dispatches_soon:
-            self._dispatches_soon = True
-            asyncio.get_running_loop().call_soon(self._dispatch_now)
-
-    def _dispatch_now(self) -> None:
-        self._dispatches_soon = False
-        self.dispatch()
-
-    def when_confirmed(self, end_offset: int, callback: Callable[[bool], object]) -> None:
-        """Call `callback` when everything before `end_offset` is confirmed: at once where it is already.
-
-        It gets True, or False when that took longer than `sync_flush_timeout_ms`.
-        """
-        self._flusher.when_confirmed(end_offset, callback)
-
-    async def until_confirmed(self, end_offset: int) -> bool:
-        """Wait as `when_confirmed` does; whether it is confirmed. May be cancelled."""
-        told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.when_confirmed(end_offset, lambda done: None if told.done() else told.set_result(done))
-        return await told
-
-    async def flush_log(self) -> bool:
-        """Bring everything appended so far to disk; False when that fails. It takes as long as the disk."""
-        if self._closed:
-            return self._log.flushed >= self._log.end
-        told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._flusher.when_flushed(lambda done: None if told.done() else told.set_result(done))
-        return await told
 
     def distrust(self, what: str, problem: OSError) -> None:
         """A file that is made from the log could not be synced: the next start checks, and writes it anew."""

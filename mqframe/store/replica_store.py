@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
+from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.errors import StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.storage.stored import Stored, StoredBatch
-from mqframe.store.appending.appender import Placed
+from mqframe.store.appending.appender import Copied
+from mqframe.store.appending.copied import CopiedDispatch
 from mqframe.store.appending.log_copy import LogCopy
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue, behind
 from mqframe.store.upkeep.putting_back import PuttingBack
 from mqframe.store.upkeep.quarantine import Quarantine, Report
+
+_KIND: Final = SysFlag.TRANSACTION_MASK
 
 
 class ReplicaStore(MessageStore):
@@ -32,6 +36,7 @@ class ReplicaStore(MessageStore):
         self._copy = LogCopy(self._log)
         self._broken: StoreError | None = None
         levels = parse_levels(self.settings.delay_levels)
+        self._dispatch.describe_copied = CopiedDispatch(levels).describe
         quarantine, now_ms = Quarantine(self._layout.quarantine), self._clock.now_ms
         self._putting_back = PuttingBack(self._log, self._queues, quarantine, levels, now_ms)
         self.kept_from = 0
@@ -57,8 +62,8 @@ class ReplicaStore(MessageStore):
             "this broker is a slave and stores only what its master does: send to the master"
         )
 
-    def append_copy(self, offset: int, data: bytes) -> None:
-        """Append `data`, which lies at log offset `offset` of the master; an empty store begins there.
+    def append_copy(self, offset: int, *parts: bytes | memoryview) -> None:
+        """Append `parts`, which lie from log offset `offset` of the master on; an empty store begins there.
 
         Consumers see it after `dispatch`. Raises `StoreError` where it does not follow on what is here, or is
         no sound part of a log, and then nothing is overwritten; `StoreUnavailable` when the disk is full.
@@ -72,8 +77,8 @@ class ReplicaStore(MessageStore):
             raise StoreError(
                 f"log offset {offset} does not follow on {self._copy.received}, where this log ends"
             )
-        for record in self._copy.take(data):
-            self._enter(record)
+        for records in self._copy.take(*parts):
+            self._enter(records)
 
     def forget_partial(self) -> None:
         """Drop what has come of a record that is not whole: what follows `max_offset` is taken next."""
@@ -132,28 +137,35 @@ class ReplicaStore(MessageStore):
         place = max((each for each in places if base <= each < base + self._log.file_bytes), default=base)
         return base if self._record(place) is None else place
 
-    def _enter(self, record: LogRecord) -> None:
-        queue = None
-        if record.has_queue_entry and not self._queues.deleted.owns(record):
-            queue = self._queues.queue(record.topic, record.queue_id)
-            if record.queue_offset != queue.next_offset:
-                self._go_on_at(queue, record.queue_offset)
-            queue.next_offset = record.queue_offset + 1
-        appender = self._appender
-        appender.store_time = max(appender.store_time, record.store_timestamp)
-        appender.waiting.append(
-            Placed(
-                record.end,
-                queue,
-                record.queue_offset if queue is not None else 0,
-                record.physical_offset,
-                record.size,
-                record.topic,
-                record.properties,
-                record.is_indexed,
-                record.store_timestamp,
-            )
-        )
+    def _enter(self, records: list[LogRecord]) -> None:
+        get, deleted_before = self._queues.get, self._queues.deleted.newest
+        queues: list[ConsumeQueue | None] = []
+        note, begin = queues.append, 0
+        for number, record in enumerate(records):
+            physical, _, topic, queue_id, offset, flag, _, _ = record
+            queue = get((topic, queue_id))
+            if queue is None or offset != queue.next_offset or flag & _KIND or physical < deleted_before:
+                queue = self._queue_of(record)
+                if queue is not None and offset != queue.next_offset:
+                    self._wait(records[begin:number], queues[begin:])
+                    begin = number
+                    self._go_on_at(queue, offset)
+            if queue is not None:
+                queue.next_offset = offset + 1
+            note(queue)
+        self._wait(records[begin:], queues[begin:])
+
+    def _queue_of(self, record: LogRecord) -> ConsumeQueue | None:
+        if not record.has_queue_entry or self._queues.deleted.owns(record):
+            return None
+        return self._queues.queue(record.topic, record.queue_id)
+
+    def _wait(self, records: list[LogRecord], queues: list[ConsumeQueue | None]) -> None:
+        """Let `records` wait for dispatch, those of the same number in `queues`."""
+        if records:
+            appender = self._appender
+            appender.store_time = max(appender.store_time, *[record[6] for record in records])
+            appender.waiting.append(Copied(records[-1].end, records, queues))
 
     def _go_on_at(self, queue: ConsumeQueue, offset: int) -> None:
         """Let `queue` go on at `offset`: behind a gap, or from its beginning when its topic was made anew."""

@@ -1,4 +1,4 @@
-"""Test support for mqframe, its plugins and applications: clusters, a manual clock, conformance suites."""
+"""Test support for mqframe, its plugins and applications: clusters, clocks, simulations, conformance."""
 
 from __future__ import annotations
 

@@ -48,3 +48,15 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
 def test_clients_keep_nothing(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["config", "show", "--for", "client", "--data", str(tmp_path)])
     assert result.exit_code == 2
+
+
+def test_a_role_that_was_changed_counts_until_another_one_is_configured(tmp_path: Path) -> None:
+    file = tmp_path / "store/config/changedRole.json"
+    file.parent.mkdir(parents=True)
+    role = {"role": "SLAVE", "brokerId": 2, "changedMs": 1, "configuredRole": "NONE", "configuredId": 0}
+    file.write_text(json.dumps(role))
+    found = shown(tmp_path, "broker")
+    assert found["replication.role"] == ("SLAVE", f"changed while it ran, {file}")
+    assert found["replication.id"] == (2, f"changed while it ran, {file}")
+    file.write_text(json.dumps(role | {"configuredRole": "SLAVE", "configuredId": 1}))
+    assert "replication.role" not in shown(tmp_path, "broker")

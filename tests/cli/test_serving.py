@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import os, signal, sys
-from mqframe.cli.serving import serve
+from mqframe.cli.serving import end_process, serve
 from mqframe.core.errors import MqframeError
 
 class Service:
@@ -21,7 +21,7 @@ class Service:
             raise OSError("the port is taken") if self.name == "bad" else KeyError("odd")
         print("start", self.name)
         if self.name == sys.argv[2]:
-            os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+            end_process() if sys.argv[1] == "self" else os.kill(os.getpid(), getattr(signal, sys.argv[1]))
 
     async def stop(self):
         print("stop", self.name)
@@ -39,7 +39,7 @@ def lines(*words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("signal", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("signal", ["SIGTERM", "SIGINT", "self"])
 def test_a_signal_stops_the_services_in_reverse_order(signal: str) -> None:
     assert lines(signal, "ns", "broker") == [
         "start ns",

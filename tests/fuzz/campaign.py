@@ -18,9 +18,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from fuzz.steps import Step
 from fuzz.world import World
-from simulated.loop import SimulatedLoop
-from simulated.memory import weight
-from simulated.silence import logs_kept_to
+from silence import logs_kept_to
+from weight import weight
+
+from mqframe.testing.simulation import SimulatedLoop
 
 T = TypeVar("T")
 BATCH_STEPS = 40

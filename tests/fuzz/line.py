@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from simulated.loop import SimulatedLoop
-
 from mqframe.core.errors import FrameError
 from mqframe.core.wire.frame import Frame, FrameDecoder
+from mqframe.testing.simulation import SimulatedLoop
 
 
 class Line(asyncio.Protocol):
@@ -17,7 +16,7 @@ class Line(asyncio.Protocol):
     def __init__(self, loop: SimulatedLoop, port: int) -> None:
         self.closed = False
         self._decoder = FrameDecoder(1 << 30)
-        self._transport, _ = loop.connect(lambda: self, port)
+        self._transport, _ = loop.network.connect(lambda: self, port)
 
     def send(self, data: bytes) -> None:
         self._transport.write(data)

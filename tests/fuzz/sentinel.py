@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fuzz.facts import Facts
 from popping import Popped, popped
-from simulated.clock import SimulatedClock
 
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.cluster.route_bodies import TopicRouteData
@@ -18,6 +17,7 @@ from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.net.client import Client
+from mqframe.testing.simulation import SimulatedClock
 
 BROKER, NAMESERVER = "127.0.0.1:10911", "127.0.0.1:9876"
 TOPIC, LATER, POPPED, GROUP, PRODUCERS = "guard", "guard-later", "guard-pop", "guards", "guard-producers"

@@ -16,8 +16,6 @@ from fuzz.line import Line
 from fuzz.sentinel import Sentinel
 from fuzz.steps import Step
 from fuzz.stored import HOST
-from simulated.clock import SimulatedClock
-from simulated.loop import SimulatedLoop
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
@@ -28,6 +26,7 @@ from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.incoming import Incoming
 from mqframe.store.settings import StoreSettings
+from mqframe.testing.simulation import SimulatedLoop
 
 BROKER_PORT, NAMESERVER_PORT = 10911, 9876
 PORTS = {"broker": BROKER_PORT, "nameserver": NAMESERVER_PORT}
@@ -88,7 +87,7 @@ class World:
 
     def __init__(self, folder: Path, loop: SimulatedLoop) -> None:
         self.loop = loop
-        self.clock = SimulatedClock(loop)
+        self.clock = loop.clock
         self.folder = folder
         self.directory = folder / "a" / "b" / "store"
         for canary in (folder / "empty", folder / "a" / "empty", folder / "a" / "b" / "empty"):

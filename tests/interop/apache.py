@@ -95,14 +95,17 @@ class Apache:
     def start_names(self) -> None:
         """Start the name server alone; `stop` it."""
         nameserver = self.servers.nameserver
-        for name in ("namesrv", "broker", "tools"):
-            logs = self.home / f"conf/logback_{name}.xml"
-            logs.parent.mkdir(exist_ok=True)
-            logs.write_text(LOGS)
+        self._write_logs()
         conf = self.home / "ns.conf"
         conf.write_text(f"listenPort={port_of(nameserver)}\nbindAddress=127.0.0.1\n")
         names = self._run("-Xmx96m", "org.apache.rocketmq.namesrv.NamesrvStartup", conf)
         self._until_listening(nameserver, names)
+
+    def _write_logs(self) -> None:
+        for name in ("namesrv", "broker", "tools"):
+            logs = self.home / f"conf/logback_{name}.xml"
+            logs.parent.mkdir(exist_ok=True)
+            logs.write_text(LOGS)
 
     def __enter__(self) -> Apache:
         try:
@@ -126,6 +129,7 @@ class Apache:
         return conf
 
     def _start(self) -> None:
+        self._write_logs()
         if self._own_names:
             self.start_names()
         self._start_broker()

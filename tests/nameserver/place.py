@@ -48,7 +48,7 @@ class Place:
         self, *topics: str, compressed: bool = False, crc: int | None = None, **more: Any
     ) -> Frame:
         name, broker_id = more.pop("name", "broker-a"), more.pop("broker_id", 0)
-        version = DataVersion(more.pop("counter", 1), 0, 7)
+        version = DataVersion(more.pop("counter", 1), more.pop("state", 0), 7)
         kinds = more.pop("kinds", {})
         host = more.pop("host", broker_id)
         table = {

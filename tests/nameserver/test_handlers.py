@@ -48,6 +48,20 @@ def test_a_registered_topic_has_a_route() -> None:
     run(scenario)
 
 
+def test_a_broker_whose_registration_is_ignored_is_told_who_holds_its_id() -> None:
+    async def scenario() -> None:
+        async with Place() as place:
+            assert (await place.register("x", "y", state=2)).ext == {}
+            late = await place.register("z", "w", state=1, host=7)
+            assert (late.code, late.ext) == (0, {"mqframeHolder": "127.0.0.1:10911"})
+            assert (await place.json(ns.GetAllTopicList()))["topicList"] == ["x", "y"]
+            assert (await place.register("x", "y", state=2, host=7)).ext == {}
+            route = await place.json(ns.GetRouteinfoByTopic("x"))
+            assert route["brokerDatas"][0]["brokerAddrs"] == {"0": "127.0.0.8:10911"}
+
+    run(scenario)
+
+
 @pytest.mark.parametrize("compressed", [False, True])
 def test_both_forms_of_registration_with_their_checksum(compressed: bool) -> None:
     async def scenario() -> None:

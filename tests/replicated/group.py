@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import AbstractContextManager, nullcontext
+from json import loads
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from replicated.network import HOST, HostClock, Network, StoryLoop
-from simulated.clock import SimulatedClock
 from trust.crashes import lay_out
 from trust.disk import Disk
 from trust.seam import Seam
@@ -19,12 +18,14 @@ from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import MqframeError
+from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.client import Client
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
+from mqframe.testing.simulation import Simulation
 
 FILE_BYTES = 16 << 10
 NAMES_PORT = 9876
@@ -45,6 +46,10 @@ class Broken(AssertionError):
     """A promise of replication that was not kept."""
 
 
+class MasterLacks(Broken):
+    """A slave follows, and has what its master lost from the middle of its log."""
+
+
 class Member:
     """One broker of the group, running or not. `name`: its host."""
 
@@ -56,29 +61,37 @@ class Member:
         """Log offset up to which the log was found to be the master's, in this life."""
         self.seen = (0, 0)
         """Ends of log and of what may be read, as they were seen last."""
+        self.reached = 0
+        """How long the log ever was; the end of it may have been lost since."""
 
 
 class Group:
-    """All of it. `seed` says everything that follows; `loses_power`: whether what is written is recorded."""
+    """All of it. The seed of `simulation` says what follows; `loses_power`: what is written is recorded."""
 
-    def __init__(self, folder: Path, loop: StoryLoop, seed: int, *, loses_power: bool) -> None:
-        self.chance = Random(f"group {seed}")
-        self.loop = loop
+    def __init__(self, folder: Path, simulation: Simulation, *, loses_power: bool) -> None:
+        self.chance = Random(f"group {simulation.seed}")
+        self.simulation = simulation
+        self.clock, self.network = simulation.clock, simulation.network
         self.folder = folder
-        self.clock = SimulatedClock(loop)
-        self.network = loop.network = Network(self.clock, Random(f"network {seed}"))
         self.members = {"master": Member("master"), "one": Member("one")}
         if self.chance.random() < 0.4:
             self.members["two"] = Member("two")
         self.flush = self.chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
         self.role = self.chance.choice(("SYNC_MASTER", "SYNC_MASTER", "ASYNC_MASTER"))
         self.batch_bytes = self.chance.choice((37, 700, 32_768))
-        self.hello = Random(f"hello {seed}").choice(("as_needed", "always"))
+        self.hello = Random(f"hello {simulation.seed}").choice(("as_needed", "always"))
         self.lengths = self.chance.choice(((1, 300), (1, 300), (40, 40)))
         """Of bodies, in six bytes. Where all are alike, records of logs that differ have the same places."""
         self.disk = Disk() if loses_power else None
+        self.least = self.chance.choice((1, 1, 2))
+        """Of brokers in sync, for messages to be taken; a SYNC_MASTER asks for two."""
+        self.every = self.chance.random() < 0.3
+        """Whether every slave in sync has to have a message."""
+        self.readable = 0
+        """Log offset up to which readers of a SYNC_MASTER may see messages; -1: all that it has."""
         self.acknowledged: dict[int, bytes] = {}
         """Bodies that SYNC_MASTER sends were told to be safe, by the log offset behind them."""
+        self.problems: list[str] = []
         self.stored: list[bytes] = []
         self.count = 0
 
@@ -91,6 +104,8 @@ class Group:
             id=0 if is_master else list(PORTS).index(member.name),
             batch_bytes=self.batch_bytes,
             hello=self.hello,
+            min_in_sync=self.least,
+            all_acknowledge=self.every,
         )
         directory = self.folder / f"{member.name}{member.life}"
         return BrokerSections(
@@ -100,35 +115,54 @@ class Group:
         )
 
     async def start(self, name: str) -> None:
-        member = self.members[name]
-        token = HOST.set(name)
-        try:
-            member.broker = Broker(self.settings(member), HostClock(self.clock, name))
-            task = asyncio.ensure_future(member.broker.start())
-        finally:
-            HOST.reset(token)
-        while not task.done():
-            await self.clock.advance(0.5)
-        await task
+        member, host = self.members[name], self.simulation.host(name)
+        member.broker = Broker(self.settings(member), host.clock)
+        self._watch_reports(member.broker)
+        await host.run(member.broker.start())
         member.compared, member.seen = 0, (0, 0)
         if name == "master":
             for each in self.slaves():
                 each.compared = 0
 
+    def _watch_reports(self, broker: Broker) -> None:
+        """See what a SYNC_MASTER knows of slaves, whenever it looks, and what its readers may see by that."""
+        rule, store = broker.store.replicas, broker.store
+        if rule is None:
+            return
+        assert isinstance(rule, InSync)
+        known = rule.acknowledged
+        self.readable = -1 if self.least == 1 else store.max_offset
+
+        def look() -> list[int]:
+            ends = list(known())
+            self._note_ends()
+            for end in ends:
+                if all(member.reached < end for member in self.slaves()):
+                    self.problems.append(f"no slave ever had {end} bytes, and the master counts on it")
+            if not ends and self.least == 1:
+                self.readable = -1
+            elif ends:
+                before = store.max_offset if self.readable < 0 else self.readable
+                self.readable = max(before, min(ends) if self.every else max(ends))
+            return ends
+
+        rule.acknowledged = look
+
+    def _note_ends(self) -> None:
+        for member in self.members.values():
+            if member.broker is not None:
+                member.reached = max(member.reached, member.broker.store.max_offset)
+
     def slaves(self) -> list[Member]:
         return [each for name, each in self.members.items() if name != "master"]
 
     async def stop(self, name: str, *, kill: bool) -> None:
+        self._note_ends()
         broker, self.members[name].broker = self.members[name].broker, None
         assert broker is not None
-        token = HOST.set(name)
-        try:
-            task = asyncio.ensure_future(broker.abandon() if kill else broker.stop())
-        finally:
-            HOST.reset(token)
-        while not task.done():
-            await self.clock.advance(0.5)
-        await task
+        host = self.simulation.host(name)
+        host.resume()  # whoever ends a process that stands still lets it go on for that
+        await host.run(broker.abandon() if kill else broker.stop())
 
     async def lose_power(self, name: str) -> str:
         """What was not synced may be gone, and nobody is told that the host is down. How it went."""
@@ -205,8 +239,8 @@ class Group:
 
     def check(self) -> None:
         """Raise `Broken` for what does not hold now."""
-        for problem in self.loop.problems:
-            raise Broken(f"an error in the loop: {problem}")
+        for wrong in self.problems:
+            raise Broken(wrong)
         master = self.members["master"].broker
         for member in self.members.values():
             if member.broker is not None:
@@ -225,6 +259,8 @@ class Group:
             for place, size, _ in store.entries(topic, queue, end - 1, 1):
                 if size != 0x7FFFFFFF and place + size > seen[1]:
                     raise Broken(f"{member.name}: {topic}:{queue} shows {place}, confirmed is {seen[1]}")
+                if store.replicas is not None and 0 <= self.readable < place + size:
+                    raise Broken(f"{topic}:{queue} shows {place}, slaves have {self.readable}")
 
     def _check_copy(self, member: Member, slave: Broker, master: Broker) -> None:
         if not follows_now(slave) or not self._is_heard(member):
@@ -234,15 +270,26 @@ class Group:
             raise Broken(
                 f"{member.name} follows with {slave.store.max_offset - end} bytes more than the master"
             )
-        if log_of(slave, start, end) != log_of(master, start, end):
-            raise Broken(f"{member.name}: the log differs between {start} and {end}")
+        theirs, mine = log_of(slave, start, end), log_of(master, start, end)
+        if theirs != mine:
+            told = f"{member.name}: the log differs between {start} and {end}"
+            aside = self._set_aside_by_master(start, end)
+            kind = MasterLacks if without(theirs, aside) == without(mine, aside) else Broken
+            raise kind(told)
         member.compared = end
+
+    def _set_aside_by_master(self, start: int, end: int) -> list[tuple[int, int]]:
+        """What starts of the master took out of its log, as places in its bytes from `start` to `end`."""
+        member = self.members["master"]
+        paths = (self.folder / f"master{member.life}" / "quarantine").glob("*.json")
+        reports = [loads(path.read_bytes()) for path in paths]
+        return [(max(each["start"], start) - start, min(each["end"], end) - start) for each in reports]
 
     def _is_heard(self, member: Member) -> bool:
         """Whether what a slave follows is the master that runs now, not one that died without a word."""
         port = PORTS["master"] + 1
         sides = [side for pair in self.network.between(member.name, "master") for side in pair]
-        return any(side.get_extra_info("sockname")[1] == port and not side.is_dead for side in sides)
+        return any(side.port == port and not side.is_dead for side in sides)
 
     def watched(self) -> AbstractContextManager[object]:
         return nullcontext() if self.disk is None else Seam(self.folder, self.disk.take).in_force()
@@ -250,6 +297,15 @@ class Group:
 
 def follows_now(slave: Broker) -> bool:
     return slave.counters().get("replicationFollows") == "true"
+
+
+def without(log: bytes, parts: list[tuple[int, int]]) -> bytes:
+    """`log` with nothing but zeros in these places."""
+    left = bytearray(log)
+    for start, end in parts:
+        if start < end:
+            left[start:end] = bytes(end - start)
+    return bytes(left)
 
 
 def log_of(broker: Broker, start: int, end: int | None = None) -> bytes:
@@ -268,11 +324,10 @@ def log_of(broker: Broker, start: int, end: int | None = None) -> bytes:
 
 async def name_server(group: Group) -> NameServer:
     """The name server of `group`, on a host that never fails."""
-    token = HOST.set("names")
-    try:
-        settings = NameServerSettings(port=NAMES_PORT, directory=group.folder / "names")
-        server = NameServer(settings, HostClock(group.clock, "names"))
-        await server.start()
-    finally:
-        HOST.reset(token)
+    settings, host = (
+        NameServerSettings(port=NAMES_PORT, directory=group.folder / "names"),
+        group.simulation.host("names"),
+    )
+    server = NameServer(settings, host.clock)
+    await host.run(server.start())
     return server

@@ -8,39 +8,44 @@ from pathlib import Path
 from random import Random
 
 from replicated.group import Broken, Group, Member, follows_now, log_of, name_server
-from replicated.network import StoryLoop
-from simulated.silence import logs_kept_to
+from silence import logs_kept_to
 
 from mqframe.broker.broker import Broker
 from mqframe.core.storage.record import decode_records
 from mqframe.net.client import Client
+from mqframe.testing.simulation import Simulation
 
 STEPS = 40
+DRIFT = 0.001
+"""By what share clocks of hosts may go too fast or too slow."""
+KINDS = {
+    "send": 40, "time": 40, "block": 6, "heal": 8, "slow": 5, "lossy": 3, "cut": 8, "cut later": 4,
+    "pause": 6, "jump": 5, "kill": 3, "stop": 1, "start": 12, "spoil": 3, "power": 8,
+}  # fmt: skip
+"""Kinds of steps, and how often each comes."""
+PAUSES = (0.2, 2, 8, 40, 130)
+"""Seconds that a host stands still: also longer than any time-out, and than a name server's patience."""
 CALM_SECONDS = 200
 """After the last trouble everything has to be well again within it."""
 
 
 class Story:
-    """`told`: the steps so far, for whoever looks into a failure."""
+    """A failure tells the seed and all steps."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.chance = Random(f"story {seed}")
-        self.loop = StoryLoop()
-        self.group = Group(folder, self.loop, seed, loses_power=seed % 3 == 2)
-        self.told: list[str] = []
+        self.simulation = Simulation(seed, drift=DRIFT)
+        self.group = Group(folder, self.simulation, loses_power=seed % 3 == 2)
         self.master_lost = False
 
     def run(self) -> None:
         """Play it. Raises `Broken`."""
-        asyncio.set_event_loop(self.loop)
         try:
-            with logs_kept_to(logging.NullHandler()), self.group.watched():
-                self.loop.run_until_complete(self._whole())
-        except Broken as broken:
-            raise Broken(f"{broken}\n    after {'; '.join(self.told)}") from None
-        finally:
-            asyncio.set_event_loop(None)
-            self.loop.close()
+            with logs_kept_to(logging.NullHandler()), self.group.watched(), self.simulation:
+                self.simulation.run(self._whole(), limit=float("inf"))
+        except AssertionError as broken:
+            kind = type(broken) if isinstance(broken, Broken) else Broken
+            raise kind(f"{broken}\n  {self.simulation.told()}") from None
 
     async def _whole(self) -> None:
         group = self.group
@@ -63,69 +68,83 @@ class Story:
         for name in reversed(group.members):
             await group.stop(name, kill=False)
         await names.stop()
-        await self.loop.settle()
+        await group.clock.sleep(0)
 
     async def _step(self, client: Client) -> list[asyncio.Task[None]]:
-        chance, group = self.chance, self.group
+        chance, group, network = self.chance, self.group, self.group.network
         name = chance.choice(list(group.members))
         slave = chance.choice(group.slaves()).name
-        ways = chance.choice(
-            ([("master", slave)], [(slave, "master")], [("master", slave), (slave, "master")])
-        )
+        source, target = chance.choice((("master", slave), (slave, "master")))
+        one_way = chance.random() < 0.67
         sends = []
-        what = chance.choices(
-            ("send", "time", "block", "heal", "slow", "cut", "kill", "stop", "start", "spoil", "power"),
-            (40, 40, 6, 8, 5, 8, 3, 1, 12, 3, 8),
-        )[0]
-        self.told.append(what)
+        what = chance.choices(list(KINDS), list(KINDS.values()))[0]
         match what:
             case "send":
-                sends = [group.send(client) for _ in range(chance.choice((1, 1, 3, 20)))]
-                await group.clock.advance(0)
+                sends = self._send(client, chance.choice((1, 1, 3, 20)))
             case "time":
-                await group.clock.advance(chance.choice((0.01, 0.3, 1, 1, 3, 6, 25)))
+                await group.clock.sleep(chance.choice((0.01, 0.3, 1, 1, 3, 6, 25)))
             case "block":
-                group.network.blocked.update(ways)
+                network.block(source, target, one_way=one_way)
             case "heal":
-                group.network.heal()
+                network.heal()
             case "slow":
-                group.network.delays.update(dict.fromkeys(ways, chance.choice((0.05, 0.5, 4))))
+                network.delay(source, target, chance.choice((0.05, 0.5, 4)), one_way=one_way)
+            case "lossy":
+                network.lose(source, target, chance.choice((0.05, 0.5)), one_way=one_way)
             case "cut":
-                group.network.cut("master", slave)
+                network.cut("master", slave)
+            case "cut later":
+                network.cut_after(source, target, chance.choice((0, 5, chance.randrange(20_000))))
+            case "pause":
+                group.simulation.host(name).pause(chance.choice(PAUSES))
+            case "jump":
+                self._jump(name, chance.choice((-3600, -2, 2, 3600, 90 * 86_400)))
             case "kill" | "stop" if group.members[name].broker is not None:
+                group.simulation.step(f"{what} {name}")
                 await group.stop(name, kill=what == "kill")
             case "start":
                 for each in [each.name for each in group.members.values() if each.broker is None]:
+                    group.simulation.step(f"start {each}")
                     await group.start(each)
             case "spoil" if group.members[slave].broker is not None:
+                group.simulation.step(f"spoil {slave}")
                 await group.stop(slave, kill=True)
                 group.spoil(slave)
                 await group.start(slave)
             case "power" if group.disk is not None and group.members[name].broker is not None:
-                if name == "master":
-                    self.master_lost = True
-                    sends = [group.send(client) for _ in range(chance.choice((0, 3, 10)))]  # not synced yet
-                    await group.clock.advance(0.01)
-                self.told[-1] += f" of {name}: {await group.lose_power(name)}"
-                if name == "master" and chance.random() < 0.7:
-                    # It is back before anybody notices, and its log grows past what slaves have.
-                    await group.start(name)
-                    sends.append(group.send(client))  # it shows the client that its connection is gone
-                    await group.clock.advance(1.1)
-                    sends += [group.send(client) for _ in range(40)]
-                    self.told[-1] += ", back with 40 sends"
-            case _:
-                self.told.pop()
-                return []
-        self.told[-1] += {"block": f" {ways}", "cut": f" {slave}", "spoil": f" {slave}"}.get(what, "")
-        self.told[-1] += f" {name}" if what in ("kill", "stop") else ""
-        await group.clock.advance(0)
+                sends = await self._power(client, name)
+        await group.clock.sleep(0)
+        return sends
+
+    def _send(self, client: Client, count: int) -> list[asyncio.Task[None]]:
+        self.group.simulation.step(f"{count} sends")
+        return [self.group.send(client) for _ in range(count)]
+
+    def _jump(self, name: str, seconds: float) -> None:
+        self.group.simulation.step(f"the clock of {name} is set by {seconds} s")
+        self.group.simulation.host(name).clock.jump(seconds)
+
+    async def _power(self, client: Client, name: str) -> list[asyncio.Task[None]]:
+        chance, group, sends = self.chance, self.group, []
+        if name == "master":
+            self.master_lost = True
+            sends = self._send(client, chance.choice((0, 3, 10)))  # not synced yet
+            await group.clock.sleep(0.01)
+        group.simulation.step(f"{name}: {await group.lose_power(name)}")
+        if name == "master" and chance.random() < 0.7:
+            # It is back before anybody notices, and its log grows past what slaves have.
+            await group.start(name)
+            sends += self._send(client, 1)  # it shows the client that its connection is gone
+            await group.clock.sleep(1.1)
+            sends += self._send(client, 40)
         return sends
 
     async def _calm(self) -> None:
         """Nothing fails any more: all are there again, and what lost its way is made anew."""
         group = self.group
         group.network.heal()
+        for name in group.members:
+            group.simulation.host(name).resume()
         for member in group.members.values():
             if member.broker is None:
                 await group.start(member.name)
@@ -141,7 +160,7 @@ class Story:
         """Let time pass until all slaves have everything, or have had time enough for it."""
         group = self.group
         for _ in range(CALM_SECONDS // 5):
-            await group.clock.advance(5)
+            await group.clock.sleep(5)
             group.check()
             brokers = [member.broker for member in group.members.values() if member.broker is not None]
             ends = {broker.store.max_offset for broker in brokers}

@@ -24,7 +24,8 @@ class Target:
         self.data = b""
         self.forgotten = self.dispatched = 0
 
-    def append_copy(self, offset: int, data: bytes) -> None:
+    def append_copy(self, offset: int, *parts: bytes | memoryview) -> None:
+        data = b"".join(parts)
         if b"bad" in data:
             raise StoreError("no sound record")
         assert offset == self.max_offset
@@ -83,14 +84,27 @@ def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(whole())
 
 
-def test_what_comes_is_stored_and_each_frame_is_reported() -> None:
+def test_what_comes_is_stored_and_reported_once_however_many_frames_it_was() -> None:
     async def scenario(place: Place) -> None:
         assert await place.reader.readexactly(8) == encode_report(1000)
-        await place.say(frame_head(1000, 2) + b"ab" + frame_head(1002, 1) + b"c" + frame_head(1003, 0)[:5])
-        assert await place.reader.readexactly(16) == encode_report(1002) + encode_report(1003)
-        assert (place.target.data, place.follower.trouble) == (b"abc", "")
+        await place.say(frame_head(1000, 2) + b"ab" + frame_head(1002, 1) + b"c" + frame_head(1003, 1)[:5])
+        assert await place.reader.readexactly(8) == encode_report(1003)
+        await place.say(frame_head(1003, 1)[5:] + b"d")
+        assert await place.reader.readexactly(8) == encode_report(1004)
+        assert (place.target.data, place.follower.trouble) == (b"abcd", "")
         assert place.target.dispatched
         assert place.follower.heard_ms == place.follower.reported_ms == place.clock.now_ms()
+
+    play(scenario)
+
+
+def test_what_came_before_a_frame_that_does_not_follow_is_stored() -> None:
+    async def scenario(place: Place) -> None:
+        await place.say(frame_head(1000, 2) + b"ab" + frame_head(1001, 1) + b"x")
+        assert not place.follower.is_following
+        assert "goes on at log offset 1001" in place.follower.trouble
+        assert place.target.data == b"ab"
+        assert place.target.dispatched
 
     play(scenario)
 
@@ -199,7 +213,7 @@ def test_a_slave_that_lacks_something_reports_nothing(at_once: bool) -> None:
         assert await place.reader.read() == b""
         assert not place.follower.is_following
         assert "set aside" in place.follower.trouble
-        assert place.target.data == (b"ab" if at_once else b"")
+        assert place.target.data == (b"abc" if at_once else b"")
         place.writer.close()
         server = await place.connect(begin=False)
         with pytest.raises(StoreError, match="set aside"):

@@ -157,7 +157,7 @@ def test_a_master_of_rocketmq_hears_nothing_that_it_would_take_for_a_report(
 def test_a_slave_follows_a_master_whose_operators_have_a_port_of_their_own(tmp_path: Path) -> None:
     async def scenario(pair: Pair) -> None:
         as_admin(pair)
-        pair.operator_port = 0
+        pair.settings = {"operator_port": 0}
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 10))
         assert await pair.bodies(master) == texts(0, 10)

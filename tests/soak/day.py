@@ -7,13 +7,11 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from simulated.clock import SimulatedClock
-from simulated.loop import SimulatedLoop
-from simulated.memory import weight
-from simulated.silence import logs_kept_to
+from silence import logs_kept_to
 from soak.customers import TOPICS, Customers
 from soak.ledger import Ledger
 from soak.servers import BROKER, Servers
+from weight import weight
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.requests import Request
@@ -28,6 +26,7 @@ from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
 from mqframe.store.incoming import GetStatus
+from mqframe.testing.simulation import SimulatedLoop
 
 BUSY_MAX = 60
 """Sends under way at once."""
@@ -61,7 +60,7 @@ class Day:
         self._chance = Random(seed)
         self._seconds = hours * 3600
         self._loop = SimulatedLoop()
-        self._clock = SimulatedClock(self._loop)
+        self._clock = self._loop.clock
         self._servers = Servers(folder, self._loop, self._clock)
         self._ledger = Ledger(self._clock, self._servers.timeline)
         self._dead_next = 0

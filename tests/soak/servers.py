@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from simulated.clock import START_MS, SimulatedClock
-from simulated.loop import SimulatedLoop
 from soak.timeline import Timeline
 
 from mqframe.broker.broker import Broker
@@ -16,6 +14,8 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.settings import StoreSettings
+from mqframe.testing.simulation import SimulatedLoop
+from mqframe.testing.simulation.clock import START_MS, SimulatedClock
 
 NAMESERVER = "127.0.0.1:9876"
 BROKER = "127.0.0.1:10911"

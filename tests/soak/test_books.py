@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from simulated.clock import START_MS, SimulatedClock
-from simulated.loop import SimulatedLoop
 from soak.ledger import LATE_SECONDS_MAX, Ledger
 from soak.timeline import Timeline
+
+from mqframe.testing.simulation import SimulatedLoop
+from mqframe.testing.simulation.clock import START_MS
 
 HOUR_MS = 3_600_000
 
@@ -19,7 +20,7 @@ class Scene:
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
-        self._clock = SimulatedClock(loop)
+        self._clock = loop.clock
         self.ledger = Ledger(self._clock, Timeline(START_MS))
 
     def later(self, seconds: float) -> None:

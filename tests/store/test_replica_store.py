@@ -12,7 +12,9 @@ import pytest
 from stores import bodies, put
 
 from mqframe.core.errors import StoreError, StoreUnavailable
+from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.replication.stream import FrameReader
+from mqframe.core.storage.dispatch_facts import queue_code
 from mqframe.core.storage.record import decode_records
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
@@ -161,6 +163,46 @@ def test_what_does_not_follow_is_refused_and_nothing_is_overwritten(
     put(master, message())
     copy_all(master, slave)
     assert slave.queue_max("t", 0) == 6
+
+
+def test_what_comes_before_something_refused_is_listed(
+    opened: Callable[..., MessageStore], replica: Open, message: Message
+) -> None:
+    master, slave = opened(), replica()
+    put(master, *(message(body=b"%d" % number) for number in range(5)))
+    sound = master.log_bytes(0, master.max_offset)
+    assert sound is not None
+    with pytest.raises(StoreError, match=f"log offset {master.max_offset} is no sound record"):
+        slave.append_copy(0, sound, b"\xff" * 100)
+    slave.forget_partial()
+    put(master, message(body=b"5"))
+    copy_all(master, slave)
+    assert bodies(slave.get("t", 0, 0, 10)) == [b"0", b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_a_message_that_cannot_be_listed_whole_leaves_those_of_others_whole(
+    opened: Callable[..., MessageStore],
+    replica: Open,
+    message: Message,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    master, slave = opened(), replica()
+    put(master, *(message(body=b"%d" % number, TAGS=tag, KEYS="k") for number, tag in enumerate("abab")))
+
+    def odd(topic: str, text: str, store_timestamp: int, levels: tuple[int, ...]) -> int:
+        if "TAGS\x01b" in text:
+            raise ValueError("nobody foresaw it")
+        return queue_code(topic, text, store_timestamp, levels)
+
+    monkeypatch.setattr("mqframe.core.storage.dispatch_facts.queue_code", odd)
+    monkeypatch.setattr("mqframe.store.appending.appender.queue_code", odd)
+    told: list[tuple[str, int, int]] = []
+    slave.watch_dispatch(lambda place, problem: told.append(place[:3]))
+    copy_all(master, slave, piece=1 << 20)
+    assert told == [("t", 0, 1), ("t", 0, 3)]
+    assert bodies(slave.get("t", 0, 0, 10)) == [b"0", b"1", b"2", b"3"]
+    assert slave.get("t", 0, 0, 10, codes={java_hash("a")}).count == 2
+    assert len(slave.query("t", "k", 10, 0, 1 << 60).records) == 2
 
 
 def test_a_slave_takes_no_messages_of_its_own(replica: Open, message: Message) -> None:

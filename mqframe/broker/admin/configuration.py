@@ -53,7 +53,8 @@ class ConfigurationProcessor(Processor):
 
     @serves(GetBrokerConfig)
     def show_settings(self, fields: GetBrokerConfig, call: Call) -> Reply:
-        body = as_lines(self._live.current, self._live.store, more=self._facts()).encode()
+        live = self._live
+        body = as_lines(live.current, live.store, live.replication, more=self._facts()).encode()
         ext = {"version": dumps(self._version).decode()}
         if fields.origins:
             ext["origins"] = dumps(self._live.origins()).decode()
@@ -67,7 +68,8 @@ class ConfigurationProcessor(Processor):
             "brokerIP1": host.strip("[]"),
             "listenPort": port,
             "brokerRole": self._identity.role,
-            "slaveReadEnable": "false",
+            "haListenPort": self._identity.replication_address.rpartition(":")[2],
+            "slaveReadEnable": str(bool(self._live.replication.slave_reads)).lower(),
             "msgTraceTopicName": TRACE_TOPIC,
             "storePathCommitLog": str(self._live.store.directory / "commitlog"),
             # exportMetrics shows it as the number of processors.

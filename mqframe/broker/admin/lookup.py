@@ -38,7 +38,7 @@ class LookupProcessor(Processor):
     @serves(ViewMessageById)
     def view(self, fields: ViewMessageById, call: Call) -> Reply:
         offset = fields.offset
-        record = self._store.record_at(offset)
+        record = self._store.record_at(offset, unconfirmed=bool(fields.mqframe_unconfirmed))
         if record is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"no message begins at log offset {offset}")
         return Reply(body=record)

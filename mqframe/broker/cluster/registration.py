@@ -14,12 +14,13 @@ import msgspec
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.broker.tables.long_bodies import body_parts
+from mqframe.core.cluster.route_bodies import MemberGroupBody
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfigTable
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.errors import BodyError, CallTimeout, MqframeError, answer_error
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.nameserver import RegisterBroker, UnregisterBroker
+from mqframe.core.requests.nameserver import GetBrokerMemberGroup, RegisterBroker, UnregisterBroker
 from mqframe.core.wire.bodies import DataVersion, KVTable
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode, dumps
@@ -44,7 +45,10 @@ class MasterPlace(NamedTuple):
 
 
 class NameServerRegistration:
-    """Registers the broker with every name server. One that is away is logged once, and tried again."""
+    """Registers the broker `identity` with every name server.
+
+    One that is away is logged once, and tried again.
+    """
 
     def __init__(
         self,
@@ -57,12 +61,13 @@ class NameServerRegistration:
         self._client = client
         self._clock = clock
         self._live = live
-        self._identity = identity
+        self.identity = identity
         self._topics = topics
         self._unreachable: set[str] = set()
         self._known_at: set[str] = set()
         self._asked: set[str] = set()
         self._masters: dict[str, MasterPlace] = {}
+        self._holders: dict[str, str] = {}
         self._announced = -1
         self._task: asyncio.Task[None] | None = None
         self._timer: Every | None = None
@@ -75,6 +80,12 @@ class NameServerRegistration:
             if place is not None and place.address:
                 return place
         return None
+
+    @property
+    def holders(self) -> dict[str, str]:
+        """Who keeps the id of this broker, "host:port", by name server, where this broker's registration was
+        ignored: a broker with a greater state version."""
+        return dict(self._holders)
 
     @property
     def is_current(self) -> bool:
@@ -133,21 +144,52 @@ class NameServerRegistration:
 
     async def _register(self, server: str, body: bytes) -> bool:
         request = RegisterBroker(
-            broker_name=self._identity.name,
-            broker_addr=self._identity.address,
-            cluster_name=self._identity.cluster,
-            ha_server_addr=self._identity.replication_address,
-            broker_id=self._identity.broker_id,
+            broker_name=self.identity.name,
+            broker_addr=self.identity.address,
+            cluster_name=self.identity.cluster,
+            ha_server_addr=self.identity.replication_address,
+            broker_id=self.identity.broker_id,
             body_crc32=crc32(body) & 0x7FFFFFFF,
         )
         answer = await self._send(server, request, body)
         (self._known_at.discard if answer is None else self._known_at.add)(server)
-        if answer is not None and self._identity.broker_id:
+        if answer is not None and self.identity.broker_id:
             ext = answer.ext or {}
             self._masters[server] = MasterPlace(ext.get("masterAddr", ""), ext.get("haServerAddr", ""))
         if answer is not None and answer.body:
             self._mark_ordered(server, bytes(answer.body))
+        if answer is not None:
+            self._note_holder(server, await self._holder(server, answer))
         return answer is not None
+
+    async def _holder(self, server: str, answer: Frame) -> str:
+        """Who keeps the id of this broker, after `answer` to its registration; itself, mostly."""
+        identity = self.identity
+        told = (answer.ext or {}).get("mqframeHolder")
+        if told or not identity.state_version:
+            return told or identity.address
+        # Name servers of Apache RocketMQ ignore a registration without a word.
+        asked = GetBrokerMemberGroup(identity.cluster, identity.name)
+        timeout = self._live.current.register_timeout_ms / 1000
+        try:
+            members = await self._client.invoke(server, asked, timeout=timeout)
+            if members.code:
+                raise answer_error(members.code, members.remark, server)
+            group = decode(bytes(members.body), MemberGroupBody).broker_member_group
+        except MqframeError as problem:
+            log.debug("name server does not say who holds an id", nameserver=server, problem=str(problem))
+            return identity.address
+        return group.broker_addrs.get(identity.broker_id, identity.address)
+
+    def _note_holder(self, server: str, holder: str) -> None:
+        if holder == self.identity.address:
+            self._holders.pop(server, None)
+        elif self._holders.get(server) != holder:
+            self._holders[server] = holder
+            log.error(
+                "a name server ignores this broker: another one, of a later change of roles, has its id",
+                nameserver=server, holder=holder, state_version=self.identity.state_version,
+            )  # fmt: skip
 
     def _mark_ordered(self, server: str, body: bytes) -> None:
         """Topics that the name server holds a queue list of are ordered (updateOrderTopicConfig)."""
@@ -178,10 +220,10 @@ class NameServerRegistration:
         if self._announced < 0:
             return  # not announced: the address may be that of another broker, which is why the start failed
         request = UnregisterBroker(
-            broker_name=self._identity.name,
-            broker_addr=self._identity.address,
-            cluster_name=self._identity.cluster,
-            broker_id=self._identity.broker_id,
+            broker_name=self.identity.name,
+            broker_addr=self.identity.address,
+            cluster_name=self.identity.cluster,
+            broker_id=self.identity.broker_id,
         )
         await asyncio.gather(*(self._send(server, request, b"") for server in self._live.current.nameservers))
 
@@ -227,6 +269,7 @@ class NameServerRegistration:
                 for name, topic in topics.items()
             }
         empty = RegisterBrokerBody(topic_config_serialize_wrapper=_EMPTY)
-        wrapper = msgspec.structs.replace(_EMPTY, data_version=table.data_version, topic_config_table=topics)
+        version = msgspec.structs.replace(table.data_version, state_version=self.identity.state_version)
+        wrapper = msgspec.structs.replace(_EMPTY, data_version=version, topic_config_table=topics)
         before, _, behind = dumps(empty).partition(dumps(_EMPTY))
         return b"".join([before, *await body_parts(wrapper), behind])

@@ -18,6 +18,7 @@ from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.offset_rules import commit_problem
 from mqframe.core.consuming.pull import OFFSET_RESET, pull_caps, pull_code
+from mqframe.core.consuming.slave_reads import suggested_broker
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
 from mqframe.core.requests.peer import Peer
@@ -25,6 +26,7 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.net.connection import failure_reply
+from mqframe.replication.settings import SLAVE
 from mqframe.store.incoming import Found
 
 log = get_logger("broker")
@@ -42,6 +44,7 @@ class PullProcessor(Processor):
         self._admission = admission
         self._filters = filters
         self._polling = polling = PullLongPolling(self._clock, self._store.queue_max)
+        self._at_slave = self._identity.role == SLAVE
         self._budget = budgets.add("waiting pulls", "pull_waiting_max", lambda: polling.weight)
         self._due: deque[tuple[HeldPull, bool]] = deque()  # and whether it has to have a match
 
@@ -133,7 +136,24 @@ class PullProcessor(Processor):
             wait_ms = fields.suspend_timeout_millis if settings.long_polling else settings.short_polling_ms
             self._hold(call, fields, group, filter, wait_ms)
             return None
+        if self._stays(fields, pull_code(found.status.value, fields.queue_offset)):
+            # It would ask again at once; until its client knows the master, in vain.
+            self._hold(call, fields, group, filter, settings.short_polling_ms)
+            return None
         return reply
+
+    def _stays(self, fields: PullFields, code: ResponseCode) -> bool:
+        """Whether a consumer stays at an offset that this slave does not have.
+
+        The master may have it: moving back would repeat what was consumed, moving on would pass over what was
+        not. Who does not wait for messages is no consumer, and is told what there is.
+        """
+        return (
+            self._at_slave
+            and code == ResponseCode.PULL_OFFSET_MOVED
+            and not self._live.replication.offset_check
+            and bool(fields.sys_flag & PullFlag.SUSPEND)
+        )
 
     def _commit(self, fields: PullFields) -> None:
         """Store the offset that a pull brings along; a wrong one is passed over, for the pull is right."""
@@ -227,7 +247,7 @@ class PullProcessor(Processor):
         self._offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, offset)
         return Reply(
             ResponseCode.PULL_OFFSET_MOVED,
-            ext=_where(offset, low, high, group, topic),
+            ext=_where(offset, low, high, group, topic, self._suggested(fields, group)),
             remark=OFFSET_RESET,
         )
 
@@ -242,7 +262,10 @@ class PullProcessor(Processor):
         """The answer for what was `found` within `seconds`."""
         status = found.status.value
         code = pull_code(status, fields.queue_offset)
-        self._offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, found.next_offset)
+        going_on = found.next_offset
+        if self._stays(fields, code):
+            code, going_on = ResponseCode.PULL_RETRY_IMMEDIATELY, fields.queue_offset
+        self._offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, going_on)
         if found.count:
             self._statistics.got(fields.consumer_group, fields.topic, found.count, found.size_bytes, seconds)
         else:
@@ -256,8 +279,26 @@ class PullProcessor(Processor):
                 offset=fields.queue_offset,
                 to=found.next_offset,
             )
-        ext = _where(found.next_offset, found.min_offset, found.max_offset, group, topic)
+        suggested = self._suggested(fields, group, found if found.count else None)
+        ext = _where(going_on, found.min_offset, found.max_offset, group, topic, suggested)
         return Reply(code, ext=ext, remark=status, body=list(found.parts))
+
+    def _suggested(
+        self, fields: PullFields, group: SubscriptionGroupConfig, found: Found | None = None
+    ) -> int:
+        """The broker to pull from next, after what was `found`."""
+        slave_reads = self._live.replication.slave_reads
+        behind = 0
+        if slave_reads and found is not None:
+            last = self._store.entries(fields.topic, fields.queue_id, found.next_offset - 1, 1)
+            behind = self._store.max_offset - last[0][0] if last else 0
+        return suggested_broker(
+            group,
+            behind,
+            self._store.settings.hot_bytes,
+            at_slave=self._at_slave,
+            slave_reads=slave_reads,
+        )
 
     def _is_due(self, held: HeldPull) -> bool:
         try:
@@ -307,10 +348,15 @@ class PullProcessor(Processor):
 
 
 def _where(
-    next_offset: int, low: int, high: int, group: SubscriptionGroupConfig, topic: TopicConfig
+    next_offset: int,
+    low: int,
+    high: int,
+    group: SubscriptionGroupConfig,
+    topic: TopicConfig,
+    suggested: int,
 ) -> dict[str, str]:
     return {
-        "suggestWhichBrokerId": "0",  # there is no other member to suggest
+        "suggestWhichBrokerId": str(suggested),
         "nextBeginOffset": str(next_offset),
         "minOffset": str(low),
         "maxOffset": str(high),

@@ -146,7 +146,7 @@ class LevelDelivery(BrokerPart):
 
     async def _deliver_due(self) -> int | None:
         """Deliver until nothing is due; returns the wait before the next round, ms."""
-        self._offsets.settle(self._store.flushed_offset)
+        self._offsets.settle(self._store.lasting_offset)
         busy = True
         while busy:
             busy = False

@@ -18,8 +18,10 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.names import is_closed_topic
+from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.outcome import Outcome
 
 
 class RecallProcessor(Processor):
@@ -31,8 +33,8 @@ class RecallProcessor(Processor):
     def __init__(self, shared: Shared, writer: InternalWriter) -> None:
         super().__init__(shared)
         self._writer = writer
-        self._when_confirmed = shared.store.when_confirmed
-        self._waits_for_disk = self._store.settings.flush == "SYNC_FLUSH"
+        self._when_decided = shared.store.when_decided
+        self._is_sure_at_once = shared.store.confirms_at_once
 
     @serves(RecallMessage)
     def recall(self, fields: RecallMessage, call: Call) -> Reply | None:
@@ -58,14 +60,18 @@ class RecallProcessor(Processor):
         except Refusal as refusal:
             return Reply(refusal.code, ext=region, remark=refusal.remark)
         answer = Reply(ext=region | {"msgId": handle.message_id})
-        if not self._waits_for_disk:
+        if self._is_sure_at_once:
             return answer
-        late = "the recall is stored, but was not on disk in time: after a crash the message may come"
 
-        def reply(durable: bool) -> None:
-            call.reply(answer if durable else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, ext=region, remark=late))
+        def reply(outcome: Outcome) -> None:
+            if outcome is Outcome.CONFIRMED:
+                call.reply(answer)
+                return
+            late = not_confirmed(outcome, "the recall", "after a crash the message may come")
+            late.ext = region
+            call.reply(late)
 
-        self._when_confirmed(stored.end_offset, reply)
+        self._when_decided(stored.end_offset, reply)
         return None
 
     def _checked(self, request: RecallMessage) -> RecallHandle:

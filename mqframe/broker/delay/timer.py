@@ -253,7 +253,7 @@ class TimerService(BrokerPart):
         timer = self._timer
         if timer is None or self._failed:
             return None
-        encoded = timer.begin_sync(self._store.flushed_offset, self._clock.now_ms())
+        encoded = timer.begin_sync(self._store.lasting_offset, self._clock.now_ms())
         if encoded != self._saved:
             await self._sync(timer, encoded)
         return None if timer.is_settled else self._settings.timer_flush_interval_ms

@@ -22,6 +22,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.popping.bodies import BatchAck, BatchAckBody
 from mqframe.core.popping.check_point import CheckPoint, GroupQueue, Key
 from mqframe.core.popping.receipt_handle import ORDER_REVIVE_QUEUE, HandleError, real_topic
+from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.pop import (
     AckMessage,
     BatchAckMessage,
@@ -29,6 +30,7 @@ from mqframe.core.requests.pop import (
     ChangeInvisibleTimeAnswer,
 )
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.outcome import Outcome
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.net.turns import in_turns
 
@@ -64,7 +66,7 @@ class AckProcessor(BrokerService):
         if end == written_from:
             return Reply()
 
-        self._receipts.when_confirmed(end, lambda durable: call.reply(_answer(durable)))
+        self._receipts.when_decided(end, lambda outcome: call.reply(_answer(outcome)))
         return None
 
     @serves(AckMessage)
@@ -100,7 +102,7 @@ class AckProcessor(BrokerService):
         async for some in in_turns(acks, TURN_ACKS):
             done += sum([self._acknowledge_one(ack) for ack in some])
         _need_some(done)
-        return _answer(await self._receipts.until_confirmed(self._receipts.log_end()))
+        return _answer(await self._receipts.until_decided(self._receipts.log_end()))
 
     def _acknowledge_one(self, ack: BatchAck) -> int:
         """Acknowledge the messages of one pop; returns how many were in flight."""
@@ -164,12 +166,12 @@ class AckProcessor(BrokerService):
         if not durable.done():
             return self._changed_when(durable, anew)
         if not durable.result():
-            raise Refusal(ResponseCode.SYSTEM_ERROR, "the change could not be written to the disk in time")
+            raise Refusal(ResponseCode.SYSTEM_ERROR, "the change was not durable in time")
         return _changed(now, fields.invisible_time, anew.revive_queue)
 
     async def _changed_when(self, durable: asyncio.Future[bool], anew: CheckPoint) -> Reply:
         if not await durable:
-            raise Refusal(ResponseCode.SYSTEM_ERROR, "the change could not be written to the disk in time")
+            raise Refusal(ResponseCode.SYSTEM_ERROR, "the change was not durable in time")
         return _changed(anew.key.pop_time, anew.invisible_ms, anew.revive_queue)
 
 
@@ -191,6 +193,7 @@ def _need_some(acknowledged: int) -> None:
         )
 
 
-def _answer(durable: bool) -> Reply:
-    late = "the acknowledgement was not on disk in time: after a crash the message may come again"
-    return Reply() if durable else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, remark=late)
+def _answer(outcome: Outcome) -> Reply:
+    if outcome is Outcome.CONFIRMED:
+        return Reply()
+    return not_confirmed(outcome, "the acknowledgement", "after a crash the message may come again")

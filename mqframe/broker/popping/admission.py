@@ -49,8 +49,8 @@ class ReceiptAdmission:
 
     def __init__(self, store: MessageStore, topics: TopicTable, conditions: Conditions) -> None:
         self._store = store
-        self.when_confirmed = store.when_confirmed
-        self.until_confirmed = store.until_confirmed
+        self.when_decided = store.when_decided
+        self.until_decided = store.until_decided
         self._topics = topics
         self._clock = conditions.clock
         self.broker_name = conditions.identity.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.broker.replication.tables import CALL_SECONDS
+from mqframe.broker.replication.commits import CALL_SECONDS
 from mqframe.core.errors import BadAnswer, StoreError, answer_error
 from mqframe.core.replication.hello import PROTOCOL
 from mqframe.core.requests import Request
@@ -19,12 +19,35 @@ from mqframe.store.replica_store import ReplicaStore
 _EMPTY_STORE: Final = "start this broker with an empty store"
 
 
+async def log_bounds(client: Client, master: str) -> tuple[int, int]:
+    """Where the log of `master`, "host:port", begins and ends. Raises what a call raises, `BadAnswer`."""
+    table = await _counters(client, master)
+    try:
+        return int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
+    except (KeyError, ValueError) as problem:
+        raise BadAnswer(f"{master} does not say where its log begins and ends: {problem!r}") from None
+
+
+async def _counters(client: Client, master: str) -> dict[str, str]:
+    answer = await _ask(client, master, GetBrokerRuntimeInfo())
+    return decode(bytes(answer.body), KVTable).table
+
+
+async def _ask(client: Client, master: str, request: Request) -> Frame:
+    answer = await client.invoke(master, request, timeout=CALL_SECONDS)
+    if answer.code:
+        raise answer_error(answer.code, answer.remark, master)
+    return answer
+
+
 class Comparison:
     """Asks masters about their log."""
 
     def __init__(self, store: ReplicaStore, client: Client) -> None:
         self._store = store
         self._client = client
+        self.end = 0
+        """Where the master's log ended when it was asked last, bytes."""
 
     async def compare(self, master: str) -> None:
         """Raises `StoreError` where the log here is not the beginning of that of `master`, "host:port".
@@ -34,29 +57,22 @@ class Comparison:
         end = self._store.max_offset
         if not end:
             return
-        table = await self._counters(master)
-        try:
-            low, high = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
-        except (KeyError, ValueError) as problem:
-            raise BadAnswer(f"{master} does not say where its log begins and ends: {problem!r}") from None
+        low, high = await log_bounds(self._client, master)
+        self.end = high
         self._compare_ends(end, low, high, master)
         await self._compare_records(low, master)
         self._store.kept_from = low
 
     async def takes_hello(self, master: str) -> bool:
         """Whether `master`, "host:port", is one that takes what brokers of RocketMQ do not know."""
-        return (await self._counters(master)).get("replicationProtocol") == str(PROTOCOL)
-
-    async def _counters(self, master: str) -> dict[str, str]:
-        answer = await self._ask(master, GetBrokerRuntimeInfo())
-        return decode(bytes(answer.body), KVTable).table
+        return (await _counters(self._client, master)).get("replicationProtocol") == str(PROTOCOL)
 
     def _compare_ends(self, end: int, low: int, high: int, master: str) -> None:
         if end > high:
             raise StoreError(
                 f"this log ends at {end}, behind that of the master {master} at {high}: they differ, or the"
-                " master has lost its end. Start this broker as master if it has what was acknowledged, or"
-                " with an empty store to follow"
+                " master has lost its end. Start this broker as master if it has what was acknowledged; to"
+                " follow, stop it and cut its log back (mqframe replica cut), or give it an empty store"
             )
         if end < low:
             raise StoreError(
@@ -73,15 +89,11 @@ class Comparison:
                 f"the last record here lies at log offset {offset}, the master {master} keeps nothing before"
                 f" {low}, so that the logs cannot be compared: {_EMPTY_STORE}"
             )
-        there = await self._ask(master, ViewMessageById(offset=offset))
+        asked = ViewMessageById(offset=offset, mqframe_unconfirmed=True)
+        there = await _ask(self._client, master, asked)
         if bytes(there.body) != record:
             raise StoreError(
                 f"the record at log offset {offset} is another one at the master {master}: the logs differ."
-                " Start this broker with an empty store, or as master if it has what was acknowledged"
+                " Stop this broker and cut its log back (mqframe replica cut), or start it with an empty"
+                " store, or as master if it has what was acknowledged"
             )
-
-    async def _ask(self, master: str, request: Request) -> Frame:
-        answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
-        if answer.code:
-            raise answer_error(answer.code, answer.remark, master)
-        return answer

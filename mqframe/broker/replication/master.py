@@ -1,46 +1,55 @@
-"""A master: slaves copy its log; the sends of a SYNC_MASTER wait for them (replication.md §1, §4)."""
+"""A master: slaves copy its log; what a SYNC_MASTER stores waits for them (replication.md §1, §4)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal, StoreUnavailable
 from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.replication.admission import Home
 from mqframe.core.replication.feed import FeedLimits
 from mqframe.core.replication.hello import PROTOCOL
-from mqframe.core.requests.admin import GetBrokerHaStatus
+from mqframe.core.requests.admin import ExchangeBrokerHaAnswer, ExchangeBrokerHaInfo, GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
-from mqframe.replication.confirmed import ReplicaLimits, ReplicaWaits
-from mqframe.replication.feeding import Feeding
+from mqframe.log import get_logger
+from mqframe.replication.feeding import SLAVES_MAX, FedSlave, Feeding
 from mqframe.replication.reception import Reception
-from mqframe.replication.settings import OFF, SYNC_MASTER
+from mqframe.replication.settings import OFF
 
+log: Final = get_logger("replication")
 LOOK_SECONDS: Final = 0.1
 """As in Apache RocketMQ: what no request has brought is sent so much later at most."""
 
 
 class MasterPart(BrokerPart):
-    """The replication port, and those who wait for slaves.
+    """The replication port.
 
-    `waits`: `None` for an ASYNC_MASTER. `push`: sends what was appended. `enforce`: takes only those slaves
-    whom access control lets.
+    `push`: sends what was appended. `enforce`: takes only those slaves whom access control lets. `feeding`:
+    makes what feeds them.
     """
 
-    def __init__(self, sections: BrokerSections, state: BrokerState) -> None:
+    def __init__(
+        self,
+        sections: BrokerSections,
+        state: BrokerState,
+        feeding: Callable[..., Feeding] = Feeding,
+    ) -> None:
         settings, broker = sections.replication, sections.broker
         self._host = broker.host
         port = settings.port
         self._port = (broker.port + 1 if broker.port else 0) if port is None else port
         self._identity = state.identity
         self._clock = state.clock
-        self._end = state.store
+        self._store = state.store
+        self._end_at_start = state.store.max_offset
         self._behind_bytes_max = settings.behind_bytes_max
         limits = FeedLimits(
             settings.batch_bytes,
@@ -49,25 +58,50 @@ class MasterPart(BrokerPart):
             settings.silent_ms / 1000,
             settings.bytes_per_second_max if settings.flow_control else None,
         )
-        home = Home(broker.cluster, broker.name, sections.broker_id, limits.file_bytes)
-        self._reception = Reception(home, settings.hello)
-        self.enforce = self._reception.enforce
-        self._feeding = Feeding(state.store, state.clock, limits, self._reported, self._reception)
+        self._in_sync = state.replicas
+        home = Home(broker.cluster, broker.name, settings.id, limits.file_bytes)
+        reception = Reception(home, settings.hello)
+        self.enforce = reception.enforce
+        self._feeding = feeding(state.store, state.clock, limits, self._heard, reception)
         if settings.tls != OFF:
             self._feeding.secure(sections.net)
         self.push = self._feeding.push
-        self.waits: ReplicaWaits | None = None
-        if settings.role == SYNC_MASTER:
-            asked = ReplicaLimits(settings.in_sync - 1, settings.timeout_ms / 1000, settings.behind_bytes_max)
-            self.waits = ReplicaWaits(state.clock, asked, self._feeding.acknowledged)
+        self.slaves = self._feeding.slaves
+        self.tables_copied: dict[str, float] = {}
+        """When, by the monotonic clock, tables were asked for the last time, by host."""
+        if self._in_sync is not None:
+            self._in_sync.acknowledged = self._feeding.acknowledged
+        self._refuses = False
 
-    def _reported(self) -> None:
-        if self.waits is not None:
-            self.waits.settle()
+    def _heard(self) -> None:
+        """A slave told how far it is, or left; or the log may have grown past slaves that say nothing."""
+        in_sync = self._in_sync
+        if in_sync is None:
+            return
+        in_sync.heard()
+        self._note_refusal(in_sync.refusal())
+
+    def _note_refusal(self, refusal: StoreUnavailable | None) -> None:
+        if (refusal is not None) is not self._refuses:
+            self._refuses = refusal is not None
+            if refusal is not None:
+                log.warning("no messages are taken", reason=str(refusal))
+            else:
+                log.info("messages are taken again")
+
+    @property
+    def log_end(self) -> int:
+        """Log offset behind the last record, bytes."""
+        return self._store.max_offset
+
+    def note_copied(self, host: str) -> None:
+        """A slave at `host` has come to the last of the tables that it copies."""
+        if host in self.tables_copied or len(self.tables_copied) < SLAVES_MAX:
+            self.tables_copied[host] = self._clock.monotonic()
 
     def counters(self) -> Mapping[str, str]:
         """The replication port, what it speaks, how many slaves follow, how far each is behind, bytes."""
-        end = self._end.max_offset
+        end = self._store.max_offset
         slaves = self._feeding.slaves()
         behind = " ".join(f"{slave.address}:{end - slave.acknowledged}" for slave in slaves)
         return {
@@ -79,7 +113,7 @@ class MasterPart(BrokerPart):
 
     async def metrics(self) -> Sequence[Metric]:
         """How many slaves follow, and how far each is behind; several of one machine are one series."""
-        end, now = self._end.max_offset, self._clock.now_ms()
+        end, now = self._store.max_offset, self._clock.now_ms()
         sizes = Family(
             "mqframe_replication_behind_bytes", Kind.GAUGE, "Bytes of the log not confirmed.", ("slave",), max
         )
@@ -105,19 +139,20 @@ class MasterPart(BrokerPart):
 
     def _stored_ms(self, offset: int) -> int | None:
         """When the record at log offset `offset` was stored; `None` when none begins there."""
-        record = self._end.record_at(offset, unconfirmed=True)
+        record = self._store.record_at(offset, unconfirmed=True)
         return None if record is None else decode_record(record).store_timestamp
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
-        end = self._end.max_offset
+        end = self._store.max_offset
         slaves = [
             HaConnectionInfo(
                 addr=slave.address,
                 diff=end - slave.acknowledged,
-                in_sync=end - slave.acknowledged < self._behind_bytes_max,
+                in_sync=self._counts(slave, end),
                 slave_ack_offset=slave.acknowledged,
                 transfer_from_where=slave.following,
+                transferred_byte_in_second=slave.sent_in_second,
             )
             for slave in self._feeding.slaves()
         ]
@@ -127,24 +162,38 @@ class MasterPart(BrokerPart):
             master_commit_log_max_offset=end,
         )
 
+    def _counts(self, slave: FedSlave, end: int) -> bool:
+        """Whether `slave` is in sync, while the log ends at `end`."""
+        return end - slave.acknowledged < self._behind_bytes_max
+
+    @serves(ExchangeBrokerHaInfo)
+    def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> ExchangeBrokerHaAnswer:
+        """What a slave of an acting group asks before it serves anybody."""
+        if fields.master_ha_address:
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR,
+                f"this broker is a master itself, it does not follow {fields.master_ha_address}",
+            )
+        identity = self._identity
+        return ExchangeBrokerHaAnswer(identity.address, identity.replication_address, self._end_at_start)
+
     def periodic(self) -> Sequence[Periodic]:
-        """Heartbeats, what is left to send, and time limits."""
+        """Heartbeats, what is left to send, and whether enough slaves are in sync."""
         return (Periodic(LOOK_SECONDS, self._look, "replication"),)
 
     def _look(self) -> None:
         self._feeding.look()
-        if self.waits is not None:
-            self.waits.expire()
+        self._heard()
 
     async def start(self) -> None:
         """Open the replication port. Raises `OSError` when it cannot be used."""
         await self._feeding.start(self._host, self._port)
         self._identity.replication_port = self._feeding.port
+        self._heard()
 
     def answer_waiting(self) -> None:
-        """Sends that wait for slaves are answered that these did not get them in time."""
-        if self.waits is not None:
-            self.waits.give_up()
+        """Those who wait for slaves are answered that these did not get it in time."""
+        self._store.give_up_copies()
 
     async def stop(self) -> None:
         """Close the replication port."""

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import attrs
 
 from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.elected.follower import FollowerPart
+from mqframe.broker.elected.leader import LeaderPart
+from mqframe.broker.elected.posts import FollowerPost, Post
+from mqframe.broker.replication.commits import forget_commits
 from mqframe.broker.replication.master import MasterPart
+from mqframe.broker.replication.roles import ELECTED_GROUP, OWN_PROGRAM, RolePart, noting_copies
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaRuntimeInfo
-from mqframe.core.requests.admin import GetBrokerHaStatus
-from mqframe.core.requests.serving import Call, serves
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
+from mqframe.core.requests.admin import (
+    ExchangeBrokerHaInfo,
+    GetAllSubscriptionGroupConfig,
+    GetBrokerHaStatus,
+)
+from mqframe.core.requests.serving import Call, Handler, serves
 from mqframe.net.access.access import Access
 from mqframe.net.client import Client
 from mqframe.replication.settings import NONE
@@ -31,25 +43,62 @@ class AlonePart(BrokerPart):
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
         return HaRuntimeInfo(master_commit_log_max_offset=self._store.max_offset)
 
+    @serves(ExchangeBrokerHaInfo)
+    def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> None:
+        raise Refusal(
+            ResponseCode.SYSTEM_ERROR,
+            "nobody can copy this broker: replication.role (brokerRole) is NONE",
+        )
+
 
 @attrs.frozen
 class Replication:
-    """`push`: sends slaves what was appended; `enforce`: has access control count for what is copied."""
+    """`push`: sends slaves what was appended; `enforce`: has access control count for what is copied;
+    `refuses_readers`: whether a slave refuses pulls now; `roles`: changes the role; `watch`: has the part
+    know of requests that others serve."""
 
     parts: Sequence[BrokerPart]
+    roles: RolePart
     push: Callable[[], object] = lambda: None
     enforce: Callable[[Access], None] = lambda access: None
+    refuses_readers: Callable[[], bool] = lambda: False
+    watch: Callable[[Mapping[int, Handler]], dict[int, Handler]] = dict
 
 
 def make_replication(
-    sections: BrokerSections, state: BrokerState, client: Client, registration: NameServerRegistration
+    sections: BrokerSections,
+    state: BrokerState,
+    client: Client,
+    registration: NameServerRegistration,
+    post: Post | None = None,
 ) -> Replication:
-    """The parts of a broker for its role; `state.replicas` is there from then on, where sends wait."""
-    if sections.is_slave:
+    """The parts of a broker for its role; `post`: what it is in an elected group."""
+    settings = sections.replication
+
+    def roles(part: BrokerPart, fixed: str = OWN_PROGRAM) -> RolePart:
+        return RolePart(settings, part, client, state.clock, fixed)
+
+    if isinstance(post, FollowerPost):
+        follower = FollowerPart(sections, state, client, registration, post)
+        return _of_slave(follower, roles(follower, ELECTED_GROUP))
+    if post is None and sections.is_slave:
         slave = SlavePart(sections, state, client, registration)
-        return Replication([slave], enforce=slave.enforce)
-    if sections.replication.role == NONE:
-        return Replication([AlonePart(state.store)])
+        return _of_slave(slave, roles(slave))
+    forget_commits(state.directory / "config")
+    if post is not None:
+        leader = LeaderPart(sections, state, post)
+        return _of_master(leader, roles(leader, ELECTED_GROUP))
+    if settings.role == NONE:
+        alone = AlonePart(state.store)
+        return Replication([alone, change := roles(alone)], change)
     master = MasterPart(sections, state)
-    state.replicas = master.waits
-    return Replication([master], master.push, master.enforce)
+    return _of_master(master, roles(master))
+
+
+def _of_slave(slave: SlavePart, roles: RolePart) -> Replication:
+    return Replication([slave, roles], roles, enforce=slave.enforce, refuses_readers=slave.refuses_readers)
+
+
+def _of_master(master: MasterPart, roles: RolePart) -> Replication:
+    watch = partial(noting_copies, master, kind=GetAllSubscriptionGroupConfig)
+    return Replication([master, roles], roles, master.push, master.enforce, watch=watch)

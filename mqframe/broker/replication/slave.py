@@ -6,15 +6,18 @@ does not (replication.md §1.5, §1.6).
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 import msgspec
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
+from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.comparison import Comparison
 from mqframe.broker.replication.tables import CopiedTables
+from mqframe.broker.replication.timer_copy import COPY_SECONDS, TimerCopy
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
@@ -23,11 +26,13 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
-from mqframe.core.replication.hello import Hello
+from mqframe.core.replication.hello import Hello, Welcome
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
+    ExchangeBrokerHaInfo,
+    GetAllDelayOffset,
     GetBrokerHaStatus,
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
@@ -39,6 +44,8 @@ from mqframe.core.requests.insight import UpdateAndGetGroupForbidden
 from mqframe.core.requests.messages import (
     ConsumerSendMsgBack,
     EndTransaction,
+    LitePullMessage,
+    PullMessage,
     RecallMessage,
     SendBatchMessage,
     SendHalfBatch,
@@ -52,7 +59,7 @@ from mqframe.core.requests.pop import (
     PopMessage,
     SetMessageRequestMode,
 )
-from mqframe.core.requests.serving import Call, Handler, serves
+from mqframe.core.requests.serving import Answer, Call, Handler, serves
 from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
 from mqframe.net.access.access import Access
@@ -80,6 +87,7 @@ _OF_CLIENTS: Final[tuple[type[Request], ...]] = (
     BatchAckMessage,
     ChangeInvisibleTime,
 )
+_OF_READERS: Final[tuple[type[Request], ...]] = (PullMessage, LitePullMessage)
 _OF_OPERATORS: Final[tuple[type[Request], ...]] = (
     UpdateAndCreateTopic,
     UpdateAndCreateTopicList,
@@ -93,23 +101,44 @@ _OF_OPERATORS: Final[tuple[type[Request], ...]] = (
 )
 
 
-def refused_at_slaves(handlers: Mapping[int, Handler]) -> dict[int, Handler]:
+def refused_at_slaves(
+    handlers: Mapping[int, Handler], refuses_readers: Callable[[], bool] = lambda: False
+) -> dict[int, Handler]:
     """`handlers`, with refusals for what writes messages (14) and what changes tables that are copied (1).
 
-    The codes are those of Apache's brokers of 4.9 (replication.md §5).
+    The codes are those of Apache's brokers of 4.9 (replication.md §5). `refuses_readers`: whether a pull
+    that comes now is refused, with the code of brokers of 5.x (2).
     """
-    sends = _refusing(ResponseCode.SERVICE_NOT_AVAILABLE, "it takes no messages; send to its master")
-    changes = _refusing(ResponseCode.SYSTEM_ERROR, "its tables are those of its master; change them there")
-    return {
-        **handlers,
-        **{kind.CODE: sends for kind in _OF_CLIENTS},
-        **{kind.CODE: changes for kind in _OF_OPERATORS},
+    readers = {
+        kind.CODE: _unless(refuses_readers, handlers[kind.CODE])
+        for kind in _OF_READERS
+        if kind.CODE in handlers
     }
+    return {**handlers, **refusals("this broker is a slave"), **readers}
+
+
+def refusals(because: str) -> dict[int, Handler]:
+    """The refusals of `refused_at_slaves` alone, which say `because`."""
+    sends = _refusing(
+        ResponseCode.SERVICE_NOT_AVAILABLE, f"{because}: it takes no messages; send to its master"
+    )
+    changes = _refusing(
+        ResponseCode.SYSTEM_ERROR, f"{because}: its tables are those of its master; change them there"
+    )
+    return {kind.CODE: sends for kind in _OF_CLIENTS} | {kind.CODE: changes for kind in _OF_OPERATORS}
+
+
+def _unless(refuses: Callable[[], bool], serve: Handler) -> Handler:
+    refuse = _refusing(
+        ResponseCode.SYSTEM_BUSY,
+        "[REJECTREQUEST] replication.slave_reads (slaveReadEnable) is false; pull from its master",
+    )
+    return lambda call: refuse(call) if refuses() else serve(call)
 
 
 def _refusing(code: ResponseCode, why: str) -> Handler:
     def refuse(call: Call) -> None:
-        raise Refusal(code, f"this broker is a slave: {why}")
+        raise Refusal(code, why)
 
     return refuse
 
@@ -127,9 +156,12 @@ class SlavePart(BrokerPart):
         self._settings = settings = sections.replication
         self._store = cast("ReplicaStore", state.store)
         self._clock = state.clock
+        self._live = state.live
         self._client = client
         self._registration = registration
-        self._tables = CopiedTables(state, client)
+        self._behind = BehindLog(state.store, client)
+        self._tables = CopiedTables(state, client, self._behind)
+        self._timer = TimerCopy(state, client, self._behind) if state.store.settings.timer_enabled else None
         self._comparison = Comparison(self._store, client)
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
         self._hello = Hello(
@@ -146,6 +178,7 @@ class SlavePart(BrokerPart):
         self._greets = secured or settings.hello == ALWAYS
         self._dialer = Dialer(state.clock, contexts)
         self._follower = Follower(self._store, state.clock, limits, self._dialer)
+        self._retry_seconds = settings.retry_ms / 1000
         self._next_try = 0.0
         self._trouble = "the broker has just started"
 
@@ -162,6 +195,35 @@ class SlavePart(BrokerPart):
     def is_following(self) -> bool:
         """Whether the master is followed."""
         return self._follower.is_following
+
+    def refuses_readers(self) -> bool:
+        """Whether readers are to go to the master, which is there."""
+        return self._live.replication.slave_reads is False and self.is_following
+
+    @property
+    def log_end(self) -> int:
+        """Log offset behind the last record here, bytes."""
+        return self._store.max_offset
+
+    @property
+    def known_end(self) -> int:
+        """Up to where the master's log went, as far as this process ever heard, bytes."""
+        return max(self._comparison.end, self._follower.heard_end)
+
+    @property
+    def tables_copied_ms(self) -> int:
+        """When the master's tables were copied the last time, all of them; 0: never."""
+        return self._tables.copied_ms
+
+    async def look_for_master(self) -> str:
+        """Where name servers know a master of this name, "host:port", asked now; empty: nowhere."""
+        await self._registration.announce()
+        master = self._registration.master
+        return "" if master is None else master.address
+
+    async def copy_tables(self, address: str) -> list[str]:
+        """Take over the tables of the broker at `address`; the requests that failed."""
+        return await self._tables.copy(address)
 
     @property
     def trouble(self) -> str:
@@ -183,48 +245,83 @@ class SlavePart(BrokerPart):
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
-        master = self._registration.master
         follower = self._follower
         client = HaClientRuntimeInfo(
             activated=self.is_following,
             last_read_timestamp=follower.heard_ms,
             last_write_timestamp=follower.reported_ms,
-            master_addr=self._settings.master or (master.replication_address if master else None),
+            master_addr=self._followed_address(),
             max_offset=self._store.max_offset,
+            transferred_byte_in_second=follower.received.last(self._clock.monotonic()),
         )
         return HaRuntimeInfo(ha_client_runtime_info=client, master=False)
+
+    def _followed_address(self) -> str | None:
+        try:
+            return self._place().replication_address
+        except StoreError:
+            return None
+
+    @serves(ExchangeBrokerHaInfo)
+    def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> None:
+        raise Refusal(
+            ResponseCode.SYSTEM_ERROR,
+            "this slave finds its master by name servers, or by replication.master (haMasterAddress); it does"
+            " not act for it, so set enableSlaveActingMaster=false at the brokers of this name",
+        )
+
+    @serves(GetAllDelayOffset)
+    def saved_offsets(self, fields: GetAllDelayOffset, call: Call) -> Answer:
+        return self._tables.delays()
 
     def periodic(self) -> Sequence[Periodic]:
         """Reports, new connections, and copies of tables."""
         return (
             Periodic(LOOK_SECONDS, self._look, "replication"),
             Periodic(self._settings.tables_interval_ms / 1000, self._copy_tables, "tables of the master"),
+            Periodic(COPY_SECONDS, self._copy_timer, "timer of the master"),
         )
 
     async def _look(self) -> None:
         self._follower.look()
+        self._behind.settle()
         now = self._clock.monotonic()
         if self.is_following or now < self._next_try:
             return
-        self._next_try = now + self._settings.retry_ms / 1000
-        master = self._registration.master
+        self._next_try = now + self._retry_seconds
         try:
-            if master is None:
-                raise StoreError("no name server knows a master of this broker's name")
-            await self._follow(master)
+            await self._find()
+            await self._follow(self._place())
         except MqframeError as problem:
             if str(problem) != self._trouble:
                 log.error("the master is not followed", problem=str(problem))
             self._trouble, self._follower.trouble = str(problem), ""
 
+    async def _find(self) -> None:
+        """Ask name servers for the master, where none is known."""
+        if self._registration.master is None:
+            await self._registration.announce()  # the next one by itself may be half a minute away
+
+    def _place(self) -> MasterPlace:
+        """Where the master is. Raises `StoreError` where that is not known."""
+        master = self._registration.master
+        if master is None:
+            raise StoreError("no name server knows a master of this broker's name")
+        return master._replace(replication_address=self._settings.master or master.replication_address)
+
+    async def _compare(self, master: MasterPlace, welcome: Welcome | None) -> None:
+        """Raises `StoreError` where this log is not the beginning of that of `master`."""
+        await self._comparison.compare(master.address)
+
     async def _follow(self, master: MasterPlace) -> None:
-        address = self._settings.master or master.replication_address
+        address = master.replication_address
         await self._choose_greeting(master)
         # First of all: what the master says from now on is of the process at the other end, or that is gone.
-        await self._follower.connect(address)
+        welcome = await self._follower.connect(address)
         try:
-            await self._comparison.compare(master.address)
-            await self._copy_tables()
+            await self._compare(master, welcome)
+            await self._tables.copy(master.address)
+            await self._tables.tell(master.address)
             await self._mend(address)
             self._follower.begin()
         finally:
@@ -254,13 +351,22 @@ class SlavePart(BrokerPart):
             self._store.put_back(report, data)
 
     async def _copy_tables(self) -> None:
-        master = self._registration.master
-        if master is not None:
+        with contextlib.suppress(StoreError):  # it is not known where the master is
+            master = self._place()
             await self._tables.copy(master.address)
+            if self.is_following:  # else its log may be another one
+                await self._tables.tell(master.address)
+
+    async def _copy_timer(self) -> None:
+        if self._timer is not None and self.is_following:
+            await self._timer.copy(self._place().address)
 
     async def stop(self) -> None:
         """Leave the master."""
         self._follower.close()
+        self._behind.settle()
+        if self._timer is not None:
+            await self._timer.save()
 
     def abandon(self) -> None:
         """Leave the master at once."""

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from mqframe.broker.replication.behind_log import BehindLog
+from mqframe.broker.replication.commits import CALL_SECONDS, OWN_COMMITS, CommitsToTell
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
+from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
-from mqframe.core.errors import ConnectError, MqframeError, answer_error
+from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
+from mqframe.core.errors import AnswerError, ConnectError, MqframeError, answer_error
 from mqframe.core.popping.bodies import RequestModeTable
+from mqframe.core.replication.slave_offsets import OwnCommitTable, SlaveOffsets
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
     GetAllDelayOffset,
     GetAllSubscriptionGroupConfig,
     GetAllTopicConfig,
+    GetTimerMetrics,
 )
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.pop import GetAllMessageRequestMode
@@ -26,18 +32,27 @@ from mqframe.log import get_logger
 from mqframe.net.client import Client
 
 log = get_logger("replication")
-CALL_SECONDS: Final = 3.0
+_UNKNOWN: Final = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 class CopiedTables:
     """The tables of a slave that follow those of its master. A failure of one does not stop the others."""
 
-    def __init__(self, state: BrokerState, client: Client) -> None:
+    def __init__(self, state: BrokerState, client: Client, behind: BehindLog) -> None:
         self._state = state
         self._client = client
+        self._behind = behind
+        self._offered = DelayOffsetTable()
+        self._timer_metrics = TimerMetrics(state.clock)
         self._delays = DelayOffsets(state.clock)
         state.keeper.keep("delayOffset.json", DelayOffsetTable, self._delays)
+        self._offsets = cast("SlaveOffsets", state.offsets)
+        state.keeper.keep(OWN_COMMITS, OwnCommitTable, self._offsets.own, vital=False)
         self._failed: dict[str, str] = {}
+        self._commits = CommitsToTell(self._offsets, client)
+        self._clock = state.clock
+        self.copied_ms = 0
+        """When all of them were copied the last time; 0: they were not."""
         self._copies: list[tuple[Request, type[Body], Callable[[Any], None]]] = [
             (GetAllTopicConfig(), TopicConfigTable, self._take_topics),
             (GetAllConsumerOffset(), ConsumerOffsetTable, self._take_offsets),
@@ -45,24 +60,56 @@ class CopiedTables:
             (GetAllSubscriptionGroupConfig(), SubscriptionGroupTable, self._take_groups),
             (GetAllMessageRequestMode(), RequestModeTable, self._take_modes),
         ]
+        if state.store.settings.timer_enabled:
+            state.keeper.keep("timermetrics", TimerMetricTable, self._timer_metrics)
+            self._copies.append((GetTimerMetrics(), TimerMetricTable, self._take_timer_metrics))
 
-    async def copy(self, master: str) -> None:
-        """Take over all tables from the master at `master`, "host:port"."""
+    async def copy(self, master: str) -> list[str]:
+        """Take over all tables from the master at `master`, "host:port"; the requests that failed.
+
+        One that the master does not know is none that failed: it has no such table.
+        """
+        lost = []
         for request, kind, take in self._copies:
             name = type(request).__name__
             try:
                 answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
+                if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                    continue  # a master of 4.9 has no such table
                 if answer.code:
                     raise answer_error(answer.code, answer.remark, master)
                 take(decode(bytes(answer.body), kind))
+                if take == self._take_delays:
+                    await self._offer_delays(master)
             except MqframeError as problem:
-                if self._failed.get(name) != str(problem):
-                    log.warning("a table of the master was not copied", request=name, problem=str(problem))
-                self._failed[name] = str(problem)
+                self._note("a table of the master was not copied", name, problem)
+                if not (isinstance(problem, AnswerError) and problem.code == _UNKNOWN):
+                    lost.append(name)
                 if isinstance(problem, ConnectError):
-                    return  # the others would meet the same
+                    break  # the others would meet the same
             else:
                 self._failed.pop(name, None)
+        if not lost:
+            self.copied_ms = self._clock.now_ms()
+        return lost
+
+    def delays(self) -> DelayOffsetTable:
+        """How far the levels are, as copied."""
+        return self._delays.dump()
+
+    async def tell(self, master: str) -> None:
+        """Tell the master at `master`, whose log is this one, what clients committed here (§3)."""
+        try:
+            await self._commits.tell(master)
+        except MqframeError as problem:
+            self._note("the master was not told of commits that were made here", "commits", problem)
+        else:
+            self._failed.pop("commits", None)
+
+    def _note(self, what: str, name: str, problem: MqframeError) -> None:
+        if self._failed.get(name) != str(problem):
+            log.warning(what, request=name, problem=str(problem))
+        self._failed[name] = str(problem)
 
     def _take_topics(self, table: TopicConfigTable) -> None:
         if table.data_version != self._state.topics.version:
@@ -73,13 +120,24 @@ class CopiedTables:
             self._state.groups.replace(table)
 
     def _take_offsets(self, table: ConsumerOffsetTable) -> None:
-        # A group's entry replaces the one here; groups that the master does not know stay.
-        self._state.offsets.load(table)
-        self._state.offsets.changes += 1
+        self._offsets.take(table)
 
     def _take_delays(self, table: DelayOffsetTable) -> None:
-        self._delays.load(table)
-        self._delays.changes += 1
+        self._offered = table
+
+    async def _offer_delays(self, master: str) -> None:
+        table = self._offered
+
+        def take() -> None:
+            self._delays.load(table)
+            self._delays.changes += 1
+
+        await self._behind.offer("delays", master, take)
+
+    def _take_timer_metrics(self, table: TimerMetricTable) -> None:
+        if table.data_version != self._timer_metrics.version:
+            self._timer_metrics.load(table)
+            self._timer_metrics.changes += 1
 
     def _take_modes(self, table: RequestModeTable) -> None:
         if table != self._state.modes.dump():

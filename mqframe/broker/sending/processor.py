@@ -8,7 +8,6 @@ message in which one of these words occurs takes the long way through the rules 
 
 from __future__ import annotations
 
-from functools import partial
 from random import randrange
 from typing import Final
 
@@ -18,22 +17,22 @@ from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
 from mqframe.core.delay.options import names_delay
-from mqframe.core.errors import BodyError, MessageError, Refusal, StoreUnavailable
+from mqframe.core.errors import BodyError, MessageError, Refusal, StoreUnavailable, TooFewReplicas
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.checks import check_key_count
 from mqframe.core.messages.ids import UniqueIds
-from mqframe.core.requests.failures import refused
+from mqframe.core.requests.failures import refused, status_code
 from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.message_type import FIFO, NORMAL, message_type
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.core.transactions.half_batch import check_half_batch
 from mqframe.core.transactions.rules import is_half
 from mqframe.hooks.interfaces import PendingRecord, StoredAt
 from mqframe.hooks.interfaces.send_rule import SendFields
-from mqframe.replication.confirmed import ReplicaWaits
 from mqframe.store.incoming import Incoming
 
 _KEY: Final = f"{p.UNIQUE_KEY}{p.NAME_END}"
@@ -45,7 +44,7 @@ _CLUSTER: Final = f"{p.CLUSTER}{p.NAME_END}"
 class SendProcessor(Processor):
     """Stores messages of producers and answers with their offsets and ids.
 
-    `rules`: applied to messages that are not ordinary. `replicas`: what answers wait for besides the disk.
+    `rules`: applied to messages that are not ordinary.
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class SendProcessor(Processor):
         targets: SendTargets,
         unique_ids: UniqueIds,
         rules: SendRules,
-        replicas: ReplicaWaits | None = None,
     ) -> None:
         super().__init__(shared)
         self._messages = shared.store
@@ -62,8 +60,7 @@ class SendProcessor(Processor):
         self._unique_ids = unique_ids
         self._rules = rules
         self._words = rules.words
-        self._replicas = replicas
-        self._waits = self._store.settings.flush == "SYNC_FLUSH" or replicas is not None
+        self._waits = not shared.store.confirms_at_once
         self._keys_looked_at_from = 2 * self._store.settings.message_keys_max
         settings = self._live.current
         self._region = settings.region
@@ -100,7 +97,7 @@ class SendProcessor(Processor):
                 return self._store_batch(call, fields, target, queue_id)
             return self._store_one(call, fields, target, queue_id)
         except (Refusal, MessageError, StoreUnavailable) as problem:
-            refusal = refused(problem)
+            refusal = _refusal(problem)
             return Reply(refusal.code, ext=self._marks.copy(), remark=refusal.remark)
 
     # Most messages concern no rule, and their properties are stored as the text that came: to take them
@@ -259,21 +256,21 @@ class SendProcessor(Processor):
         return Reply(ext=ext)
 
     def _answer_when_confirmed(self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str]) -> None:
-        replicas = self._replicas
-        # Disk and slaves are waited for side by side; what is said of slaves counts first.
-        codes = [None if replicas is not None else ResponseCode.SUCCESS, None]
+        store, end = self._messages, stored.end_offset
 
-        def answer(place: int, code: int) -> None:
-            codes[place] = ResponseCode(code)
-            if None not in codes:
-                call.reply(Reply(codes[0] or codes[1] or ResponseCode.SUCCESS, ext=ext))
+        def answer(outcome: Outcome) -> None:
+            if outcome is Outcome.CONFIRMED:
+                outcome = store.status_of(end)
+            call.reply(Reply(status_code(outcome), ext=ext))
 
-        def flushed(ok: bool) -> None:
-            answer(1, ResponseCode.SUCCESS if ok else ResponseCode.FLUSH_DISK_TIMEOUT)
+        store.when_decided(end, answer)
 
-        self._messages.when_confirmed(stored.end_offset, flushed)
-        if replicas is not None:
-            replicas.when_replicated(stored.end_offset, partial(answer, 0))
+
+def _refusal(problem: Exception) -> Refusal:
+    if isinstance(problem, TooFewReplicas):
+        # As Apache RocketMQ's brokers answer: producers try another broker.
+        return Refusal(ResponseCode.SYSTEM_ERROR, str(problem))
+    return refused(problem)
 
 
 def _type_of(record: PendingRecord) -> str:

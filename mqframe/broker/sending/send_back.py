@@ -23,11 +23,13 @@ from mqframe.core.messages.names import (
     is_closed_topic,
     retry_topic,
 )
+from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.core.requests.needs import Action, consumed_need
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.retry.backoff import retry_schedule
 from mqframe.core.retry.policy import MemberLimits, copied_properties, limit_in_request, verdict
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import decode_record
 from mqframe.core.storage.stored import Stored
 
@@ -46,7 +48,7 @@ class SendBackProcessor(Processor):
     def __init__(self, shared: Shared, writer: InternalWriter, levels: tuple[int, ...]) -> None:
         super().__init__(shared)
         self._writer = writer
-        self._when_confirmed = shared.store.when_confirmed
+        self._when_decided = shared.store.when_decided
         self._levels = levels
         self._limits = MemberLimits()
 
@@ -129,11 +131,11 @@ class SendBackProcessor(Processor):
         if self._store.confirmed_offset >= stored.end_offset:
             return Reply()
 
-        def answer(ok: bool) -> None:
-            late = "the copy was not on disk in time; it may come twice"
-            call.reply(Reply() if ok else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, remark=late))
+        def answer(outcome: Outcome) -> None:
+            confirmed = outcome is Outcome.CONFIRMED
+            call.reply(Reply() if confirmed else not_confirmed(outcome, "the copy", "it may come twice"))
 
-        self._when_confirmed(stored.end_offset, answer)
+        self._when_decided(stored.end_offset, answer)
         return None
 
 

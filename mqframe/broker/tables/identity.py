@@ -16,8 +16,9 @@ class Identity:
 
     `address`: "host:port" that clients are told; `store_host`: the packed IP and port that go into records
     and offset ids; `broker_id`: 0 for a master; `role`: by Apache's names; `replication_port`: where
-    the log is copied, 0 where that is not possible. Raises `SettingError` for an advertised host that has no
-    address.
+    the log is copied, 0 where that is not possible; `state_version`: goes along with registrations, so that
+    name servers ignore who was master before: 0 where roles are set by hand, else greater with each change.
+    Raises `SettingError` for an advertised host that has no address.
     """
 
     __slots__ = (
@@ -30,12 +31,14 @@ class Identity:
         "name",
         "replication_port",
         "role",
+        "state_version",
         "store_host",
     )
 
     def __init__(self, settings: BrokerSettings, broker_id: int = 0, role: str = "ASYNC_MASTER") -> None:
         self.broker_id, self.role = broker_id, role
         self.replication_port = 0
+        self.state_version = 0
         self.name = settings.name
         self.cluster = settings.cluster
         self._host = _advertised_host(settings)

@@ -20,6 +20,7 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import RecordError, decode_record, decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.half_ages import HalfAges
@@ -274,6 +275,10 @@ class HalfQueue:
     def when_durable(self, callback: Callable[[bool], object]) -> None:
         """Call `callback` once all that was written here is durable, or with False when it did not get so."""
         self._store.when_confirmed(self._last_end, callback)
+
+    def when_decided(self, callback: Callable[[Outcome], object]) -> None:
+        """As `when_durable`, with why it is not durable."""
+        self._store.when_decided(self._last_end, callback)
 
 
 def _append_all(messages: list[ReceivedMessage], parts: list[Body]) -> None:

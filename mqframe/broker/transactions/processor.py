@@ -24,10 +24,12 @@ from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
+from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.requests.needs import Action, topic_need
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.message_type import TRANSACTION
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.transactions.rules import (
@@ -116,13 +118,16 @@ class TransactionProcessor(BrokerPart):
         return None
 
     def _when_durable(self, call: Call, reply: Reply) -> None:
-        """Answer with `reply` once what was written is durable, or with code 10 when it does not get so."""
+        """Answer with `reply` once what was written is durable, or with why it is not."""
 
-        def answer(durable: bool) -> None:
-            late = "stored, but it was not on disk in time: whether it counts after a crash is not known"
-            call.reply(reply if durable else Reply(ResponseCode.FLUSH_DISK_TIMEOUT, remark=late))
+        def answer(outcome: Outcome) -> None:
+            if outcome is Outcome.CONFIRMED:
+                call.reply(reply)
+            else:
+                unknown = "whether it counts after a crash is not known"
+                call.reply(not_confirmed(outcome, "what was stored", unknown))
 
-        self._halves.when_durable(answer)
+        self._halves.when_decided(answer)
 
     def _finish(self, fields: EndTransaction, call: Call) -> None:
         if not self._is_master():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,12 +11,12 @@ import typer
 from mqframe.cli.access import admin_client
 from mqframe.cli.commands import new_app
 from mqframe.cli.live.watch import Interval, watch
-from mqframe.cli.output import Json, NameServer, show
+from mqframe.cli.output import Json, NameServer, show, show_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mqframe.core.replication.replica import Replica
+    from mqframe.core.replication.replica import Replica, RoleChanged
 
 app = new_app(help="Masters and slaves: who follows whom, and how far behind.")
 
@@ -42,6 +43,100 @@ def status(
             watch(lambda: {"replicas": look()}, interval=interval, as_json=json)
         else:
             show(look(), as_json=json, empty="no broker is registered")
+
+
+@app.command()
+def demote(
+    broker: Annotated[str, typer.Argument(help="Name of the broker whose master is to become a slave.")],
+    number: Annotated[int, typer.Option("--id", min=1, help="The number that it has as a slave.")],
+    wait: Annotated[float, typer.Option(help="How long slaves may take to get its last messages, s.")] = 30.0,
+    tables: Annotated[
+        float, typer.Option(help="How long to wait until slaves of RocketMQ have copied tables, s.")
+    ] = 0.0,
+    force: Annotated[bool, typer.Option("--force", help="Even if nobody has all of its messages.")] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Let a master become a slave: it takes no more messages, hands over the last ones, and changes its role.
+
+    Shows which slaves have all of its log: one of them is to be promoted. No messages are taken until then.
+    """
+    with admin_client(nameserver) as admin:
+        made = admin.demote(broker, number, wait_seconds=wait, tables_seconds=tables, force=force)
+        _show_change(made, as_json=json)
+
+
+@app.command()
+def promote(
+    broker: Annotated[str, typer.Argument(help="Name of the broker whose slave is to become master.")],
+    number: Annotated[int, typer.Option("--id", min=1, help="Its number as a slave.")],
+    sync: Annotated[bool, typer.Option("--sync", help="As SYNC_MASTER, not as ASYNC_MASTER.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also with a master there, or without all messages.")
+    ] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Let a slave become the master, where there is none, or it was demoted.
+
+    Refused where messages may be lost with it, and says how many bytes of the log.
+    """
+    role = "SYNC_MASTER" if sync else "ASYNC_MASTER"
+    with admin_client(nameserver) as admin:
+        _show_change(admin.promote(broker, number, role=role, force=force), as_json=json)
+
+
+def _show_change(made: RoleChanged, *, as_json: bool) -> None:
+    row: dict[str, Any] = {
+        "broker": made.broker,
+        "address": made.address,
+        "role": made.role,
+        "log_end": made.log_end,
+    }
+    if made.role == "SLAVE":
+        row["ready"] = list(made.ready) if as_json else " ".join(map(str, made.ready))
+    row["overruled"] = list(made.objections) if as_json else "; ".join(made.objections)
+    show_one(row, as_json=as_json)
+
+
+@app.command()
+def cut(
+    data: Annotated[Path, typer.Option("--data", help="The stopped slave's store, in which commitlog lies.")],
+    master: Annotated[str, typer.Option("--master", help="host:port of the master to follow.")],
+    json: Json = False,
+) -> None:
+    """Cut the log of a stopped slave back to the last record that its master has, too.
+
+    What is cut off is kept in the folder cut of the store. In the roles that are set by hand nobody knows
+    what was acknowledged: look at the file before you delete it.
+    """
+    from mqframe.core.errors import StoreError
+    from mqframe.core.replication.last_common import last_common
+    from mqframe.store.checking.directory import known_store, refuse_in_use
+    from mqframe.store.log.closed_log import ClosedLog
+    from mqframe.store.upkeep.cutting import cut_log
+
+    layout = known_store(data)
+    refuse_in_use(layout)
+    # No name server is asked for anything.
+    with admin_client(master) as admin, ClosedLog(layout) as log:
+        low, _ = admin.log_range(master)
+        search = last_common(log, low)
+        try:
+            offset = next(search)
+            while True:
+                offset = search.send(admin.stored_record(master, offset))
+        except StopIteration as found:
+            end = found.value
+    if end is None:
+        raise StoreError(
+            f"the log in {layout.commit_log} has no record in common with that of {master}, which begins at"
+            f" {low}: nothing was cut. Start this slave with an empty folder"
+        )
+    made = cut_log(layout.root, end, why=f"it differed from {master}", now_ms=int(time.time() * 1000))
+    kept = str(layout.cut / made.file) if made.file else ""
+    shown = {"from": made.start, "to": made.end, "records": made.records, "file": kept}
+    show_one(shown, as_json=json)
 
 
 def replica_rows(replicas: Iterable[Replica], now_ms: int) -> list[dict[str, Any]]:

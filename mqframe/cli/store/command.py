@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mqframe.store.files.layout import Layout
     from mqframe.store.settings import StoreSettings
-    from mqframe.store.upkeep.quarantine import Report
+    from mqframe.store.upkeep.quarantine import LostEntries, Report
 
 app = new_app(help="The files of a broker: what was damaged, and mending them.")
 app.add_typer(show_app, name="show")
@@ -44,6 +44,30 @@ def damage(directory: Directory, json: Json = False) -> None:
 
     reports = Quarantine(Layout(directory).quarantine).reports()
     show(_rows(reports), as_json=json, empty="nothing was ever set aside")
+
+
+@app.command("cuts")
+def list_cuts(directory: Directory, json: Json = False) -> None:
+    """List what was cut off the log, because it differed from the master's: where, when, how many messages.
+
+    The files in the store's folder cut hold it: `mqframe store show cut FILE`, `mqframe store export FILE`.
+    """
+    from mqframe.store.files.layout import Layout
+    from mqframe.store.upkeep.cutting import cuts
+
+    rows = [
+        {
+            "from": cut.start,
+            "to": cut.end,
+            "records": cut.records,
+            "when": time_text(cut.when_ms),
+            "file": str(Layout(directory).cut / cut.file),
+            "why": cut.why,
+            "queues": _places(cut.queues),
+        }
+        for cut in cuts(Layout(directory))
+    ]
+    show(rows, as_json=json, empty="nothing was ever cut off")
 
 
 @app.command()
@@ -155,14 +179,16 @@ def _rows(reports: Sequence[Report]) -> list[dict[str, Any]]:
             "found": time_text(report.found_ms),
             "looks": "unfinished" if report.unfinished else "damaged",
             "messages": report.records,
-            "queues": " ".join(
-                f"{each.topic}:{each.queue_id}:{each.start}-{each.end - 1}" for each in report.queues
-            ),
+            "queues": _places(report.queues),
             "copy": report.copy,
             "fetched": time_text(report.fetched_ms) if report.fetched_ms else "",
         }
         for report in reports
     ]
+
+
+def _places(queues: Sequence[LostEntries]) -> str:
+    return " ".join(f"{each.topic}:{each.queue_id}:{each.start}-{each.end - 1}" for each in queues)
 
 
 app.command("export")(export)

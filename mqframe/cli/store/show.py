@@ -66,6 +66,22 @@ def key(
 
 
 @app.command()
+def cut(
+    file: Annotated[Path, typer.Argument(help="A file of a store's folder cut, OFFSET-N.records.")],
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1)] = 64,
+    json: Json = False,
+) -> None:
+    """Show the messages that were cut off a log, in its order, those of the broker's own topics, too."""
+    from itertools import islice
+
+    from mqframe.core.messages.rows import message_row
+    from mqframe.store.checking.cut_file import cut_messages
+
+    rows = [message_row(message) for message in islice(cut_messages(file), limit)]
+    show(rows, as_json=json, empty="no sound record was cut off")
+
+
+@app.command()
 def checkpoint(directory: Directory, json: Json = False) -> None:
     """Show the numbers of the checkpoints, and what the last stop noted."""
     from mqframe.store.checking.decoding import checkpoints

@@ -23,7 +23,9 @@ _BATCH_BYTES: Final = 1 << 19
 
 
 def export(
-    directory: Annotated[Path, typer.Argument(help="Root directory of the store, in which commitlog lies.")],
+    directory: Annotated[
+        Path, typer.Argument(help="Root directory of the store, or a file of its folder cut.")
+    ],
     topic: Annotated[str, typer.Argument(help="Name of the topic.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File; .parquet for Parquet. Standard output else.")
@@ -85,9 +87,16 @@ def import_(
 
 def _rows(directory: Path, topic: str, queue: int | None) -> Iterator[dict[str, Any]]:
     from mqframe.core.messages.rows import message_row
+    from mqframe.store.checking.cut_file import cut_messages, is_cut_file
     from mqframe.store.checking.directory import known_store
     from mqframe.store.reader import StoreReader
 
+    if is_cut_file(directory):
+        return (
+            message_row(message)
+            for message in cut_messages(directory)
+            if message.topic == topic and queue in (None, message.queue_id)
+        )
     layout = known_store(directory)
     reader = StoreReader(layout.root)
     queues = reader.queue_ids(topic)

@@ -28,7 +28,7 @@ from mqframe.core.measuring.trace import TraceRecord
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.core.popping.bodies import RequestModeBody
-from mqframe.core.replication.replica import Replica
+from mqframe.core.replication.replica import Replica, RoleChanged
 from mqframe.core.requests.fields import Request
 from mqframe.core.retry.dead_letters import END_OF_TIME, DeadLetter, ResendTo
 from mqframe.core.wire.frame import Frame
@@ -204,6 +204,54 @@ class Admin(SyncClient[AsyncAdmin]):
         One that does not answer says so in its `trouble`. Raises `FixError` when none is registered.
         """
         return self._call(self._client.replicas, broker)
+
+    def demote(
+        self,
+        broker: str,
+        broker_id: int,
+        *,
+        wait_seconds: float = 30.0,
+        tables_seconds: float = 0.0,
+        force: bool = False,
+    ) -> RoleChanged:
+        """Let the master of the name `broker` become a slave with the number `broker_id`, 1 or more.
+
+        It takes no more messages from then on, waits until a slave has its whole log, at most
+        `wait_seconds`, and this returns when it is a slave; `ready` are those to promote. `tables_seconds`:
+        for so long it waits besides until slaves have copied tables, which those of this project need not.
+        `force`: whatever stands against it. Raises `FixError` when no master is registered, `AnswerError`
+        where the broker stays master, `GiveUpError` when it could not change.
+        """
+        return self._call(
+            self._client.demote,
+            broker,
+            broker_id,
+            wait_seconds=wait_seconds,
+            tables_seconds=tables_seconds,
+            force=force,
+        )
+
+    def promote(
+        self, broker: str, broker_id: int, *, role: str = "ASYNC_MASTER", force: bool = False
+    ) -> RoleChanged:
+        """Let the slave of the name `broker` with the number `broker_id` become its master, in `role`.
+
+        Only where there is no other master, none of the other brokers of that name has more of the log, and
+        tables are copied; `force`: whatever stands against it, and `objections` say what that was. Returns
+        when it is master. Raises as `demote`.
+        """
+        return self._call(self._client.promote, broker, broker_id, role=role, force=force)
+
+    def log_range(self, address: str) -> tuple[int, int]:
+        """Where the log of the broker at `address` begins and ends, bytes. Raises `BadAnswer`."""
+        return self._call(self._client.log_range, address)
+
+    def stored_record(self, address: str, offset: int) -> bytes | None:
+        """What the broker at `address` stores as a record at log `offset`, bytes as they lie there.
+
+        `None` where it finds none; bytes that are no record where none begins there.
+        """
+        return self._call(self._client.stored_record, address, offset)
 
     def reset_offsets(
         self, group: str, topic: str, timestamp_ms: int = -1, *, force: bool = True

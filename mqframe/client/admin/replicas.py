@@ -12,12 +12,17 @@ from mqframe.client.admin.cluster import ClusterAdmin
 from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import FixError, MqframeError
-from mqframe.core.replication.replica import Replica
+from mqframe.core.errors import BadAnswer, FixError, GiveUpError, MqframeError, RetryError
+from mqframe.core.replication.replica import Replica, RoleChanged
+from mqframe.core.replication.role_change import RoleChange
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.messages import ViewMessageById
+from mqframe.core.requests.roles import DemoteBroker, PromoteBroker
 from mqframe.core.storage.record import decode_record
 
+_CHANGE_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
+_ROLE_TROUBLE, _ROLE_CHANGED = "roleTrouble", "roleChangedMs"
 _TROUBLE = "replicationTrouble"
 """A counter of slaves of this project."""
 
@@ -43,6 +48,100 @@ class ReplicaAdmin(ClusterAdmin):
             if broker in (None, name)
         ]
         return list(chain.from_iterable(await asyncio.gather(*map(self._as_told, groups))))
+
+    async def demote(
+        self,
+        broker: str,
+        broker_id: int,
+        *,
+        wait_seconds: float = 30.0,
+        tables_seconds: float = 0.0,
+        force: bool = False,
+    ) -> RoleChanged:
+        """Let the master of the name `broker` become a slave with the number `broker_id`, 1 or more.
+
+        It takes no more messages from then on, waits until a slave has its whole log, at most
+        `wait_seconds`, and this returns when it is a slave; `ready` are those to promote. `tables_seconds`:
+        for so long it waits besides until slaves have copied tables, which those of this project need not.
+        `force`: whatever stands against it. Raises `FixError` when no master is registered, `AnswerError`
+        where the broker stays master, `GiveUpError` when it could not change.
+        """
+        address = (await self.masters(broker=broker))[broker]
+        request = DemoteBroker(
+            broker_id, wait_ms=int(wait_seconds * 1000), tables_ms=int(tables_seconds * 1000), force=force
+        )
+        timeout = 2 * wait_seconds + tables_seconds + _CHANGE_SECONDS
+        change = await self._ask(address, request, RoleChange, timeout)
+        await self._until_role(address, change.role)
+        others = [each for each in await self.replicas(broker) if each.address != address]
+        ready = tuple(each.broker_id for each in others if each.log_end == change.log_end)
+        return RoleChanged(broker, address, change.role, change.log_end, tuple(change.objections), ready)
+
+    async def promote(
+        self, broker: str, broker_id: int, *, role: str = "ASYNC_MASTER", force: bool = False
+    ) -> RoleChanged:
+        """Let the slave of the name `broker` with the number `broker_id` become its master, in `role`.
+
+        Only where there is no other master, none of the other brokers of that name has more of the log, and
+        tables are copied; `force`: whatever stands against it, and `objections` say what that was. Returns
+        when it is master. Raises as `demote`.
+        """
+        group = await self.replicas(broker)
+        slaves = {each.broker_id: each for each in group if each.broker_id != MASTER_ID}
+        if broker_id not in slaves:
+            known = ", ".join(map(str, slaves)) or "none"
+            raise FixError(f"no slave {broker_id} of {broker} is registered; known: {known}")
+        # The one with the most of the log first, and of these the one that was master last: its tables count.
+        others = [each for each in group if each.broker_id != broker_id]
+        since = {each.address: await self._changed_ms(each) for each in others}
+        others.sort(key=lambda each: (each.log_end or 0, since[each.address]), reverse=True)
+        request = PromoteBroker(role, ";".join(each.address for each in others), force)
+        address = self._for_operators(slaves[broker_id].address)
+        change = await self._ask(address, request, RoleChange, _CHANGE_SECONDS)
+        await self._until_role(address, change.role)
+        return RoleChanged(broker, address, change.role, change.log_end, tuple(change.objections))
+
+    async def _changed_ms(self, replica: Replica) -> int:
+        """When operators changed the role of a broker, ms; 0 where they did not, or it does not say."""
+        try:
+            return int((await self.broker_runtime(self._for_operators(replica.address)))[_ROLE_CHANGED])
+        except (MqframeError, KeyError, ValueError):
+            return 0
+
+    async def _until_role(self, address: str, role: str) -> None:
+        """Wait until the broker at `address` serves in `role`."""
+        clock = self._instance.clock
+        deadline, trouble = clock.monotonic() + _CHANGE_SECONDS, ""
+        while clock.monotonic() < deadline:
+            try:
+                config = await self.broker_config(address)
+                trouble = (await self.broker_runtime(address)).get(_ROLE_TROUBLE, "")
+            except RetryError:
+                trouble = "it does not answer"
+            else:
+                if config.get("brokerRole") == role:
+                    return
+                if trouble:
+                    break
+            await clock.sleep(_LOOK_SECONDS)
+        raise GiveUpError(f"the broker at {address} did not become {role}: {trouble or 'it takes too long'}")
+
+    async def log_range(self, address: str) -> tuple[int, int]:
+        """Where the log of the broker at `address` begins and ends, bytes. Raises `BadAnswer`."""
+        table = await self.broker_runtime(address)
+        try:
+            return int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
+        except (KeyError, ValueError) as problem:
+            raise BadAnswer(f"{address} does not say where its log begins and ends: {problem!r}") from None
+
+    async def stored_record(self, address: str, offset: int) -> bytes | None:
+        """What the broker at `address` stores as a record at log `offset`, bytes as they lie there.
+
+        `None` where it finds none; bytes that are no record where none begins there.
+        """
+        asked = self._instance.call(address, ViewMessageById(offset))
+        answer = await unless((ResponseCode.SYSTEM_ERROR,), asked)
+        return None if answer is None else bytes(answer.body)
 
     async def _as_told(self, group: list[Replica]) -> list[Replica]:
         """`group`, the brokers of one name, with what they say."""
@@ -90,7 +189,8 @@ class ReplicaAdmin(ClusterAdmin):
     async def _stored_ms(self, master: Replica, offset: int) -> int | None:
         """When the record at `offset` of the master's log was stored; `None`: the master shows none."""
         try:
-            answer = await self._instance.call(self._for_operators(master.address), ViewMessageById(offset))
+            request = ViewMessageById(offset, mqframe_unconfirmed=True)
+            answer = await self._instance.call(self._for_operators(master.address), request)
         except MqframeError:
             return None
         return decode_record(bytes(answer.body)).store_timestamp

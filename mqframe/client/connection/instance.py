@@ -75,7 +75,7 @@ class ClientInstance:
         """Who answers for the transactions of each producer group (`mqframe.client.transactions.checks`)."""
         self.outages = Outages(clock)
         """Servers that cannot be reached at the moment."""
-        self._clock = clock
+        self.clock = self._clock = clock
         servers = NameServers(parse_addresses(nameserver_text(settings)), random.randrange(1 << 16))
         self._routes = RouteCache(
             remoting, servers, settings.request_timeout_seconds, self._routes_changed, self.outages

@@ -165,7 +165,7 @@ class RouteCache:
 
     async def poll(self) -> None:
         """Ask again for all routes in use. A topic that is gone keeps its last route."""
-        for topic in list(self._wanted.union(self._routes)):
+        for topic in sorted(self._wanted.union(self._routes)):
             await self._renew(topic, tell=True)
 
     async def watch(self, topic: str) -> None:

@@ -70,13 +70,15 @@ class HaClientRuntimeInfo(Body):
 
 
 class HaConnectionInfo(Body):
-    """A replica that follows: where it has the log up to, how far that is behind, what it is sent next."""
+    """A replica that follows: where it has the log up to, how far that is behind, what it is sent next, and
+    how many bytes it was sent in the last second."""
 
     addr: str
     diff: int
     in_sync: bool
     slave_ack_offset: int
     transfer_from_where: int
+    transferred_byte_in_second: int = 0
 
 
 class HaRuntimeInfo(Body):

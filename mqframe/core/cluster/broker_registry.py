@@ -78,7 +78,8 @@ class BrokerRegistry:
     def register(self, registration: Registration, now: float) -> Registered:
         """Enter a broker and its topics, or renew it. `now`: monotonic seconds.
 
-        A stale rival for an id that somebody holds is ignored. Raises `Refusal` when an id that is not known
+        A rival for an id whose holder has a greater state version is ignored; any other takes the id over.
+        Raises `Refusal` when an id that is not known
         yet comes with exactly one topic: everything must be registered first; and where there is no room.
         """
         registered, steps = self.register_in_steps(registration, now)
@@ -103,9 +104,15 @@ class BrokerRegistry:
         if holder is not None and holder != registration.address:
             rival = self._live.get(BrokerKey(registration.cluster, holder))
             # Two brokers claim one id: the state version grows with each change of roles, the higher counts.
-            if rival and rival.version.state_version > registration.topics.data_version.state_version:
+            if (
+                broker
+                and rival
+                and rival.version.state_version > registration.topics.data_version.state_version
+            ):
                 self._live.pop(key, None)
-                return Registered(), iter(())
+                self._filter_servers.pop(key, None)
+                broker.broker_addrs = addresses  # what it was known as before it is no longer
+                return Registered(holder=holder), iter(())
         # A broker sends one topic alone when only that changed: its others would be missing here.
         if holder is None and len(registration.topics.topic_config_table) == 1:
             raise Refusal(

@@ -34,7 +34,11 @@ class Registration(msgspec.Struct, frozen=True):
 
 
 class Registered(NamedTuple):
-    """What a slave knows of its master; empty for a master."""
+    """What a slave knows of its master; empty for a master.
+
+    `holder`: the broker that keeps the id, where this registration was ignored; `None` where it counts.
+    """
 
     master_address: str | None = None
     ha_address: str | None = None
+    holder: str | None = None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import attrs
 
 from mqframe.core.errors import FrameError
-from mqframe.core.replication.stream import ReportReader
+from mqframe.core.replication.stream import ReportReader, frame_head
 
 
 @attrs.frozen
@@ -90,6 +90,10 @@ class Feed:
         self._sent = now
         self.following = at + size
         return Due(at, size)
+
+    def head(self, due: Due) -> bytes:
+        """What stands before the bytes of `due`, which are sent now."""
+        return frame_head(due.offset, due.size)
 
     def is_silent(self, now: float) -> bool:
         """Whether the slave has said nothing for so long that it is taken for dead."""

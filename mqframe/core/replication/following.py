@@ -33,7 +33,7 @@ class Following:
         self._reported = stored
         self.end = stored
 
-    def hear(self, data: bytes, now: float) -> Iterator[CopyFrame]:
+    def hear(self, data: bytes | memoryview, now: float) -> Iterator[CopyFrame]:
         """The frames that are whole now, in order; each is to be stored before the next is asked for.
 
         Raises `FrameError` for one that does not follow; the connection is to be closed.

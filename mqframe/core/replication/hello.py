@@ -59,6 +59,7 @@ class Hello(msgspec.Struct, frozen=True):
     `id`: number among the brokers of the name; `file_bytes`: size of log files; `end`: log offset behind its
     last whole record; `boot`: names the run of the process, another text for each start; `epoch`, `history`:
     0 and empty outside of elected groups; `access`: fields that sign it, empty without access control;
+    `is_clean`: whether it has everything that it ever acknowledged;
     `fetches`: the connection is for one stretch of the log, stands beside the one that follows, and what it
     reports is not how far the slave is.
     """
@@ -73,6 +74,7 @@ class Hello(msgspec.Struct, frozen=True):
     history: tuple[EpochStart, ...] = ()
     access: dict[str, str] = {}
     fetches: bool = False
+    is_clean: bool = True
     protocol: _Int32 = PROTOCOL
 
 

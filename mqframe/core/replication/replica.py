@@ -29,3 +29,19 @@ class Replica:
     slaves: int | None = None
     in_sync: int | None = None
     trouble: str = ""
+
+
+@attrs.frozen
+class RoleChanged:
+    """A broker that was promoted or demoted.
+
+    `role`: what it is now; `log_end`: where its log ended then, bytes; `objections`: what stood against it,
+    and was overruled; `ready`: of a broker that was demoted, the numbers of the slaves with the same log.
+    """
+
+    broker: str
+    address: str
+    role: str
+    log_end: int
+    objections: tuple[str, ...] = ()
+    ready: tuple[int, ...] = ()

@@ -24,14 +24,14 @@ class CopyFrame(NamedTuple):
     """A part of the master's log: where it begins, bytes, and what lies there; nothing in a heartbeat."""
 
     offset: int
-    data: bytes
+    data: memoryview
 
 
 class EpochFrame(NamedTuple):
     """A `CopyFrame` of an elected leader: the epoch of its bytes, and up to which log offset all is safe."""
 
     offset: int
-    data: bytes
+    data: memoryview
     epoch: int
     confirmed: int
 
@@ -70,32 +70,58 @@ class ReportReader:
 
 class _FrameReader(Generic[F]):
     def __init__(self, head: struct.Struct, make: type[F]) -> None:
-        self._head = head
+        self._struct = head
         self._make: Any = make
-        self._rest = bytearray()
+        self._begun = bytearray()
 
-    def read(self, data: bytes) -> list[F]:
-        """The frames that are whole now, in order.
+    def read(self, data: bytes | memoryview) -> list[F]:
+        """The frames that are whole now, in order; what they carry is mostly a part of `data`, not copied.
 
         Raises `FrameError` for a head that no master sends: the other side is no replication port.
         """
-        rest, at, head = self._rest, 0, self._head
-        rest += data
-        frames = []
-        while len(rest) - at >= head.size:
-            offset, size, *more = fields = head.unpack_from(rest, at)
-            if min(fields) < 0 or size > FRAME_BYTES_MAX - head.size:
-                raise FrameError(
-                    f"a frame of {size} bytes at log offset {offset}: what is connected to is no replication"
-                    " port of a master; haMasterAddress names that port (listenPort + 1 unless set)"
-                )
-            begin = at + head.size
-            if len(rest) - begin < size:
+        view, frames, head_bytes = memoryview(data), [], self._struct.size
+        at = self._go_on(view)
+        if self._begun:
+            if at < 0:
+                return []
+            offset, _, *more = self._head(self._begun, 0)
+            frames.append(self._make(offset, memoryview(self._begun)[head_bytes:], *more))
+            self._begun = bytearray()
+        while len(view) - at >= head_bytes:
+            offset, size, *more = self._head(view, at)
+            begin = at + head_bytes
+            if len(view) - begin < size:
                 break
             at = begin + size
-            frames.append(self._make(offset, bytes(rest[begin:at]), *more))
-        del rest[:at]
+            frames.append(self._make(offset, view[begin:at], *more))
+        self._begun += view[at:]
         return frames
+
+    def _go_on(self, view: memoryview) -> int:
+        """Go on with the frame that has begun; where in `view` it ends, -1 if it does not."""
+        begun, at = self._begun, 0
+        while begun:
+            wanted = self._struct.size
+            if len(begun) >= wanted:
+                wanted += self._head(begun, 0)[1]
+                if len(begun) == wanted:
+                    break
+            part = view[at : at + wanted - len(begun)]
+            begun += part
+            at += len(part)
+            if len(begun) < wanted:
+                return -1
+        return at
+
+    def _head(self, buffer: bytearray | memoryview, at: int) -> tuple[int, ...]:
+        fields = self._struct.unpack_from(buffer, at)
+        offset, size = fields[:2]
+        if min(fields) < 0 or size > FRAME_BYTES_MAX - self._struct.size:
+            raise FrameError(
+                f"a frame of {size} bytes at log offset {offset}: what is connected to is no replication"
+                " port of a master; haMasterAddress names that port (listenPort + 1 unless set)"
+            )
+        return fields
 
 
 class FrameReader(_FrameReader[CopyFrame]):

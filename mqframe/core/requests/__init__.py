@@ -8,6 +8,7 @@ from mqframe.core.requests import messages as messages
 from mqframe.core.requests import nameserver as nameserver
 from mqframe.core.requests import pop as pop
 from mqframe.core.requests import replies as replies
+from mqframe.core.requests import roles as roles
 from mqframe.core.requests.fields import REQUESTS as REQUESTS
 from mqframe.core.requests.fields import Header as Header
 from mqframe.core.requests.fields import NoHeader as NoHeader

@@ -212,6 +212,23 @@ class GetBrokerHaStatus(Request):
     """How far the replicas of a broker are."""
 
 
+class ExchangeBrokerHaAnswer(Header):
+    """Where a master is, where its log is copied, and where its log ended when it started."""
+
+    master_address: str | None = None
+    master_ha_address: str | None = None
+    master_flush_offset: Long | None = None
+
+
+@request(906, ExchangeBrokerHaAnswer, needs=cluster(Action.UPDATE, operators=False), since="5.0.0")
+class ExchangeBrokerHaInfo(Request):
+    """Without an address: where the master is. With one: follow this master."""
+
+    master_ha_address: str | None = None
+    master_flush_offset: Long | None = None
+    master_address: str | None = None
+
+
 @request(43, answer_body="config/consumerOffset.json", needs=cluster(Action.GET, operators=False))
 class GetAllConsumerOffset(Request):
     """All stored offsets."""
@@ -223,13 +240,16 @@ class GetAllDelayOffset(Request):
 
 
 @request(
-    60, answer_body="the timer's checkpoint, as its file holds it", needs=cluster(Action.GET), since="5.0.0"
+    60,
+    answer_body="the timer's checkpoint, as its file holds it",
+    needs=cluster(Action.GET, operators=False),
+    since="5.0.0",
 )
 class GetTimerCheckPoint(Request):
     """How far delivery at a given time has come."""
 
 
-@request(61, answer_body="config/timermetrics", needs=cluster(Action.GET), since="5.0.0")
+@request(61, answer_body="config/timermetrics", needs=cluster(Action.GET, operators=False), since="5.0.0")
 class GetTimerMetrics(Request):
     """How many messages of each topic wait for a given time."""
 

@@ -14,6 +14,8 @@ from mqframe.core.errors import (
     RetryError,
     StoreUnavailable,
 )
+from mqframe.core.requests.serving import Reply
+from mqframe.core.storage.outcome import Outcome
 
 _CODES: Final[tuple[tuple[type[MqframeError], ResponseCode], ...]] = (
     (MessageError, ResponseCode.MESSAGE_ILLEGAL),
@@ -55,6 +57,24 @@ def may_pass(problem: Exception) -> bool:
     if isinstance(problem, Refusal):
         return problem.code in _PASSING
     return isinstance(problem, StoreUnavailable | RetryError | OSError | MemoryError)
+
+
+_UNCONFIRMED: Final = {
+    Outcome.NOT_ON_DISK: ResponseCode.FLUSH_DISK_TIMEOUT,
+    Outcome.NOT_COPIED: ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    Outcome.TOO_FEW_COPIES: ResponseCode.SLAVE_NOT_AVAILABLE,
+    Outcome.NOT_LEADING: ResponseCode.SERVICE_NOT_AVAILABLE,
+}
+
+
+def status_code(outcome: Outcome) -> ResponseCode:
+    """What whoever stored something is answered; SUCCESS when it is confirmed."""
+    return ResponseCode.SUCCESS if outcome is Outcome.CONFIRMED else _UNCONFIRMED[outcome]
+
+
+def not_confirmed(outcome: Outcome, what: str, then: str) -> Reply:
+    """The answer when `what` was stored and is not confirmed; `then`: what may come of it."""
+    return Reply(status_code(outcome), remark=f"{what} {outcome.value}: {then}")
 
 
 def is_expected(problem: Exception) -> bool:

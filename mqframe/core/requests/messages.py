@@ -166,10 +166,14 @@ class LitePullMessage(PullFields):
 
 @request(33, answer_body="one record", needs=cluster(Action.GET, operators=False))
 class ViewMessageById(Request):
-    """The record at a commit-log offset."""
+    """The record at a commit-log offset.
+
+    `mqframe_unconfirmed`: also one that consumers may not see yet. Brokers of mqframe compare logs so.
+    """
 
     offset: Long
     topic: str | None = None
+    mqframe_unconfirmed: bool | None = None
 
 
 class QueryAnswer(Header):

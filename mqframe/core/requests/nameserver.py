@@ -20,10 +20,14 @@ class GetBrokerClusterInfo(Request):
 
 
 class RegisterBrokerAnswer(Header):
-    """What a slave needs to know of its master."""
+    """What a slave needs to know of its master.
+
+    `mqframe_holder`: address of another broker, which keeps the id; this registration was ignored.
+    """
 
     ha_server_addr: str | None = None
     master_addr: str | None = None
+    mqframe_holder: str | None = None
 
 
 @request(

@@ -7,7 +7,6 @@ from typing import Final
 
 _NO_CONTROLLER: Final = "mqframe has no controller: the master of a broker name is the broker itself"
 _NO_EPOCHS: Final = "mqframe keeps no epochs of masters: it runs without a controller"
-_NO_REPLICAS: Final = "this broker is a master without replicas"
 _NO_CONTAINER: Final = (
     "mqframe runs each broker in a process of its own, not in containers: start `mqframe broker`"
 )
@@ -24,7 +23,8 @@ UNSERVED: Final[Mapping[int, str]] = {
     354: _NO_ROCKSDB,
     513: "mqframe has no static topics: make an ordinary one (updateTopic)",
     **dict.fromkeys((902, 903), _NO_CONTAINER),
-    **dict.fromkeys((905, 906, 908), _NO_REPLICAS),
+    905: "mqframe's slaves do not act for their master: it does not matter who has the lowest id",
+    908: "mqframe's slaves keep no flush offset of their master: they compare logs before they follow",
     **dict.fromkeys((1001, 1002, 1003, 1004, 1005, 1006, 1008, 1009, 1010, 1011, 1012, 1013), _NO_CONTROLLER),
     1007: _NO_EPOCHS,
     **dict.fromkeys((2001, 2002, 2003), _NO_COLD_CONTROL),

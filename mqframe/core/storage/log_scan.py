@@ -16,6 +16,8 @@ _SIZE_MAGIC: Final = struct.Struct(">ii")
 _SHORT: Final = struct.Struct(">h")
 _CHECKED: Final = struct.Struct(">iii16xqi44xi")
 """Of the fixed part with IPv4 hosts: size, magic, CRC, physical offset, sys flag, body length."""
+_NEEDED: Final = struct.Struct(">iiii4xqqi16xq20xi")
+"""As `_CHECKED`, with queue id and queue offset before the physical offset, and the store time."""
 _READ_AT_ONCE: Final = 1 << 18
 SECTOR_BYTES: Final = 512
 """What a disk writes whole or not at all."""
@@ -132,17 +134,17 @@ def read_records(
     as in `read_record`, whose work is done here at once for the kind that most records are of.
     """
     records: list[LogRecord] = []
-    note, new, unpack, crc32 = records.append, tuple.__new__, HEAD.unpack_from, zlib.crc32
+    note, new, unpack, crc32 = records.append, tuple.__new__, _NEEDED.unpack_from, zlib.crc32
     start, size_of_head = at, HEAD.size
     stop = len(buffer) if stop is None else stop
     # Slices of bytes take half the time of those of a view.
     some = bytes(buffer[at : min(at + _READ_AT_ONCE, stop)])
     first, end, here = base + start, len(some), 0
+    # What stands between body and properties, which is often the same as in the record before.
+    topic, between, between_size, text_size = "", b"", 0, -1
     while here < end:
         try:
-            size, magic, body_crc, queue_id, _, offset, physical, flag, _, _, stored, _, _, _, length = (
-                unpack(some, here)
-            )
+            size, magic, body_crc, queue_id, offset, physical, flag, stored, length = unpack(some, here)
             body, behind = here + size_of_head, here + size
             topic_at = body + length
             if (
@@ -151,19 +153,24 @@ def read_records(
                 and physical == first + here
                 and length >= 0
                 and topic_at < behind <= end
-                and (properties_at := topic_at + 3 + some[topic_at]) <= behind
-                and some[properties_at - 2] << 8 | some[properties_at - 1] == behind - properties_at < 0x8000
                 and (not crc or crc32(some[body:topic_at]) & 0x7FFFFFFF == body_crc)
                 and some[behind - 12] != 1
                 and some[behind - 20] != 95  # no CRC over the whole record, see `first_unsound`
-                and "\0" not in (properties := str(some[properties_at:behind], "utf-8"))
             ):
-                topic = topic_text(some[topic_at + 1 : properties_at - 2])
-                note(new(LogRecord, (physical, size, topic, queue_id, offset, flag, stored, properties)))
-                here = behind
-                continue
+                text_at = topic_at + between_size
+                if behind - text_at != text_size or some[topic_at:text_at] != between:
+                    text_at = topic_at + 3 + some[topic_at]
+                    between, between_size = some[topic_at:text_at], text_at - topic_at
+                    text_size = int.from_bytes(between[-2:])
+                    topic = topic_text(between[1:-2])
+                if behind - text_at == text_size < 0x8000 and "\0" not in (
+                    text := str(some[text_at:behind], "utf-8")
+                ):
+                    note(new(LogRecord, (physical, size, topic, queue_id, offset, flag, stored, text)))
+                    here = behind
+                    continue
         except (struct.error, IndexError, UnicodeDecodeError):
-            pass  # it is looked at once more
+            between, between_size, text_size = b"", 0, -1  # it is looked at once more
         record = read_record(buffer, start + here, first + here, crc=crc)
         if record is None:
             break

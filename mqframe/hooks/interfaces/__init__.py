@@ -36,6 +36,11 @@ from mqframe.hooks.interfaces.broker_service import Table as Table
 from mqframe.hooks.interfaces.codec import Codec as Codec
 from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
 from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
+from mqframe.hooks.interfaces.coordination import Coordination as Coordination
+from mqframe.hooks.interfaces.coordination import GroupAccess as GroupAccess
+from mqframe.hooks.interfaces.coordination import GroupPlace as GroupPlace
+from mqframe.hooks.interfaces.coordination import Snapshot as Snapshot
+from mqframe.hooks.interfaces.coordination import WaitingClock as WaitingClock
 from mqframe.hooks.interfaces.dispatcher import Dispatcher as Dispatcher
 from mqframe.hooks.interfaces.dispatcher import LogRange as LogRange
 from mqframe.hooks.interfaces.forbidden_hook import Forbidden as Forbidden

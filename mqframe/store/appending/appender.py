@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -13,6 +13,7 @@ from mqframe.core.delay.levels import parse_levels
 from mqframe.core.errors import MessageError
 from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
+from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.storage.property_crc import ROOM, fill_in, with_room, without_crc
 from mqframe.core.storage.record import HEAD, topic_part
 from mqframe.core.storage.stored import Stored, StoredBatch
@@ -69,6 +70,34 @@ class Placed(NamedTuple):
     timestamp: int
 
 
+class Copied(NamedTuple):
+    """Records that lie one behind the other, `end` behind the last; `queues`: of each, `None` for no queue.
+
+    Those of one queue follow one another in it, too.
+    """
+
+    end: int
+    records: Sequence[LogRecord]
+    queues: Sequence[ConsumeQueue | None]
+
+    def singly(self) -> list[Placed]:
+        """The same, one by one."""
+        return [
+            Placed(
+                record.end,
+                queue,
+                record.queue_offset if queue is not None else 0,
+                record.physical_offset,
+                record.size,
+                record.topic,
+                record.properties,
+                record.is_indexed,
+                record.store_timestamp,
+            )
+            for record, queue in zip(self.records, self.queues, strict=True)
+        ]
+
+
 class Appender:
     """Writes records at the end of `log`. `waiting` holds what is appended but not dispatched, in order.
 
@@ -87,7 +116,7 @@ class Appender:
         self.change(settings)
         self.store_time = 0
         self.held = False
-        self.waiting: deque[Appended | Placed] = deque()
+        self.waiting: deque[Appended | Placed | Copied] = deque()
 
     def change(self, settings: StoreSettings) -> None:
         """Take messages as large as `settings` say from now on."""

@@ -10,7 +10,7 @@ from mqframe.core.errors import StoreUnavailable
 from mqframe.core.os_errors import told
 from mqframe.core.storage.left_out import Place
 from mqframe.log import get_logger
-from mqframe.store.appending.appender import Appended, Placed
+from mqframe.store.appending.appender import Appended, Copied, Placed
 from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
 from mqframe.store.queues.queue_table import QueueTable
@@ -43,7 +43,7 @@ class InlineDispatch:
 
     def __init__(
         self,
-        waiting: deque[Appended | Placed],
+        waiting: deque[Appended | Placed | Copied],
         describe: Callable[[Placed], Appended],
         queues: QueueTable,
         index: KeyIndex | None,
@@ -54,6 +54,9 @@ class InlineDispatch:
         self._queues = queues
         self._index = index
         self._on_arrival = on_arrival
+        self.describe_copied: Callable[[Copied], list[Appended]] = lambda copied: [
+            describe(each) for each in copied.singly()
+        ]
         self.on_failure: OnFailure = log_failure
         self.done = 0
         self.done_timestamp = 0
@@ -67,12 +70,15 @@ class InlineDispatch:
         taken: list[Appended] = []
         while waiting and waiting[0].end <= confirmed:
             each = waiting.popleft()
-            try:
-                taken.append(each if isinstance(each, Appended) else self._describe(each))
-            except Exception as problem:  # isolation boundary: of others' messages
-                assert isinstance(each, Placed)
-                self.on_failure(_place(each), problem)
-                taken.append(_plain(each))
+            if isinstance(each, Appended):
+                taken.append(each)
+            elif isinstance(each, Placed):
+                taken.append(self._described(each))
+            else:
+                try:
+                    taken += self.describe_copied(each)
+                except Exception:  # isolation boundary: of others' messages
+                    taken += map(self._described, each.singly())
         try:
             arrivals = self._write(taken)
         except (OSError, MemoryError) as problem:
@@ -89,6 +95,13 @@ class InlineDispatch:
                     tell(queue.topic, queue.queue_id, queue.end, codes)
                 except Exception as problem:  # isolation boundary: others wait for the other queues
                     self.on_failure(Place(queue.topic, queue.queue_id, queue.end - 1, -1), problem)
+
+    def _described(self, placed: Placed) -> Appended:
+        try:
+            return self._describe(placed)
+        except Exception as problem:  # isolation boundary: of others' messages
+            self.on_failure(_place(placed), problem)
+            return _plain(placed)
 
     def _refuse(self, problem: OSError | MemoryError) -> None:
         if self.failure is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Final
 
 from mqframe.core.errors import StoreError
@@ -21,46 +22,57 @@ class LogCopy:
 
     def __init__(self, log: CommitLog) -> None:
         self._log = log
-        self._rest = bytearray()
+        self._parts: list[bytes] = []
+        self._size = 0
         self._wanted = 0
 
     @property
     def received(self) -> int:
         """Log offset behind the last byte that came."""
-        return self._log.end + len(self._rest)
+        return self._log.end + self._size
 
     def forget(self) -> None:
         """Drop what has come of a record that is not whole."""
-        self._rest.clear()
-        self._wanted = 0
+        self._keep(b"", 0)
 
-    def take(self, data: bytes) -> list[LogRecord]:
-        """Append the records that are whole now, and the blank ends of files; returns the records.
+    def _keep(self, rest: bytes, wanted: int) -> None:
+        self._parts = [rest] if rest else []
+        self._size, self._wanted = len(rest), wanted
 
-        Raises `StoreError` where no record lies in the place of one; it and what follows is not appended.
-        `StoreUnavailable` when the disk is full.
+    def take(self, *parts: bytes | memoryview) -> Iterator[list[LogRecord]]:
+        """Append the records that are whole now, and the blank ends of files; the records, many at a time.
+
+        `parts`: what came, one behind the other. Raises `StoreError` where no record lies in the place of
+        one; it and what follows is not appended. `StoreUnavailable` when the disk is full.
         """
-        rest, log = self._rest, self._log
-        rest += data
-        taken: list[LogRecord] = []
-        while len(rest) > self._wanted:
-            room = log.file_bytes - log.end % log.file_bytes
-            some = bytes(rest[:room])
-            records = read_records(some, 0, log.end)
-            if records:
-                size = records[-1].end - log.end
-            elif is_blank(some, 0):
-                size = room
-            else:
-                size = self._size_of_next(some, room)
-            if size > len(rest):
-                self._wanted = size - 1
-                break
-            log.append_copy(rest[:size])
-            del rest[:size]
-            self._wanted = 0
-            taken += records
-        return taken
+        self._size += sum(map(len, parts))
+        if self._size < self._wanted:
+            # Parts of a large record are joined once, when the last of them is there.
+            self._parts += map(bytes, parts)
+            return
+        some, at, log = b"".join([*self._parts, *parts]), 0, self._log
+        view, wanted = memoryview(some), 0
+        try:
+            while at < len(some):
+                room = log.file_bytes - log.end % log.file_bytes
+                of_file = some if len(some) - at <= room else some[: at + room]
+                records = read_records(of_file, at, log.end - at)
+                if records:
+                    size = records[-1].end - log.end
+                elif is_blank(of_file, at):
+                    size = room
+                else:
+                    size = self._size_of_next(of_file[at:], room)
+                if size > len(some) - at:
+                    wanted = size
+                    break
+                log.append_copy(view[at : at + size])
+                at += size
+                self._size = len(some) - at
+                if records:
+                    yield records
+        finally:
+            self._keep(some[at:], wanted)
 
     def _size_of_next(self, some: bytes, room: int) -> int:
         """How many bytes have to be there to look again. Raises `StoreError` where no record begins."""

@@ -91,7 +91,7 @@ def save_page(path: str | os.PathLike[str], data: bytes, sync: Sync = sync_reall
         sync_directory(folder)
 
 
-def write_all(descriptor: int, data: bytes | bytearray, at: int) -> None:
+def write_all(descriptor: int, data: bytes | bytearray | memoryview, at: int) -> None:
     """Write `data` at byte `at`, however many calls it takes. Raises OSError."""
     written = os.pwrite(descriptor, data, at)
     while written < len(data):

@@ -24,6 +24,7 @@ class Layout:
         self.timer_log = root / "timerlog"
         self.timer_checkpoint = root / "config" / "timercheck"
         self.quarantine = root / "quarantine"
+        self.cut = root / "cut"
         self.deleted_topics = root / "config" / "deletedTopics.json"
         self.cursors = root / "config" / "dispatchers.json"
 

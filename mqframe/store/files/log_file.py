@@ -95,7 +95,7 @@ class LogFile:
                 self._durability.lost(self.path, problem)
                 raise
 
-    def write(self, at: int, data: bytes | bytearray) -> None:
+    def write(self, at: int, data: bytes | bytearray | memoryview) -> None:
         """Write `data` at byte `at`; the map shows it at once.
 
         Through the descriptor: the first touch of each mapped page costs more than the call (on ext4 some

@@ -117,7 +117,7 @@ class CommitLog:
         self.files.append(self._next_file(base))
         self.end = self.flushed = base
 
-    def append_copy(self, data: bytes | bytearray) -> None:
+    def append_copy(self, data: bytes | memoryview) -> None:
         """Append a part of another log as it is; it reaches to the end of a file at most.
 
         Raises `StoreUnavailable` without room for the next file; nothing is changed then.

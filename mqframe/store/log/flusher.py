@@ -5,32 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 from mqframe.core.clock import Clock
+from mqframe.core.storage.outcome import Outcome
 from mqframe.log import get_logger
 from mqframe.store.files.threads import Threads
 from mqframe.store.log.commit_log import CommitLog
+from mqframe.store.log.waits import Confirmation, Waits
 from mqframe.store.settings import StoreSettings
 
 log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
-
-
-class Confirmation(Protocol):
-    """Says which records may be seen, and lists those that may."""
-
-    def confirmed(self) -> int:
-        """First log offset that is not confirmed, bytes."""
-
-    def dispatch(self) -> None:
-        """Called on the loop whenever more of the log is flushed: build queues and index of it."""
-
-
-class _Waiter(NamedTuple):
-    end: int
-    deadline: float
-    callback: Callable[[bool], object]
 
 
 class LogFlusher:
@@ -54,12 +40,13 @@ class LogFlusher:
         self.sync = settings.flush == "SYNC_FLUSH"
         self._pages_min = settings.flush_pages_min
         self._thorough_seconds = settings.flush_thorough_ms / 1000
-        self._wait_seconds = settings.sync_flush_timeout_ms / 1000
         self._durability = commit_log.durability
         self._under_way = False
         self._asked = False
         self._last_flush = clock.monotonic()
-        self._waiters: deque[_Waiter] = deque()
+        self.waits = Waits(clock, confirmation, settings.sync_flush_timeout_ms / 1000)
+        # Otherwise those who wait do so for copies, and the disk has its time.
+        self._flushes_for_waits = self.sync or confirmation.replicas is None
         self._flush_waiters: deque[tuple[int, Callable[[bool], object]]] = deque()
 
     def tick(self) -> None:
@@ -95,14 +82,12 @@ class LogFlusher:
             self._log.flushed = end
             self._confirmation.dispatch()
             self.settle()
-            if self._waiters or self._flush_waiters:
+            if (self.waits and self._flushes_for_waits) or self._flush_waiters:
                 self.flush()
 
     def settle(self) -> None:
         """Call back those who wait for an offset that is confirmed, or flushed, now."""
-        confirmed, waiters = self._confirmation.confirmed(), self._waiters
-        while waiters and waiters[0].end <= confirmed:
-            _tell(waiters.popleft().callback, True)
+        self.waits.settle()
         flushed, flush_waiters = self._log.flushed, self._flush_waiters
         while flush_waiters and flush_waiters[0][0] <= flushed:
             _tell(flush_waiters.popleft()[1], True)
@@ -123,34 +108,34 @@ class LogFlusher:
 
     def when_confirmed(self, end: int, callback: Callable[[bool], object]) -> None:
         """Call `callback` once log offset `end` is confirmed: True, or False after the time limit."""
-        if end <= self._confirmation.confirmed():
-            callback(True)
-            return
+        if self.waits.add(end, callback, wants_outcome=False):
+            self._flush_for_waits()
+
+    def when_decided(self, end: int, callback: Callable[[Outcome], object]) -> None:
+        """As `when_confirmed`, with whether it is confirmed, and why not."""
+        if self.waits.add(end, callback, wants_outcome=True):
+            self._flush_for_waits()
+
+    def _flush_for_waits(self) -> None:
         if self._durability.failure is not None:
-            callback(False)
-            return
-        self._waiters.append(_Waiter(end, self._clock.monotonic() + self._wait_seconds, callback))
-        if self._under_way or self._asked:
-            return
-        try:
-            # Everything that this turn of the loop appends shares the flush.
-            asyncio.get_running_loop().call_soon(self.flush)
-            self._asked = True
-        except RuntimeError:
-            self.flush()
+            self.waits.give_up()
+        elif self._flushes_for_waits and not (self._under_way or self._asked):
+            try:
+                # Everything that this turn of the loop appends shares the flush.
+                asyncio.get_running_loop().call_soon(self.flush)
+                self._asked = True
+            except RuntimeError:
+                self.flush()
 
     def expire(self) -> None:
         """Call back those who have waited too long, and all once the disk has failed."""
         if self._durability.failure is not None:
             self.give_up()
-        now, waiters = self._clock.monotonic(), self._waiters
-        while waiters and waiters[0].deadline <= now:
-            _tell(waiters.popleft().callback, False)
+        self.waits.expire()
 
     def give_up(self) -> None:
         """Call all who wait back with False: the store stops, or the disk has failed."""
-        while self._waiters:
-            _tell(self._waiters.popleft().callback, False)
+        self.waits.give_up()
         while self._flush_waiters:
             _tell(self._flush_waiters.popleft()[1], False)
 

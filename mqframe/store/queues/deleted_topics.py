@@ -25,6 +25,11 @@ class DeletedTopics:
         """Log offset before which nothing of `topic` counts; 0 when it was not deleted."""
         return self._offsets.get(topic, 0)
 
+    @property
+    def newest(self) -> int:
+        """Log offset from which on no record belongs to a deleted topic."""
+        return max(self._offsets.values(), default=0)
+
     def owns(self, record: LogRecord) -> bool:
         """Whether `record` belongs to a topic that was deleted after it was stored."""
         return record.physical_offset < self._offsets.get(record.topic, 0)
@@ -37,7 +42,17 @@ class DeletedTopics:
         with self._lock:
             kept = {name: offset for name, offset in self._offsets.items() if offset > log_start}
             self._offsets = kept | {topic: log_end}
-            self._file.save(json.dumps({"deletedTopics": self._offsets}, indent="\t").encode())
+            self._save()
+
+    def cut(self, log_end: int) -> None:
+        """The log ends at `log_end` now: what is stored behind it belongs to its topic. Raises OSError."""
+        with self._lock:
+            if any(offset > log_end for offset in self._offsets.values()):
+                self._offsets = {name: min(offset, log_end) for name, offset in self._offsets.items()}
+                self._save()
+
+    def _save(self) -> None:
+        self._file.save(json.dumps({"deletedTopics": self._offsets}, indent="\t").encode())
 
 
 def _decode(raw: bytes) -> dict[str, int]:

@@ -40,6 +40,14 @@ class StoreReads(Search):
         """First log offset that is not known to be on disk, bytes."""
         return self._log.flushed
 
+    @property
+    def lasting_offset(self) -> int:
+        """First log offset, bytes, that is not known to last: on disk, and confirmed by copies that count.
+
+        Tables that say what was done speak of nothing behind it, for they may be read, or copied, alone.
+        """
+        return min(self._log.flushed, self.confirmed())
+
     def log_bytes(self, offset: int, size: int) -> memoryview | None:
         """`size` bytes of the log from `offset` on, within one file; `None` where it has not (any more) all.
 

@@ -29,10 +29,10 @@ class Search(Lookup):
 
         `unconfirmed`: also one that consumers may not see yet.
         """
-        if not unconfirmed and commit_log_offset >= self.confirmed():
-            return None
         found = self._record(commit_log_offset)
-        return None if found is None else bytes(found[1])
+        if found is None or not (unconfirmed or found[0].end <= self.confirmed()):
+            return None
+        return bytes(found[1])
 
     def _record(self, offset: int) -> tuple[LogRecord, memoryview] | None:
         """The record that starts at log `offset`, with its bytes; `None` when none does."""

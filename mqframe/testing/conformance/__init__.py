@@ -24,6 +24,7 @@ from mqframe.testing.conformance.allocation import AllocationConformance as Allo
 from mqframe.testing.conformance.broker_service import BrokerServiceConformance as BrokerServiceConformance  # noqa: E402
 from mqframe.testing.conformance.broker_service import RunningService as RunningService  # noqa: E402
 from mqframe.testing.conformance.codec import CodecConformance as CodecConformance  # noqa: E402
+from mqframe.testing.conformance.coordination import CoordinationConformance as CoordinationConformance  # noqa: E402
 from mqframe.testing.conformance.dispatcher import DispatcherConformance as DispatcherConformance  # noqa: E402
 from mqframe.testing.conformance.dispatcher import FileRange as FileRange  # noqa: E402
 from mqframe.testing.conformance.hooks import ConsumeHookConformance as ConsumeHookConformance  # noqa: E402

@@ -178,7 +178,7 @@ def test_get_takes_what_is_there(connection, other) -> None:
     Producer(other).publish("b", routing_key="simple")
     assert queue.get(no_ack=True).payload == "b"
     connection.default_channel.basic_recover(requeue=True)
-    message = until(queue.get)
+    message = queue.get()
     assert message.payload == "a"
     message.ack()
     until(lambda: queue.queue_declare(passive=True).message_count == 0)
@@ -300,6 +300,41 @@ def test_purging_and_deleting_say_how_many_there_were(connection) -> None:
     with Consumer(connection, [queue]):
         assert queue.delete(if_unused=True) == 0
     assert queue.delete(if_unused=True) == 1
+    with pytest.raises(ChannelError):
+        queue.queue_declare(passive=True)
+
+
+@pytest.mark.parametrize("priority", [None, 10])
+def test_what_a_consumer_that_left_had_is_there_at_once(connection, priority: int | None) -> None:
+    queue = Queue("left", max_priority=priority)(connection)
+    producer = Producer(connection)
+    for n in range(3):
+        producer.publish(n, routing_key="left", declare=[queue], priority=n * 3)
+
+    def leave() -> None:
+        with Consumer(connection, [queue], on_message=lambda message: None):
+            connection.drain_events(timeout=10)
+        connection.default_channel.basic_recover(requeue=True)
+
+    leave()
+    assert (queue.delete(if_empty=True), queue.queue_declare(passive=True).message_count) == (0, 3)
+    assert sorted(queue.get(no_ack=True).payload for _ in range(3)) == [0, 1, 2]
+    producer.publish(3, routing_key="left")
+    leave()
+    assert queue.purge() == 1
+    assert queue.get() is None
+
+
+@pytest.mark.parametrize("hold", ["consumed", "asked for"])
+def test_who_only_settles_or_asks_for_one_does_not_use_a_queue(connection, other, hold: str) -> None:
+    queue = Queue("held")(connection)
+    Producer(connection).publish("x", routing_key="held", declare=[queue])
+    held = [queue.get()] if hold == "asked for" else drained(connection, queue, count=1, ack=False)
+    assert [message.payload for message in held] == ["x"]
+    with Consumer(other, [Queue("held")]):
+        queue.delete(if_unused=True)
+        queue.queue_declare(passive=True)
+    queue.delete(if_unused=True)
     with pytest.raises(ChannelError):
         queue.queue_declare(passive=True)
 

@@ -3,117 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from mqframe_kombu import feed as feed_module
-from mqframe_kombu.feed import Feed, Held, Outcome, Source
+from mqframe_kombu.held import Held, Outcome, Source
 from mqframe_kombu.options import TransportOptions
+from scripted_feeds import Consumer, Scene, consumer_of, play
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import ConnectionLost, MqframeError, ReceiptError
-
-
-class Consumer:
-    """A member of a group on a queue in memory. It notes what it is asked."""
-
-    def __init__(self, queue: list[str], scene: Scene) -> None:
-        self.queue = queue
-        self.scene = scene
-        self.asked: list[tuple[int, float]] = []
-        self.acked: list[str] = []
-        self.hidden: list[tuple[str, float]] = []
-        self.failures: list[MqframeError] = []
-        self.stopped = False
-        self.topics = ["topic"]
-
-    async def receive(self, count: int, seconds: float, wait: float) -> list[Any]:
-        self.asked.append((count, wait))
-        end = self.scene.loop.time() + wait
-        while not self.queue:
-            if self.scene.loop.time() >= end:
-                return []
-            await asyncio.sleep(0.005)
-        taken, self.queue[:] = self.queue[:count], self.queue[count:]
-        return [SimpleNamespace(text=text, deadline=self.scene.loop.time() + seconds) for text in taken]
-
-    async def ack_batch(self, messages: list[Any]) -> None:
-        if self.failures:
-            raise self.failures.pop(0)
-        self.acked += [message.text for message in messages]
-
-    async def change_invisible_duration(self, message: Any, seconds: float) -> str:
-        if self.failures:
-            raise self.failures.pop(0)
-        message.deadline = self.scene.loop.time() + seconds
-        self.hidden.append((message.text, seconds))
-        return ""
-
-    async def stop(self) -> None:
-        self.stopped = True
-
-
-class Scene:
-    """A feed with its owner. `out`: what was handed out."""
-
-    def __init__(self, options: TransportOptions | None = None) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.out: list[Held] = []
-        self.buried: list[str] = []
-        self.troubles: list[str] = []
-        self.joined: list[Consumer] = []
-        self.not_for_now: set[str] = set()
-        self.feed = Feed(self, options or TransportOptions(wait_time_seconds=0.1), self.out.append)
-
-    def source(self, *texts: str, step: int = 0) -> Source:
-        source = Source("q", step, Consumer(list(texts), self))  # type: ignore[arg-type]
-        self.feed.add(source)
-        return source
-
-    async def until(self, what: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
-            while not what():
-                await asyncio.sleep(0.002)
-
-    def texts(self) -> list[str]:
-        return [held.popped.text for held in self.out]  # type: ignore[attr-defined]
-
-    # As the feed's owner
-
-    async def join(self, topic: str) -> Any:
-        self.joined.append(Consumer([], self))
-        return self.joined[-1]
-
-    async def is_for_now(self, source: Source, popped: Any) -> bool:
-        return popped.text not in self.not_for_now
-
-    async def bury(self, held: Any) -> None:
-        if held.popped.text == "immortal":
-            raise ConnectionLost("gone")
-        self.buried.append(held.popped.text)
-
-    async def trouble(self, problem: MqframeError, queue: str) -> None:
-        self.troubles.append(str(problem))
-        await asyncio.sleep(0.01)
-
-    def all_well(self) -> None:
-        self.troubles.append("well")
-
-
-def play(story: Callable[[Scene], Awaitable[None]], options: TransportOptions | None = None) -> None:
-    async def run() -> None:
-        scene = Scene(options)
-        try:
-            await story(scene)
-        finally:
-            await scene.feed.close()
-
-    asyncio.run(run())
-
-
-def consumer_of(source: Source) -> Consumer:
-    return source.consumer  # type: ignore[return-value]
+from mqframe.core.errors import ConnectionLost, ReceiptError
 
 
 def test_it_asks_for_what_there_is_room_for() -> None:
@@ -158,6 +57,30 @@ def test_the_highest_step_is_asked_first_and_others_take_turns() -> None:
         assert texts[:2] == ["high1", "high2"]
         assert sorted(texts[2:4]) == ["low1", "other1"]
         assert sorted(texts[4:]) == ["low2", "other2"]
+
+    play(story)
+
+
+def test_room_that_there_is_meanwhile_is_for_the_highest_step() -> None:
+    async def story(scene: Scene) -> None:
+        scene.feed.set_prefetch(1)
+        high, middle, low = (Source("q", step, Consumer([], scene)) for step in (6, 3, 0))  # type: ignore[arg-type]
+        consumer_of(high).queue.append("first")
+        consumer_of(low).queue.append("last")
+        take = consumer_of(middle).receive
+
+        async def while_others_wait(count: int, seconds: float, wait: float) -> list[Any]:
+            if len(scene.out) == 1 and not consumer_of(middle).asked:
+                consumer_of(high).queue.append("second")
+                scene.feed.set_prefetch(2)
+            return await take(count, seconds, wait)
+
+        consumer_of(middle).receive = while_others_wait  # type: ignore[method-assign]
+        scene.feed.add(high, middle, low)
+        await scene.until(lambda: scene.out)
+        scene.feed.settle(scene.out[0], Outcome.ACK)
+        await scene.until(lambda: len(scene.out) == 3)
+        assert scene.texts() == ["first", "second", "last"]
 
     play(story)
 
@@ -258,6 +181,83 @@ def test_a_source_that_is_removed_lets_go_and_what_is_out_is_settled_by_another_
     play(story)
 
 
+def test_all_steps_of_a_queue_are_removed_at_once() -> None:
+    async def story(scene: Scene) -> None:
+        steps = [scene.source(step=step) for step in (6, 3)]
+        consumers = list(map(consumer_of, steps))
+        await scene.until(lambda: all(source.poll is not None for source in steps))
+        stop = consumers[0].stop
+
+        async def stop_while_one_comes() -> None:
+            consumers[1].queue.append("a")
+            await scene.until(lambda: not consumers[1].queue)
+            await stop()
+
+        consumers[0].stop = stop_while_one_comes  # type: ignore[method-assign]
+        await scene.feed.remove(steps)
+        assert scene.out == []
+        assert scene.gone_back == ["a"]
+        assert all(each.stopped for each in [*consumers, *scene.joined])
+
+    play(story)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_what_comes_while_a_source_is_removed_goes_back(others: int) -> None:
+    async def story(scene: Scene) -> None:
+        for _ in range(others):  # with more than one source, each is asked without waiting first
+            scene.source()
+        source = scene.source()
+        first = consumer_of(source)
+        answer = first.answers_at_the_end = asyncio.Event()
+        await scene.until(lambda: first.asked)
+        first.queue += ["a", "b"]
+        await scene.feed.remove([source])
+        assert answer.is_set()
+        assert scene.out == []
+        (second,) = scene.joined
+        assert sorted(second.hidden) == [(text, feed_module.SOON_SECONDS) for text in "ab"]
+        assert sorted(scene.gone_back) == ["a", "b"]
+        assert first.stopped
+        assert second.stopped
+
+    play(story)
+
+
+def test_what_comes_while_a_feed_is_closed_goes_back() -> None:
+    async def story(scene: Scene) -> None:
+        first, second = scene.source(), scene.source()
+        consumers = [consumer_of(first), consumer_of(second)]
+        for text, each in zip("ab", consumers, strict=True):
+            each.answers_at_the_end = asyncio.Event()
+            each.queue.append(text)
+        await scene.until(lambda: consumers[0].asked or consumers[1].asked)
+        await scene.feed.close()
+        asked = [text for text, each in zip("ab", consumers, strict=True) if each.asked]
+        assert sorted(scene.gone_back) == asked
+        assert all(each.stopped for each in [*consumers, *scene.joined])
+
+    play(story)
+
+
+def test_a_source_is_removed_at_once_while_its_broker_is_away() -> None:
+    async def story(scene: Scene) -> None:
+        source = scene.source()
+        scene.patience = asyncio.Event()
+
+        async def failing(count: int, seconds: float, wait: float) -> list[Any]:
+            raise ConnectionLost("gone")
+
+        consumer_of(source).receive = failing  # type: ignore[method-assign]
+        await scene.until(lambda: "gone" in scene.troubles)
+        async with asyncio.timeout(10):
+            await scene.feed.remove([source])
+        assert consumer_of(source).stopped
+        assert source.poll is None
+
+    play(story)
+
+
 def test_at_the_end_all_goes_back_and_what_is_done_is_acknowledged() -> None:
     async def story(scene: Scene) -> None:
         source = scene.source("a", "b", "c")
@@ -297,10 +297,10 @@ def test_what_was_asked_for_beside_is_kept_and_given_back() -> None:
     async def story(scene: Scene) -> None:
         source = scene.source("a")
         await scene.until(lambda: scene.out)
-        assert not scene.feed.just_gave_back()
+        assert scene.gone_back == []
         await scene.feed.give_back(scene.out)
         await scene.feed.give_back(scene.out)
-        assert scene.feed.just_gave_back()
+        assert scene.gone_back == ["a"]
         assert consumer_of(source).hidden == [("a", feed_module.SOON_SECONDS)]
         beside = Held(source, scene.out[0].popped)
         scene.feed.adopt(beside)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mqframe_kombu.feed import Outcome
+from mqframe_kombu.held import Outcome
 from mqframe_kombu.qos import QoS
 
 

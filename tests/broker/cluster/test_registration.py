@@ -12,11 +12,12 @@ from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.core.cluster.route_bodies import MemberGroup, MemberGroupBody
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.errors import ConnectionLost
-from mqframe.core.requests.nameserver import RegisterBroker, UnregisterBroker
-from mqframe.core.wire.bodies import KVTable
+from mqframe.core.requests.nameserver import GetBrokerMemberGroup, RegisterBroker, UnregisterBroker
+from mqframe.core.wire.bodies import DataVersion, KVTable
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.testing.manual_clock import ManualClock
@@ -32,6 +33,9 @@ class NameServers:
         self.away: set[str] = set()
         self.ordered: dict[str, str] = {}
         self.silent: dict[str, asyncio.Event] = {}
+        self.ext: dict[str, str] = {}
+        self.members: dict[int, str] = {}
+        self.versions: list[DataVersion] = []
 
     async def invoke(self, server: str, request: Any, body: bytes = b"", *, timeout: float = 3.0) -> Frame:
         if server in self.away:
@@ -42,8 +46,12 @@ class NameServers:
         if body:
             wrapper = decode(body, RegisterBrokerBody).topic_config_serialize_wrapper
             topics = sorted(wrapper.topic_config_table)
+            self.versions.append(wrapper.data_version)
         self.seen.append((server, type(request), topics))
-        return Frame(0, body=dumps(KVTable(table=self.ordered)))
+        if isinstance(request, GetBrokerMemberGroup):
+            group = MemberGroup(request.broker_name, self.members, request.cluster_name)
+            return Frame(0, body=dumps(MemberGroupBody(group)))
+        return Frame(0, ext=self.ext, body=dumps(KVTable(table=self.ordered)))
 
     def take(self) -> list[tuple[str, type, list[str]]]:
         seen, self.seen = self.seen, []
@@ -123,6 +131,45 @@ def test_the_first_name_server_that_answers_is_asked() -> None:
         assert [server for server, _, _ in servers.take()] == ["two"]
         servers.away.add("two")
         assert await registration.ask(request) is None
+
+    scene(play)
+
+
+def test_a_broker_whose_roles_are_set_by_hand_registers_the_state_version_0() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        await registration.announce()
+        assert {version.state_version for version in servers.versions} == {0}
+        assert {kind for _, kind, _ in servers.take()} == {RegisterBroker}
+        assert registration.holders == {}
+
+    scene(play)
+
+
+def test_a_broker_notices_that_a_name_server_ignores_it() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        servers.ext = {"mqframeHolder": "10.0.0.9:10911"}
+        await registration.announce()
+        assert registration.holders == {"one": "10.0.0.9:10911", "two": "10.0.0.9:10911"}
+        servers.ext = {}
+        await registration.announce()
+        assert registration.holders == {}
+
+    scene(play)
+
+
+def test_with_a_state_version_it_asks_name_servers_that_say_nothing_by_themselves() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        registration.identity.state_version = 3
+        servers.members = {0: "10.0.0.9:10911", 1: "127.0.0.1:10911"}
+        await registration.announce()
+        assert {version.state_version for version in servers.versions} == {3}
+        assert registration.holders == {"one": "10.0.0.9:10911", "two": "10.0.0.9:10911"}
+        servers.members = {0: "127.0.0.1:10911"}
+        await registration.announce()
+        assert registration.holders == {}
+        servers.members = {}
+        await registration.announce()
+        assert registration.holders == {}
 
     scene(play)
 

@@ -9,7 +9,7 @@ from replicas import Pair, play
 
 from mqframe.broker.broker import Broker
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
-from mqframe.core.requests.admin import GetBrokerHaStatus
+from mqframe.core.requests.admin import ExchangeBrokerHaInfo, GetBrokerHaStatus
 from mqframe.core.wire.loose_json import decode
 
 
@@ -43,23 +43,53 @@ def test_all_roles_say_who_follows_whom(tmp_path: Path) -> None:
         await pair.follows(master, slave)
         await pair.settle(2)
         await pair.sent(master, b"x")
+        await pair.settle(1)
         end = master.store.max_offset
         told = await status(pair, master)
         [connection] = told.ha_connection_info
-        assert connection == HaConnectionInfo(connection.addr, 0, True, end, end)
+        # One frame with its head of 12 bytes, in the second before.
+        assert connection == HaConnectionInfo(connection.addr, 0, True, end, end, end + 12)
         assert (told.master, told.in_sync_slave_nums, told.master_commit_log_max_offset) == (True, 1, end)
         said = await status(pair, slave)
         client = said.ha_client_runtime_info
         assert (said.master, said.ha_connection_info) == (False, [])
-        assert (client.activated, client.max_offset, client.last_read_timestamp) == (
-            True, end, pair.clock.now_ms(),
-        )  # fmt: skip
+        assert (client.activated, client.max_offset, client.transferred_byte_in_second) == (
+            True,
+            end,
+            end + 12,
+        )
+        assert pair.clock.now_ms() - client.last_read_timestamp == 1000
+        assert client.last_write_timestamp == client.last_read_timestamp
+        assert client.master_addr == f"127.0.0.1:{(await pair.counters(master))['replicationPort']}"
+        await pair.settle(1)
+        [connection] = (await status(pair, master)).ha_connection_info
+        assert connection.transferred_byte_in_second == 0
 
     play(tmp_path, scenario)
 
 
 async def status(pair: Pair, broker: Broker) -> HaRuntimeInfo:
     return decode(bytes((await pair.invoke(broker, GetBrokerHaStatus())).body), HaRuntimeInfo)
+
+
+def test_who_asks_for_the_master_is_told_by_the_master_alone(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        alone = await pair.start("alone", "NONE")
+        refused = await pair.invoke(alone, ExchangeBrokerHaInfo())
+        assert (refused.code, "nobody can copy" in (refused.remark or "")) == (1, True)
+        await pair.stop(alone)
+        master = await pair.start("master", "ASYNC_MASTER")
+        slave = await pair.start("slave", "SLAVE")
+        port = (await pair.counters(master))["replicationPort"]
+        assert (await pair.invoke(master, ExchangeBrokerHaInfo())).ext == {
+            "masterAddress": master.address, "masterHaAddress": f"127.0.0.1:{port}", "masterFlushOffset": "0",
+        }  # fmt: skip
+        told = ExchangeBrokerHaInfo(master_ha_address="127.0.0.1:1", master_address="127.0.0.1:2")
+        for broker, words in ((master, "a master itself"), (slave, "by name servers")):
+            refused = await pair.invoke(broker, told)
+            assert (refused.code, words in (refused.remark or "")) == (1, True)
+
+    play(tmp_path, scenario)
 
 
 def test_only_a_sync_master_lets_sends_wait(tmp_path: Path) -> None:

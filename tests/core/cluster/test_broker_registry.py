@@ -155,10 +155,46 @@ def test_an_address_holds_one_id_and_a_stale_rival_is_ignored() -> None:
     registry.register(told("x", "y", broker_id=0, address="s:1"), 0)
     assert registry.members("C", "a").broker_addrs == {0: "s:1"}
     registry.register(told("x", "y", address="s:1", state=5, counter=2), 0)
-    assert registry.register(told("x", "y", address="late:1", state=4), 0) == Registered()
+    assert registry.register(told("x", "y", address="late:1", state=4), 0) == Registered(holder="s:1")
     assert registry.members("C", "a").broker_addrs == {0: "s:1"}
     registry.register(told("x", "y", address="next:1", state=5), 0)
     assert registry.members("C", "a").broker_addrs == {0: "next:1"}
+
+
+def test_a_follower_that_claims_to_lead_with_an_old_state_version_is_no_member_any_more() -> None:
+    registry = BrokerRegistry()
+    registry.register(told("x", "y", address="new:1", state=5), 0)
+    registry.register(told("x", "y", address="old:1", broker_id=2, state=5), 0)
+    ignored = registry.register(told("z", "w", address="old:1", state=4, filter_servers=["f:1"]), 0)
+    assert ignored.holder == "new:1"
+    assert registry.members("C", "a").broker_addrs == {0: "new:1"}
+    assert registry.living == 1
+    assert registry.topics() == ["x", "y"]
+    registry.register(told("x", "y", address="old:1", broker_id=2, state=5), 0)
+    assert registry.members("C", "a").broker_addrs == {0: "new:1", 2: "old:1"}
+
+
+def test_who_was_replaced_takes_nothing_along_when_it_leaves() -> None:
+    registry = BrokerRegistry()
+    one, two = object(), object()
+    registry.register(told("x", "y", address="old:1", state=1, connection=one), 0)
+    registry.register(told("x", "y", address="new:1", state=2, connection=two), 0)
+    assert registry.connection_closed(one) == [BrokerKey("C", "old:1")]
+    registry.unregister("C", "a", "old:1")
+    assert registry.members("C", "a").broker_addrs == {0: "new:1"}
+    assert queues_of(registry, "x") == {"a": (6, 4)}
+
+
+def test_topics_change_by_the_lowest_slave_that_knows_the_option_even_where_it_is_off() -> None:
+    for option, topics in ((None, ["x", "y"]), (False, ["x", "y", "s"]), (True, ["x", "y", "s"])):
+        registry = BrokerRegistry()
+        registry.register(told("x", "y"), 0)
+        registry.register(told("x", "y", broker_id=1), 0)
+        registry.unregister("C", "a", "a0:1")
+        registry.register(told("x", "s", broker_id=1, counter=5, acting_master=option), 0)
+        assert registry.topics() == topics, option
+        # Only where the option is on is what it says read-only.
+        assert queues_of(registry, "x") == {"a": (4 if option else 6, 4)}
 
 
 def test_data_versions() -> None:

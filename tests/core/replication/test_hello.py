@@ -111,6 +111,7 @@ def test_a_hello_stands_where_a_report_would_with_a_number_that_is_none() -> Non
     assert json.loads(text) == {
         "cluster": "C",
         "broker": "broker-a",
+        "is_clean": True,
         "id": 1,
         "file_bytes": 1 << 30,
         "end": 4711,

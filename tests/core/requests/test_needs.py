@@ -100,7 +100,7 @@ def test_operators_are_those_who_change_or_ask_for_the_cluster() -> None:
 
 def test_no_slave_needs_a_port_for_operators() -> None:
     """What slaves ask of their masters (replication.md §1.5, §3)."""
-    asked = (21, 28, 33, 43, 45, 201, 402)
+    asked = (21, 28, 33, 43, 45, 60, 61, 201, 402, 906)
     assert [code for code in asked if REQUESTS[code].NEEDS.operators] == []
 
 

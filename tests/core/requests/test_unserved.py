@@ -12,7 +12,8 @@ from mqframe.core.requests.unserved import UNSERVED, not_supported
 
 def test_a_request_without_a_meaning_is_refused_with_a_reason() -> None:
     assert not_supported(908) == (
-        "request code 908 is not supported: this broker is a master without replicas"
+        "request code 908 is not supported: mqframe's slaves keep no flush offset of their master:"
+        " they compare logs before they follow"
     )
     assert not_supported(4711) == "request code 4711 is not supported"
 

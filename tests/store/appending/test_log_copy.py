@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mqframe.core.errors import StoreError
 from mqframe.core.replication.stream import FrameReader
+from mqframe.core.storage.log_scan import LogRecord
 from mqframe.store.appending.log_copy import LogCopy
 from mqframe.store.files.log_file import allocate_really
 from mqframe.store.log.commit_log import CommitLog
@@ -34,6 +35,10 @@ def recorded_log() -> tuple[int, bytes]:
 FIRST, LOG = recorded_log()
 
 
+def taken(copy: LogCopy, *parts: bytes) -> list[LogRecord]:
+    return [record for records in copy.take(*parts) for record in records]
+
+
 def empty(directory: Path, file_bytes: int = FILE_BYTES) -> CommitLog:
     return CommitLog(directory, file_bytes, allocate_really, ThreadPoolExecutor(1))
 
@@ -51,9 +56,9 @@ def test_any_pieces_make_the_same_files(tmp_path_factory: pytest.TempPathFactory
     places = [0, *sorted(cuts), len(LOG)]
     ends = []
     for begin, end in pairwise(places):
-        taken = copy.take(LOG[begin:end])
+        middle = (begin + end) // 2
+        ends += [record.end for record in taken(copy, LOG[begin:middle], LOG[middle:end])]
         assert copy.received == FIRST + end
-        ends += [record.end for record in taken]
     assert log.end == FIRST + len(LOG)
     assert written(log) == LOG
     assert [file.base for file in log.files] == [FIRST, FIRST + FILE_BYTES, FIRST + 2 * FILE_BYTES]
@@ -66,11 +71,11 @@ def test_a_record_that_is_not_whole_is_not_appended_and_can_be_forgotten(tmp_pat
     log = empty(tmp_path)
     log.begin_at(FIRST)
     copy = LogCopy(log)
-    first, second = (record.end - FIRST for record in copy.take(LOG[:8000])[:2])
+    first, second = (record.end - FIRST for record in taken(copy, LOG[:8000])[:2])
     assert log.end - FIRST == second <= 8000 < log.end - FIRST + first
     copy.forget()
     assert copy.received == log.end
-    assert copy.take(LOG[second : second + first])[-1].physical_offset == FIRST + second
+    assert taken(copy, LOG[second : second + first])[-1].physical_offset == FIRST + second
 
 
 @pytest.mark.parametrize("damage", [b"\0" * 8, b"\xff" * 8, (91).to_bytes(4, "big") + b"abcd"])
@@ -78,7 +83,7 @@ def test_what_is_no_record_is_refused_and_nothing_is_appended(tmp_path: Path, da
     log = empty(tmp_path)
     log.begin_at(FIRST)
     with pytest.raises(StoreError, match="mappedFileSizeCommitLog"):
-        LogCopy(log).take(damage + LOG[8:])
+        taken(LogCopy(log), damage + LOG[8:])
     assert log.end == FIRST
 
 
@@ -89,14 +94,29 @@ def test_a_record_with_another_body_is_refused(tmp_path: Path) -> None:
     damaged = bytearray(LOG[:8000])
     damaged[200] ^= 1
     with pytest.raises(StoreError, match=f"log offset {FIRST}"):
-        copy.take(bytes(damaged))
+        taken(copy, bytes(damaged))
+
+
+def test_records_before_one_that_is_refused_are_appended_and_told(tmp_path: Path) -> None:
+    log = empty(tmp_path)
+    log.begin_at(FIRST)
+    copy = LogCopy(log)
+    whole = [record.end - FIRST for record in taken(LogCopy(log), LOG[:8000])]
+    log.cut(FIRST)
+    records = copy.take(LOG[: whole[1]], b"\xff" * 100)
+    assert [record.end - FIRST for record in next(records)] == whole[:2]
+    with pytest.raises(StoreError, match=f"log offset {FIRST + whole[1]}"):
+        next(records)
+    assert log.end == FIRST + whole[1]
+    copy.forget()
+    assert [record.end - FIRST for record in taken(copy, LOG[whole[1] : 8000])] == whole[2:]
 
 
 def test_files_of_another_size_are_refused(tmp_path: Path) -> None:
     log = empty(tmp_path, FILE_BYTES // 2)
     log.begin_at(FIRST)
     with pytest.raises(StoreError, match=str(FILE_BYTES // 2)):
-        LogCopy(log).take(LOG)
+        taken(LogCopy(log), LOG)
 
 
 def test_a_log_begins_where_a_file_does_and_only_when_it_is_empty(tmp_path: Path) -> None:

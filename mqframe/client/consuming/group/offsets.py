@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.core.cluster.route import TopicRoute
@@ -33,14 +33,26 @@ class RoutedCalls(Protocol):
         """The successful answer of `address`."""
 
 
-async def broker_address(instance: RoutedCalls, queue: MessageQueue, broker_id: int = 0) -> str:
+class ReadingPlace(NamedTuple):
+    """Where a queue is read: an address, and whether it is that of its master."""
+
+    address: str
+    is_master: bool
+
+
+async def reading_place(instance: RoutedCalls, queue: MessageQueue, broker_id: int = 0) -> ReadingPlace:
     """Where to read `queue`: the broker `broker_id`, or another of its name. Raises `RouteError`."""
     for refresh in (False, True):
         route = await instance.route(queue.topic, refresh=refresh)
         address = route.any_address(queue.broker_name, broker_id)
         if address is not None:
-            return address
+            return ReadingPlace(address, address == route.master_address(queue.broker_name))
     raise RouteError(f"the route of topic {queue.topic} names no broker {queue.broker_name}")
+
+
+async def broker_address(instance: RoutedCalls, queue: MessageQueue) -> str:
+    """The master of `queue`, or while there is none a slave. Raises `RouteError`."""
+    return (await reading_place(instance, queue)).address
 
 
 async def master_address(instance: RoutedCalls, queue: MessageQueue) -> str:
@@ -121,8 +133,12 @@ class BrokerOffsets:
         return await committed_offset(self._instance, self._group, queue)
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
-        """Tell the broker's master, one-way: nobody answers whether it took it."""
-        address = await master_address(self._instance, queue)
+        """Tell the broker's master, one-way: nobody answers whether it took it.
+
+        While there is none, a slave is told: who joins meanwhile begins there, and mqframe's slaves tell the
+        master when it is back (source: RemoteBrokerOffsetStore.java).
+        """
+        address = await broker_address(self._instance, queue)
         request = UpdateConsumerOffset(
             self._group, queue.topic, queue.queue_id, offset, bname=queue.broker_name
         )

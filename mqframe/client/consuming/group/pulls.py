@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.fetch_options import FetchOptions
-from mqframe.client.consuming.group.offsets import broker_address
+from mqframe.client.consuming.group.offsets import reading_place
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.pull import PullResult, pull_request, read_answer
@@ -32,11 +32,12 @@ class QueuePulls:
     ) -> PullResult:
         """The messages of `queue` from `offset` on that `subscription` chooses.
 
-        `broker_id`: which broker of that name to read from; `commit_offset`: stored on the way. Raises what
-        a call raises, `AnswerError`, `BadAnswer`.
+        `broker_id`: which broker of that name to read from, or from another while it is not in the route;
+        `commit_offset`: stored on the way, at masters only. Raises what a call raises, `AnswerError`,
+        `BadAnswer`.
         """
         options, choice = self._options, subscription.filter
-        address = await broker_address(self._instance, queue, broker_id)
+        address, is_master = await reading_place(self._instance, queue, broker_id)
         lite = sent = options.lite
         while True:
             request = pull_request(
@@ -49,7 +50,7 @@ class QueuePulls:
                 expression_type=choice.expression_type,
                 version=0 if sent and choice.expression_type == "TAG" else subscription.version,
                 wait_seconds=options.wait_seconds,
-                commit_offset=commit_offset,
+                commit_offset=commit_offset if is_master else None,
                 lite=lite and address not in self._only_plain,
             )
             answer = await self._instance.remoting.invoke(address, request, timeout=options.timeout_seconds)

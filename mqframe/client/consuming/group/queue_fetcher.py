@@ -12,14 +12,16 @@ from typing import Final, Protocol
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.fetch_options import FetchOptions
 from mqframe.client.consuming.group.group_offsets import GroupOffsets
+from mqframe.client.consuming.group.late_routes import LateRoutes
 from mqframe.client.consuming.group.pulls import QueuePulls
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
+from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.consuming.assigned_queue import AssignedQueue
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.flow_control import FlowLimits, HeldTotals, has_room, held_back_by
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.consuming.pull import PullResult, PullStatus
-from mqframe.core.errors import MqframeError
+from mqframe.core.errors import ConnectError, ConnectionLost, MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.retry.backoff import ERROR_SECONDS, HELD_BACK_SECONDS, SUSPENDED_SECONDS, pull_backoff
@@ -94,7 +96,7 @@ class _Fetch:
         self.assigned = assigned
         self.limits = limits
         self.asked = 0
-        self.broker_id = 0
+        self.broker_id = MASTER_ID
         self.counted = (0, 0)
         self.fruitless = 0
         self.held_back = False
@@ -125,6 +127,7 @@ class QueueFetcher:
         self._strategy = strategy
         self._sink = sink
         self._statistics = statistics
+        self._routes_late = LateRoutes(instance, options.clock)
         self._fetches: dict[MessageQueue, _Fetch] = {}
         self._totals = HeldTotals(options.limits)
         self._totals_held_back = False
@@ -306,6 +309,9 @@ class QueueFetcher:
             if not queue.topic.startswith(RETRY_PREFIX):
                 self._log_failure("pull failed", queue, problem)
             strategy.failed(queue, problem)
+            fetch.broker_id = MASTER_ID  # whoever suggested another one may not know that it is away
+            if isinstance(problem, ConnectError | ConnectionLost):
+                self._routes_late.ask(queue.topic)
             return pull_backoff(problem, self._options.error_seconds)
         if strategy.find(queue.topic) is not subscription:
             # The broker went by another filter, so what is subscribed now may be among what it dropped.
@@ -339,8 +345,7 @@ class QueueFetcher:
 
     async def _pull(self, fetch: _Fetch, subscription: TopicSubscription) -> PullResult:
         queue, broker_id = fetch.assigned.queue, fetch.broker_id
-        # Slaves take no offsets; the master is read from unless a broker suggested otherwise.
-        commit = await self._strategy.committable(queue) if broker_id == 0 else None
+        commit = await self._strategy.committable(queue)
         return await self._pulls.pull(queue, fetch.asked, subscription, broker_id, commit)
 
     async def _move(self, fetch: _Fetch, ticket: ProcessQueue, offset: int) -> None:

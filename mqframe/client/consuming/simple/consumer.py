@@ -279,6 +279,8 @@ class AsyncSimpleConsumer(AsyncClient):
                     )
                 )
             except MqframeError as problem:
+                if self._stopped:
+                    raise  # it is our own end of the connection
                 calls.outages.note(
                     "pop failed", broker, problem, group=self.group, topic=topic, broker=broker
                 )

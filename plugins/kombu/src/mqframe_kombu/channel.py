@@ -15,7 +15,8 @@ from mqframe.core.errors import CallTimeout, ClosedError, FixError, MqframeError
 from mqframe.log import get_logger
 from mqframe_kombu import envelope
 from mqframe_kombu.directory import Binding, Exchange, QueueRecord
-from mqframe_kombu.feed import Feed, Held, Outcome, Source
+from mqframe_kombu.feed import Feed
+from mqframe_kombu.held import Held, Outcome, Source
 from mqframe_kombu.link import END_SECONDS
 from mqframe_kombu.qos import QoS
 from mqframe_kombu.routing import TYPES
@@ -32,8 +33,6 @@ ARGUMENTS = {
     "x-dead-letter-routing-key": "dead_letter_routing_key",
 }
 """Arguments of queues that are kept, and the fields of `QueueRecord` for them; besides `x-max-priority`."""
-BACK_SECONDS = 0.25
-"""How long a broker needs, at most, for what was given back to be there again."""
 
 
 class Channel(virtual.Channel):  # type: ignore[misc]
@@ -228,8 +227,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
             if not self._has_queue(queue):
                 self._raise(404, f"NOT_FOUND - no queue {queue!r}", "Basic.consume")
             self._queue_sources[queue] = sources = self._link.call(self._link.use(queue))
-            for source in sources:
-                self._link.soon(self._feed.add, source)
+            self._link.soon(self._feed.add, *sources)
         self._callbacks[consumer_tag] = (queue, bool(no_ack), callback)
         self._by_queue.setdefault(queue, []).append(consumer_tag)
         self._consumers.add(consumer_tag)
@@ -265,10 +263,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         return None if held is None else self._made(held, no_ack)
 
     async def _get_one(self, queue: str) -> Held | None:
-        found = await self._link.get(queue)
-        if found is None and self._feed.just_gave_back():
-            # The broker needs a moment to bring back what went back.
-            found = await self._link.get(queue, BACK_SECONDS)
+        found = await self._link.get_for_certain(queue)
         if found is None:
             return None
         held = Held(*found)

@@ -9,12 +9,11 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from enum import Enum
 from typing import Any, Final
 
-from mqframe import AsyncSimpleConsumer, PoppedMessage
 from mqframe.core.errors import ClosedError, MqframeError, ReceiptError, RetryError
 from mqframe.log import get_logger
+from mqframe_kombu.held import Held, Outcome, Source
 from mqframe_kombu.options import TransportOptions
 from mqframe_kombu.owner import FeedOwner
 
@@ -30,39 +29,6 @@ SOON_SECONDS: Final = 0.001
 """The invisible time of what is given back."""
 CALLS_MAX: Final = 32
 """Messages that are renewed, or given back, at once."""
-
-
-class Outcome(Enum):
-    """What becomes of a message."""
-
-    ACK = "ack"
-    REQUEUE = "requeue"
-    DEAD_LETTER = "dead letter"
-
-
-class Source:
-    """A topic that a channel consumes from: one step of a queue."""
-
-    def __init__(self, queue: str, step: int, consumer: AsyncSimpleConsumer) -> None:
-        self.queue = queue
-        self.step = step
-        self.consumer = consumer
-        self.poll: asyncio.Task[None] | None = None
-        self.acks: deque[Held] = deque()
-        self.flush: asyncio.Task[None] | None = None
-
-
-class Held:
-    """A popped message that is ours until it is settled."""
-
-    __slots__ = ("delivered", "popped", "renewal", "source")
-
-    def __init__(self, source: Source, popped: PoppedMessage) -> None:
-        self.source = source
-        self.popped = popped
-        self.delivered = False
-        """Whether it reached a callback."""
-        self.renewal: asyncio.Task[None] | None = None
 
 
 class Feed:
@@ -81,16 +47,15 @@ class Feed:
         self._turn = 0
         self._changed = asyncio.Event()
         self._closed = False
-        self._gave_back = float("-inf")
         self._retired: dict[Source, None] = {}
         self._work: set[asyncio.Task[None]] = set()
         self._loops = [asyncio.create_task(self._fetch()), asyncio.create_task(self._keep())]
 
     # Consumers and limits
 
-    def add(self, source: Source) -> None:
-        """Consume from `source`, whose consumer was started."""
-        self._sources.append(source)
+    def add(self, *sources: Source) -> None:
+        """Consume from `sources`, whose consumers were started. Steps of one queue are added together."""
+        self._sources += sources
         self._changed.set()
 
     async def remove(self, sources: Sequence[Source]) -> None:
@@ -101,8 +66,8 @@ class Feed:
         self._waiting = deque(held for held in self._waiting if held.source not in sources)
         for held in gone:
             self._forget(held)
+        self._sources = [source for source in self._sources if source not in sources]
         for source in sources:
-            self._sources.remove(source)
             await self._retire(source, gone)
         await self._give_back(gone)
         for source in sources:
@@ -137,14 +102,8 @@ class Feed:
         for held in ours:
             self._forget(held)
         await self._give_back(ours)
-        if ours:
-            self._gave_back = self._loop.time()
         for source in {held.source for held in ours}:
             await self._dismiss(source)
-
-    def just_gave_back(self) -> bool:
-        """Whether something went back within the last second."""
-        return self._loop.time() - self._gave_back < 1
 
     def adopt(self, held: Held) -> None:
         """Keep `held`, which was asked for beside, until it is settled."""
@@ -168,23 +127,35 @@ class Feed:
             await asyncio.gather(*self._work, return_exceptions=True)
         await asyncio.gather(*[source.consumer.stop() for source in sources], return_exceptions=True)
 
-    async def _retire(self, source: Source, left: Sequence[Held]) -> None:
-        """End the requests that brokers hold for `source`.
+    async def _retire(self, source: Source, left: list[Held]) -> None:
+        """End the requests that brokers hold for `source`; what came of them is added to `left`.
 
         Only the end of their connection does so for certain: what came for one later would be nobody's until
         its time is over. What is still out is settled by another member of the group.
         """
         poll, old = source.poll, source.consumer
-        if poll is not None:
-            poll.cancel()
-        if self._is_used(source, left):
-            try:
-                source.consumer = await self._owner.join(old.topics[0])
-            except MqframeError as problem:
-                log.warning("cannot settle what is out", queue=source.queue, reason=str(problem))
-                return
-            self._retired[source] = None
+        if self._is_used(source, left) and not await self._replace(source):
+            if poll is not None:
+                poll.cancel()
+            return
         await old.stop()
+        if poll is not None:
+            if source.in_trouble:
+                poll.cancel()
+            # Not cancelled as long as it may hold messages: nobody else would know of them.
+            await asyncio.gather(poll, return_exceptions=True)
+        if source.late and (source in self._retired or await self._replace(source)):
+            left += source.late
+
+    async def _replace(self, source: Source) -> bool:
+        """Have another member settle what is out of `source`. Whether there is one."""
+        try:
+            source.consumer = await self._owner.join(source.consumer.topics[0])
+        except MqframeError as problem:
+            log.warning("cannot settle what is out", queue=source.queue, reason=str(problem))
+            return False
+        self._retired[source] = None
+        return True
 
     async def _dismiss(self, source: Source) -> None:
         """Let the member go that settled what was out of `source`, once nothing is."""
@@ -216,7 +187,7 @@ class Feed:
                 await self._changed.wait()
 
     async def _ask_all(self) -> bool:
-        """Ask each source once, the highest step first, and wait for none. Whether something came."""
+        """Ask each source once, the highest step first, and wait for none. Whether to do so again at once."""
         if len(self._sources) == 1:
             return False
         self._turn += 1
@@ -229,14 +200,25 @@ class Feed:
             if room <= 0:
                 break
             if source.poll is None and source in self._sources:
-                came |= await self._pop(source, room, 0.0)
+                poll = source.poll = asyncio.create_task(self._ask(source, room))
+                # Unlike an await of its own, this may be cancelled alone: `_retire` sees to what comes.
+                await asyncio.wait([poll])
+                came |= not poll.cancelled() and poll.result()
+                if self._changed.is_set():
+                    return True  # what there is room for now is for the highest step first, too
         return came
 
-    async def _stand(self, source: Source) -> None:
+    async def _ask(self, source: Source, room: int) -> bool:
+        try:
+            return await self._pop(source, room, 0.0)
+        finally:
+            source.poll = None
+
+    async def _stand(self, source: Source) -> bool:
         """Have the broker hold a request until something comes."""
         try:
             room = max(1, min(self._room(), POP_MAX))
-            await self._pop(source, room, self._options.wait_time_seconds)
+            return await self._pop(source, room, self._options.wait_time_seconds)
         finally:
             source.poll = None
             self._changed.set()
@@ -248,21 +230,33 @@ class Feed:
         except ClosedError:
             return False
         except MqframeError as problem:
-            await self._owner.trouble(problem, source.queue)
+            source.in_trouble = True
+            try:
+                await self._owner.trouble(problem, source.queue)
+            finally:
+                source.in_trouble = False
             return False
         for message in popped:
             held = Held(source, message)
+            if self._is_left(source):
+                source.late.append(held)
+                continue
             try:
                 for_now = await self._owner.is_for_now(source, message)
             except MqframeError as problem:
                 log.warning("message was left for later", queue=source.queue, reason=str(problem))
                 continue
-            if for_now:
-                self._waiting.append(held)
-            else:
+            if not for_now:
                 self._acknowledge(held)
+            elif self._is_left(source):
+                source.late.append(held)
+            else:
+                self._waiting.append(held)
         self._use_waiting()
         return bool(popped)
+
+    def _is_left(self, source: Source) -> bool:
+        return self._closed or source not in self._sources
 
     def _use_waiting(self) -> None:
         """Hand out what came, as far as there is room; what finds none may go to others after a while."""
@@ -335,6 +329,7 @@ class Feed:
             # Too late, or no broker: it comes again all the same.
             with contextlib.suppress(MqframeError):
                 await held.source.consumer.change_invisible_duration(held.popped, SOON_SECONDS)
+                self._owner.gave_back(held)
 
         await self._until_renewed(helds)
         for start in range(0, len(helds), CALLS_MAX):

@@ -34,7 +34,8 @@ from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.log import get_logger
 from mqframe_kombu import envelope
 from mqframe_kombu.directory import LEASE_MS, Directory, QueueRecord
-from mqframe_kombu.feed import PAUSE_SECONDS, Held, Source
+from mqframe_kombu.feed import PAUSE_SECONDS
+from mqframe_kombu.held import Held, Source
 from mqframe_kombu.inbox import Inbox
 from mqframe_kombu.options import TransportOptions
 from mqframe_kombu.queues import Queues
@@ -247,7 +248,15 @@ class Link:
     # Receiving: on the loop
 
     async def join(self, topic: str) -> AsyncSimpleConsumer:
-        """A new member of the group of `topic`, started."""
+        """A new member of the group of `topic`, started, for what AMQP needs no consumer for.
+
+        It asks for single messages, or settles what one that has left was given.
+        """
+        consumer = await self._member(topic)
+        self.queues.aside[consumer] = consumer.client_id
+        return consumer
+
+    async def _member(self, topic: str) -> AsyncSimpleConsumer:
         consumer = AsyncSimpleConsumer(
             topic, consume_from="first", client=self._client, net=self._net, rpc_hooks=self._hooks
         )
@@ -263,7 +272,7 @@ class Link:
         if self._upkeep is None:
             self._upkeep = asyncio.create_task(self._keep_queues())
         topics = self.queues.topics(queue, record)
-        return [Source(queue, step, await self.join(topic)) for step, topic in topics.items()]
+        return [Source(queue, step, await self._member(topic)) for step, topic in topics.items()]
 
     def unuse(self, queue: str) -> None:
         """Nobody consumes from `queue` here any more."""
@@ -280,6 +289,17 @@ class Link:
                     return source, popped[0]
                 await source.consumer.ack(popped[0])
         return None
+
+    async def get_for_certain(self, queue: str) -> tuple[Source, PoppedMessage] | None:
+        """As `get`, and waits for what went back and is not there again. `None`: nothing is there."""
+        found = await self.get(queue)
+        while found is None and await self.queues.until_back(queue):
+            found = await self.get(queue)
+        return found
+
+    def gave_back(self, held: Held) -> None:
+        """A broker took it back, and brings it to its queue a moment later."""
+        self.queues.gave_back(held.source.queue, held.source.step, held.popped)
 
     async def is_for_now(self, source: Source, popped: PoppedMessage) -> bool:
         """Whether `popped` is to be handed out: not what is too old, nor what is early and was sent again."""

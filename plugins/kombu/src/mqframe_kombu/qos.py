@@ -6,7 +6,8 @@ import itertools
 import threading
 from collections.abc import Iterator
 
-from mqframe_kombu.feed import Feed, Held, Outcome
+from mqframe_kombu.feed import Feed
+from mqframe_kombu.held import Held, Outcome
 from mqframe_kombu.link import Link
 
 

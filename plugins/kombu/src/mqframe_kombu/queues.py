@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import msgspec
 
-from mqframe import AsyncAdmin, RouteError, SubscriptionGroupConfig
+from mqframe import AsyncAdmin, AsyncSimpleConsumer, ReceivedMessage, RouteError, SubscriptionGroupConfig
 from mqframe.core.codes import PERM_WRITE, ResponseCode
 from mqframe.core.errors import AnswerError
 from mqframe.core.messages.names import dead_letter_topic, retry_topic
 from mqframe_kombu.directory import Directory, QueueRecord
 from mqframe_kombu.names import topic_of
 from mqframe_kombu.options import TransportOptions
+from mqframe_kombu.returning import Returning
 
 
 class Queues:
@@ -37,6 +39,9 @@ class Queues:
         self._dead_letter_topics: set[str] = set()
         self.known: dict[str, QueueRecord] = {}
         """Queues that were declared, or looked up, here."""
+        self.aside: WeakKeyDictionary[AsyncSimpleConsumer, str] = WeakKeyDictionary()
+        """Members of groups that are no consumers of a queue by AMQP, with their client ids."""
+        self._returning = Returning(self._newest_copy)
 
     def topic(self, queue: str, step: int = 0) -> str:
         """The topic of the messages of `queue` whose priority is `step` or the next above."""
@@ -100,17 +105,19 @@ class Queues:
 
         Dead letters stay, but for those of temporary queues.
         """
+        await self.until_back(queue)  # nothing is to come to a topic that is made anew
         record = self.known.pop(queue, None) or await self._directory.queue(queue)
         await self._directory.unbind_queue(queue)
         await self._directory.forget_queue(queue)
         topics = {*self.topics(queue, record).values(), self.topic(queue)}
         for topic in sorted(topics):
-            retries = (retry_topic(topic), f"{retry_topic(topic)}_{topic}")
+            retries = (retry_topic(topic), _again(topic))
             over = (dead_letter_topic(topic),) if record is None or record.temporary else ()
             for each in (topic, *retries, *over):
                 if await self._has_topic(each):
                     await self._admin.delete_topic(each)
             await self._admin.delete_group(topic, clean_offsets=True)
+            self._returning.forget(topic)
 
     async def delete_over(self) -> list[str]:
         """Delete temporary queues whose users are gone. Returns their names."""
@@ -123,12 +130,37 @@ class Queues:
     async def is_unused(self, queue: str) -> bool:
         """Whether nobody, here or elsewhere, consumes from `queue`."""
         try:
-            return not (await self._admin.consumer_connections(self.topic(queue))).connection_set
+            members = (await self._admin.consumer_connections(self.topic(queue))).connection_set
         except (AnswerError, RouteError):
             return True
+        return {member.client_id for member in members} <= set(self.aside.values())
+
+    def gave_back(self, queue: str, step: int, message: ReceivedMessage) -> None:
+        """A broker took `message` back: it is to be waited for where it matters."""
+        if message.reconsume_times < self._options.max_redeliveries:  # else it is a dead letter
+            self._returning.add(self.topic(queue, step), message)
+
+    async def until_back(self, queue: str) -> bool:
+        """Wait until what was given back here is in `queue` again. Whether there was anything."""
+        waited = False
+        for topic in self.topics(queue, await self.record(queue)).values():
+            waited |= await self._returning.until_back(topic)
+        return waited
+
+    async def _newest_copy(self, topic: str, message_id: str) -> ReceivedMessage | None:
+        again = _again(topic)
+        return (
+            await self._admin.message_by_unique_key(again, message_id)
+            if await self._has_topic(again)
+            else None
+        )
 
     async def size(self, queue: str) -> int:
-        """How many messages are in `queue` and not acknowledged. Those that wait for their time: not yet."""
+        """How many messages are in `queue` and not acknowledged. Those that wait for their time: not yet.
+
+        What others give back at the same time may be missing.
+        """
+        await self.until_back(queue)
         total = 0
         for topic in self.topics(queue, await self.record(queue)).values():
             total += await self._lag(topic)
@@ -136,12 +168,13 @@ class Queues:
 
     async def purge(self, queue: str) -> int:
         """Skip all messages that are in `queue`. Returns how many."""
+        await self.until_back(queue)
         purged = 0
         for topic in self.topics(queue, await self.record(queue)).values():
             if count := await self._lag(topic):
                 purged += count
                 await self._admin.skip_messages(topic, topic)
-                if await self._has_topic(again := f"{retry_topic(topic)}_{topic}"):
+                if await self._has_topic(again := _again(topic)):
                     await self._admin.skip_messages(topic, again)
         return purged
 
@@ -173,8 +206,13 @@ class Queues:
         begun = {queue: at.consumer_offset for queue, at in (await self._admin.consume_stats(topic)).items()}
         lag = 0
         ends = await self._admin.topic_stats(topic)
-        if await self._has_topic(again := f"{retry_topic(topic)}_{topic}"):
+        if await self._has_topic(again := _again(topic)):
             ends |= await self._admin.topic_stats(again)
         for queue, at in ends.items():
             lag += max(0, at.max_offset - max(begun.get(queue, 0), at.min_offset))
         return lag
+
+
+def _again(topic: str) -> str:
+    """Where brokers store messages of the group of `topic` for another try."""
+    return f"{retry_topic(topic)}_{topic}"

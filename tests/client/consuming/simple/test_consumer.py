@@ -253,7 +253,9 @@ def test_bad_input_is_named() -> None:
     play(story)
 
 
-def test_a_receive_that_waits_ends_when_the_consumer_stops() -> None:
+def test_a_receive_that_waits_ends_when_the_consumer_stops(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "mqframe.client")
+
     async def story(scene):
         consumer = await scene.join()
         waiting = asyncio.ensure_future(consumer.receive())
@@ -261,6 +263,8 @@ def test_a_receive_that_waits_ends_when_the_consumer_stops() -> None:
         await scene.end(consumer.stop())
         with pytest.raises(ClosedError, match="was stopped"):
             await scene.end(waiting)
+        # No server is away.
+        assert not [each for each in caplog.records if each.getMessage().startswith("pop failed")]
 
     play(story)
 

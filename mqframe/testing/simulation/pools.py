@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
-
-import pytest
 
 from mqframe.testing.at_once import AtOnce
 
@@ -18,15 +18,20 @@ def spent_in_pools() -> float:
     return _spent
 
 
-def work_at_once(patch: pytest.MonkeyPatch) -> None:
-    """From now on whatever is given to a thread pool is done when `submit` returns."""
+@contextmanager
+def work_at_once() -> Iterator[None]:
+    """Inside, whatever is given to a `ThreadPoolExecutor` is done when `submit` returns."""
 
     def submit(pool: ThreadPoolExecutor, work: Any, /, *args: Any, **more: Any) -> Future[Any]:
         global _spent
         before = time.thread_time()
-        future = at_once.submit(work, *args, **more)
+        future: Future[Any] = at_once.submit(work, *args, **more)
         _spent += time.thread_time() - before
         return future
 
-    at_once = AtOnce()
-    patch.setattr(ThreadPoolExecutor, "submit", submit)
+    at_once, before = AtOnce(), ThreadPoolExecutor.submit
+    ThreadPoolExecutor.submit = submit  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        ThreadPoolExecutor.submit = before  # type: ignore[method-assign]

@@ -1,0 +1,172 @@
+"""A follower of an elected group: it follows who leads, and cuts off what no leader has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
+from mqframe.broker.elected.posts import FollowerPost
+from mqframe.broker.replication.slave import SlavePart
+from mqframe.broker.sections import BrokerSections
+from mqframe.broker.state import BrokerState
+from mqframe.core.election.group import LeaderNote
+from mqframe.core.election.history import UNLED, EpochHistory
+from mqframe.core.errors import StoreError
+from mqframe.core.measuring.family import Kind, Metric, one
+from mqframe.core.replication.following import FollowLimits
+from mqframe.core.replication.hello import EpochStart, Hello, Welcome
+from mqframe.core.requests.election import ForceElection, ForceElectionAnswer
+from mqframe.core.requests.serving import Call, serves
+from mqframe.hooks.interfaces import Periodic
+from mqframe.net.client import Client
+from mqframe.replication.epoch_follower import EpochFollower
+
+LOOK_SECONDS: Final = 0.25
+"""So soon a new leader is followed: it serves nobody before its set does."""
+_TABLES_SHARE: Final = 5
+"""So much oftener than other slaves followers copy tables: they may be asked to lead at any moment."""
+
+
+class FollowerPart(SlavePart):
+    """Follows the leader that it is told of, by a log that agrees with that one's."""
+
+    def __init__(
+        self,
+        sections: BrokerSections,
+        state: BrokerState,
+        client: Client,
+        registration: NameServerRegistration,
+        post: FollowerPost,
+    ) -> None:
+        super().__init__(sections, state, client, registration)
+        self._post = post
+        self._leader: LeaderNote | None = None
+        self._hello = msgspec.structs.replace(self._hello, boot=post.boot)
+        self._dialer.introduce = self._introduce
+        limits = FollowLimits(self._settings.heartbeat_ms / 1000, self._settings.silent_ms / 1000)
+        self._follower: EpochFollower = EpochFollower(
+            self._store, state.clock, limits, self._dialer, post.replicas
+        )
+        self._follower.epochs = post.kept
+        self._follower.syncs = sections.store.flush == "SYNC_FLUSH"
+        self._retry_seconds = LOOK_SECONDS
+        state.identity.state_version = post.kept.epoch
+
+    def follow(self, leader: LeaderNote | None) -> None:
+        """Follow `leader`; `None`: nobody. On return nothing further is acknowledged to anybody else."""
+        if leader != self._leader:
+            self._leader = leader
+            self._follower.close()
+            self._next_try = 0.0
+
+    def _introduce(self) -> Hello:
+        kept = self._post.kept
+        return msgspec.structs.replace(
+            self._hello,
+            end=self._store.max_offset,
+            epoch=kept.epoch,
+            history=tuple(EpochStart(*each) for each in kept.history.reigns),
+            is_clean=kept.is_clean,
+        )
+
+    def refuses_readers(self) -> bool:
+        """Whether readers have to wait, or to go to the leader."""
+        return not self._post.replicas.is_settled or super().refuses_readers()
+
+    async def _find(self) -> None:
+        """Nothing to ask: the engine says who leads."""
+
+    async def _choose_greeting(self, master: MasterPlace) -> None:
+        """None to choose: leaders are told who follows, always."""
+
+    def _place(self) -> MasterPlace:
+        if self._leader is None:
+            raise StoreError(self._post.trouble() or "nobody leads this group at the moment")
+        return MasterPlace(self._leader.address, self._leader.replication_address)
+
+    async def _compare(self, master: MasterPlace, welcome: Welcome | None) -> None:
+        assert welcome is not None, "this follower always says hello"
+        kept, end = self._post.kept, self._store.max_offset
+        if welcome.epoch < kept.epoch:
+            raise StoreError(
+                f"the leader at {master.replication_address} leads in epoch {welcome.epoch}, epoch"
+                f" {kept.epoch} is known here: it is replaced"
+            )
+        kept.heard(welcome.epoch)
+        self._follower.epoch = welcome.epoch
+        history = kept.history.cut(end)
+        if end:
+            common = self._common(history, end, welcome)
+            if common < end:
+                self._cut(common, history)
+            if history.at(end - 1) == UNLED:
+                await self._comparison.compare(master.address)
+        self._store.kept_from = welcome.start
+        if self._follower.syncs and not await self._store.flush_log():
+            raise StoreError("this log cannot be brought to disk: see the log, mend the disk")
+        self._post.replicas.tell(welcome.confirmed)
+
+    def _common(self, history: EpochHistory, end: int, welcome: Welcome) -> int:
+        """Up to where this log and the leader's agree. Raises `StoreError` where it cannot follow."""
+        theirs = EpochHistory(welcome.history)
+        common = history.common_end(end, theirs, welcome.end)
+        if common is None or common < welcome.start:
+            raise StoreError(
+                f"this log ({_told(history)}, up to {end}) and the leader's ({_told(theirs)}, from"
+                f" {welcome.start} to {welcome.end}) have nothing in common: start this broker with an empty"
+                " store, and keep this one where it may hold what was acknowledged"
+            )
+        return common
+
+    def _cut(self, common: int, history: EpochHistory) -> None:
+        """Have what lies behind `common` cut off. Raises `StoreError`, always: this life does not follow."""
+        known = max(self._post.kept.confirmed, self._post.replicas.told)
+        is_forced = self._post.forced_epoch() > history.last_epoch
+        if not is_forced and (common < known or history.at(common) == UNLED):
+            raise StoreError(
+                f"the leader's log agrees with this one up to {common} only, and {known} was confirmed, or"
+                " was stored before this group elected leaders: the engine was emptied, or a disk replaced."
+                " Nothing is cut. Keep this store, and start the broker with an empty one"
+            )
+        self._post.cut(common)
+        raise StoreError(f"what this log has behind {common} is cut off, for the leader does not have it")
+
+    def counters(self) -> Mapping[str, str]:
+        """As of a slave, with epoch, leader and what is confirmed."""
+        leader = self._leader
+        return {
+            **super().counters(),
+            "replicationEpoch": str(self._post.kept.epoch),
+            "replicationLeader": "" if leader is None else str(leader.id),
+            "replicationConfirmed": str(self._store.confirmed_offset),
+        }
+
+    async def metrics(self) -> Sequence[Metric]:
+        """As of a slave, with the epoch."""
+        epoch = one("mqframe_replication_epoch", Kind.GAUGE, "Newest known.", self._post.kept.epoch)
+        return (*await super().metrics(), epoch)
+
+    def periodic(self) -> Sequence[Periodic]:
+        """As of a slave, oftener."""
+        tables = self._settings.tables_interval_ms / 1000 / _TABLES_SHARE
+        return (
+            Periodic(LOOK_SECONDS, self._look, "replication"),
+            Periodic(tables, self._copy_tables, "tables of the leader"),
+        )
+
+    @serves(ForceElection)
+    async def force_election(self, fields: ForceElection, call: Call) -> ForceElectionAnswer:
+        state = await self._post.force(fields.accept_loss)
+        return ForceElectionAnswer(
+            epoch=state.epoch,
+            end=self._store.max_offset,
+            confirmed=state.confirmed,
+            members=",".join(map(str, state.members)),
+        )
+
+
+def _told(history: EpochHistory) -> str:
+    return ", ".join(f"epoch {each.epoch} from {each.start}" for each in history.reigns) or "no epochs"

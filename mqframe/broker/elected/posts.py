@@ -1,0 +1,47 @@
+"""What a broker of an elected group is at the moment, and what it shares with the elections."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import attrs
+
+from mqframe.broker.elected.kept import KeptReplica
+from mqframe.core.election.group import GroupState
+from mqframe.replication.election_settings import ElectionSettings
+from mqframe.replication.elector import Reigning
+from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
+
+
+@attrs.frozen
+class LeaderPost:
+    """A reign. `ring`: has the set looked at soon; `opened`: is called when the log is open to followers."""
+
+    kept: KeptReplica
+    election: ElectionSettings
+    reigning: Reigning
+    replicas: LeaderReplicas
+    ring: Callable[[], object]
+    opened: Callable[[], object]
+
+
+@attrs.frozen
+class FollowerPost:
+    """A copy.
+
+    `boot`: names this run of the process; `cut`: has the broker stopped, its log cut at an offset, and made
+    anew; `forced_epoch`: the last reign that an operator forced; `force`: `Elector.force`, upon whether loss
+    is accepted; `trouble`: why the group has no leader, as far as this broker knows.
+    """
+
+    kept: KeptReplica
+    election: ElectionSettings
+    replicas: FollowerReplicas
+    boot: str
+    cut: Callable[[int], object]
+    forced_epoch: Callable[[], int]
+    force: Callable[[bool], Awaitable[GroupState]]
+    trouble: Callable[[], str]
+
+
+Post = LeaderPost | FollowerPost

@@ -1,0 +1,75 @@
+"""What clients committed at a slave while its master was away is told to the master when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import BadAnswer, HeaderError, answer_error
+from mqframe.core.replication.slave_offsets import SlaveOffsets, Told
+from mqframe.core.requests.consumers import OffsetAnswer, QueryConsumerOffset, UpdateConsumerOffset
+from mqframe.core.requests.fields import decode_fields
+from mqframe.log import get_logger
+from mqframe.net.client import Client
+from mqframe.store.files.config_file import ConfigFile
+
+log = get_logger("replication")
+CALL_SECONDS: Final = 3.0
+OWN_COMMITS: Final = "slaveCommits.json"
+"""The file of `OwnCommitTable`."""
+_AT_ONCE: Final = 64
+
+
+class CommitsToTell:
+    """Tells masters of those commits in `offsets` that are further than what they hold."""
+
+    def __init__(self, offsets: SlaveOffsets, client: Client) -> None:
+        self._offsets = offsets
+        self._client = client
+
+    async def tell(self, master: str) -> None:
+        """Tell the master at `master`, "host:port". Raises what a call raises; the rest is told next time."""
+        commits = self._offsets.own.all()
+        for at in range(0, len(commits), _AT_ONCE):
+            told = [self._tell(master, commit) for commit in commits[at : at + _AT_ONCE]]
+            # All of them end, so that none goes on beside the next attempt.
+            for outcome in await asyncio.gather(*told, return_exceptions=True):
+                if isinstance(outcome, BaseException):
+                    raise outcome
+
+    async def _tell(self, master: str, commit: Told) -> None:
+        # Asked once more: its clients, another slave or an operator may have been there since it was copied.
+        if self._offsets.is_news(commit, await self._held(master, commit)):
+            request = UpdateConsumerOffset(commit.group, commit.topic, commit.queue_id, commit.offset)
+            answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
+            if answer.code:
+                # It lacks the topic, the group or the messages: there is nothing to go on with there.
+                log.warning(
+                    "the master does not take an offset that was committed here",
+                    group=commit.group, topic=commit.topic, queue=commit.queue_id, offset=commit.offset,
+                    code=answer.code, reason=answer.remark,
+                )  # fmt: skip
+        self._offsets.told(commit)
+
+    async def _held(self, master: str, commit: Told) -> int | None:
+        request = QueryConsumerOffset(
+            commit.group, commit.topic, commit.queue_id, set_zero_if_not_found=False
+        )
+        answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
+        if answer.code == ResponseCode.QUERY_NOT_FOUND:
+            return None
+        if answer.code:
+            raise answer_error(answer.code, answer.remark, master)
+        try:
+            return decode_fields(answer.ext, OffsetAnswer).offset
+        except HeaderError as problem:
+            raise BadAnswer(f"answer of {master} about an offset: {problem}") from None
+
+
+def forget_commits(config: Path) -> None:
+    """A broker that is no slave tells nobody: the offsets that it has are its own. Raises OSError."""
+    file = ConfigFile(config / OWN_COMMITS)
+    file.path.unlink(missing_ok=True)
+    file.backup.unlink(missing_ok=True)

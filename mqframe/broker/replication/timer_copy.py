@@ -1,0 +1,73 @@
+"""How far the timer of the master is, and what waits in it, kept at a slave (replication.md §3)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from mqframe.broker.replication.behind_log import BehindLog
+from mqframe.broker.replication.commits import CALL_SECONDS
+from mqframe.broker.state import BrokerState
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import MqframeError, answer_error
+from mqframe.core.os_errors import told
+from mqframe.core.requests.admin import GetTimerCheckPoint
+from mqframe.log import get_logger
+from mqframe.net.client import Client
+from mqframe.store.timer.copied import followed, save_followed
+
+log = get_logger("replication")
+COPY_SECONDS: Final = 3.0
+"""As in Apache RocketMQ. What was delivered in it comes once more from a slave that becomes master."""
+_NO_TIMER: Final = (ResponseCode.SYSTEM_ERROR, ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
+
+
+class TimerCopy:
+    """Copies the check point of the master's timer; masters without one are passed over."""
+
+    def __init__(self, state: BrokerState, client: Client, behind: BehindLog) -> None:
+        self._client = client
+        self._behind = behind
+        self._keeper = state.keeper
+        self._root = state.directory
+        self._seen = self._due = self._saved = b""
+        self._trouble = ""
+
+    async def copy(self, master: str) -> None:
+        """Ask the master at `master`, "host:port"; what counts by now is on disk when this returns."""
+        try:
+            await self._ask(master)
+        except MqframeError as problem:
+            if str(problem) != self._trouble:
+                log.warning("the timer's check point was not copied", master=master, problem=str(problem))
+            self._trouble = str(problem)
+        else:
+            self._trouble = ""
+        await self.save()
+
+    async def _ask(self, master: str) -> None:
+        answer = await self._client.invoke(master, GetTimerCheckPoint(), timeout=CALL_SECONDS)
+        if answer.code in _NO_TIMER or (not answer.code and not answer.body):
+            return
+        if answer.code:
+            raise answer_error(answer.code, answer.remark, master)
+        encoded = followed(bytes(answer.body))
+        if encoded != self._seen:
+            self._seen = encoded
+            await self._behind.offer("timer", master, lambda: self._take(encoded))
+
+    def _take(self, encoded: bytes) -> None:
+        self._due = encoded
+
+    async def save(self) -> None:
+        """Bring to disk what counts by now."""
+        due = self._due
+        if due == self._saved:
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._keeper.thread, save_followed, self._root, due)
+        except OSError as problem:
+            log.error("the timer's check point was not saved", problem=told(problem))
+        else:
+            self._saved = due

@@ -1,0 +1,79 @@
+"""What a group of brokers keeps in its coordination engine, as JSON (election.md §1)."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from mqframe.core.errors import BadAnswer
+
+
+class GroupState(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
+    """One value, so that one comparison guards all of it.
+
+    `epoch`: number of the last reign; `leader`: whose it is, or was; `members`: those in sync, by number:
+    each of them has all that was ever acknowledged; `confirmed`: log offset, bytes, up to which that was
+    known to be so when the state was written; `note`: what an operator forced, and what that may have lost;
+    `forced_epoch`: the reign that this began, 0 for none: what was confirmed before it may be gone.
+    """
+
+    epoch: int = 0
+    leader: int = 0
+    members: tuple[int, ...] = ()
+    confirmed: int = 0
+    note: str = ""
+    forced_epoch: int = 0
+
+
+class LeaderNote(msgspec.Struct, frozen=True):
+    """Who leads, and where. `claim`: a word of its own for each claim, so that one is found again.
+
+    `address`: where requests are served, `replication_address`: where the log is copied; "host:port" each.
+    """
+
+    id: int
+    epoch: int
+    address: str
+    replication_address: str
+    claim: str
+
+
+class ReplicaNote(msgspec.Struct, frozen=True):
+    """What a broker of the group says of itself.
+
+    `epoch`: that of its log's end; `end`: where its log ends, bytes; `confirmed`: up to where it knows that
+    all members had the log; `ready`: up to which epoch it follows no leader any more, so that `end` is final
+    for an election; `is_clean`: whether it has everything that it ever said to have; `store`: an id of its
+    folder, made once.
+    """
+
+    id: int
+    epoch: int
+    end: int
+    confirmed: int
+    ready: int
+    is_clean: bool
+    store: str
+    address: str
+    replication_address: str
+
+
+T = TypeVar("T", GroupState, LeaderNote, ReplicaNote)
+_encoder = msgspec.json.Encoder()
+
+
+def encode_note(note: GroupState | LeaderNote | ReplicaNote) -> bytes:
+    """`note` as JSON."""
+    return _encoder.encode(note)
+
+
+def decode_note(data: bytes, kind: type[T]) -> T:
+    """The inverse. Raises `BadAnswer` for what is no such note."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        raise BadAnswer(
+            f"the coordination engine holds something else than a {kind.__name__}: {problem}. Let no other"
+            " program write below the prefix of this group"
+        ) from None

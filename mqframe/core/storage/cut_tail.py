@@ -1,0 +1,65 @@
+"""What the end of a log says of progress that counts on it, before that end is cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from mqframe.core.delay.timer_rules import whole_number
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
+from mqframe.core.storage.log_scan import LogRecord
+
+_WAITING: Final = (SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC)
+
+
+class CutTail:
+    """Takes the records that are cut off, in order.
+
+    `records`: how many; `queues`: first queue offset and the one behind the last, by (topic, queue id);
+    `delivered`: by delay level, how many messages of it were delivered here; `timer_due`: the earliest time,
+    ms, for which the timer delivered one here; `halves`: queue offset of the first half message whose end is
+    noted here. `None` where there is none.
+    """
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.queues: dict[tuple[str, int], tuple[int, int]] = {}
+        self.delivered: dict[int, int] = {}
+        self.timer_due: int | None = None
+        self.halves: int | None = None
+
+    def take(self, record: LogRecord, ended: Callable[[], Sequence[int]]) -> None:
+        """The next record; `ended`: which halves it says to have ended, asked of op messages only."""
+        self.records += 1
+        topic = record.topic
+        if record.has_queue_entry:
+            key, offset = (topic, record.queue_id), record.queue_offset
+            first, end = self.queues.get(key, (offset, offset))
+            self.queues[key] = min(first, offset), max(end, offset + 1)
+        if topic == OP_HALF_TOPIC:
+            self.halves = _least(self.halves, *ended())
+        elif topic not in _WAITING:
+            self._take_delivered(record.properties)
+
+    def _take_delivered(self, text: str) -> None:
+        level = _number(text, p.DELAY)
+        if level is not None and level > 0:
+            self.delivered[level] = self.delivered.get(level, 0) + 1
+        if p.find_property(text, p.TIMER_DEQUEUE_MS) is not None:
+            due = _number(text, p.TIMER_OUT_MS)
+            self.timer_due = self.timer_due if due is None else _least(self.timer_due, due)
+
+    def first(self, topic: str, queue_id: int) -> int | None:
+        """The first queue offset that is cut off a queue; `None`: none."""
+        found = self.queues.get((topic, queue_id))
+        return None if found is None else found[0]
+
+
+def _number(text: str, name: str) -> int | None:
+    said = p.find_property(text, name)
+    return None if said is None else whole_number(said)
+
+
+def _least(known: int | None, *more: int) -> int | None:
+    return min(more if known is None else (known, *more), default=None)

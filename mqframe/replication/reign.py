@@ -1,0 +1,139 @@
+"""What copies confirm in an elected group: of a leader's log, and of a follower's (election.md §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from mqframe.core.clock import Clock
+from mqframe.core.election.lease import Lease
+from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.errors import StoreUnavailable, TooFewReplicas
+from mqframe.core.storage.outcome import Outcome
+from mqframe.replication.elector import Reigning
+
+_NOTHING: Final = 0
+
+
+class LeaderReplicas:
+    """The `Replicas` of a leader's store: what all members of its set have, as long as it is sure to lead.
+
+    `timeout_seconds`: how long those who wait do so. `members`: there once the store is open.
+    """
+
+    def __init__(self, reigning: Reigning, clock: Clock, limits: SetLimits, timeout_seconds: float) -> None:
+        self.timeout_seconds = timeout_seconds
+        self._reigning = reigning
+        self._lease: Lease = reigning.lease
+        self._clock = clock
+        self._limits = limits
+        self._moved: Callable[[], object] = lambda: None
+        self._others = _NOTHING
+        self._copied = _NOTHING
+        self._ended = False
+        self.members: SyncSet | None = None
+        self.told: Callable[[], int] = lambda: self._copied
+        """Up to where consumers may see the log: what followers are told."""
+
+    @property
+    def epoch(self) -> int:
+        """Of this reign."""
+        return self._reigning.state.epoch
+
+    @property
+    def leader(self) -> int:
+        """The number of this broker."""
+        return self._reigning.state.leader
+
+    def attach(self, end: int, moved: Callable[[], object]) -> None:
+        """As `Replicas.attach`: the reign begins at `end`."""
+        reigning = self._reigning
+        now = self._clock.monotonic()
+        self.members = SyncSet(reigning.state, reigning.version, end, self._limits, now)
+        self._copied = self.members.confirmed
+        self._moved = moved
+
+    def confirmed(self, end: int) -> int:
+        """As `Replicas.confirmed`."""
+        copied = min(end, self._others)
+        if copied > self._copied and self._leads():
+            self._copied = copied
+        return self._copied
+
+    def trouble(self, end: int) -> Outcome | None:
+        """As `Replicas.trouble`: what is not confirmed is late, whatever the reason."""
+        return None
+
+    def refusal(self) -> StoreUnavailable | None:
+        """As `Replicas.refusal`."""
+        if not self._leads():
+            return StoreUnavailable(
+                f"this broker is no longer sure to lead in epoch {self._reigning.state.epoch}: another one"
+                " may be elected; send again, by a route that is asked for anew"
+            )
+        members = self.members
+        if members is not None and not members.has_enough:
+            return TooFewReplicas(
+                f"in-sync replicas not enough: replication.min_in_sync asks for {self._limits.members_min},"
+                f" connected are fewer of the brokers in sync ({', '.join(map(str, members.state.members))})"
+            )
+        return None
+
+    def _leads(self) -> bool:
+        return not self._ended and self._lease.is_trusted(self._clock.monotonic())
+
+    def heard(self) -> None:
+        """What members said, or which there are, has changed."""
+        if self.members is not None:
+            self._others = self.members.least_of_others()
+            self._moved()
+
+    def look(self) -> None:
+        """To be called from time to time: those who wait are told when the lease is over."""
+        if not self._leads():
+            self._moved()
+
+    def end(self) -> None:
+        """The reign is over: nothing more is confirmed or stored."""
+        self._ended = True
+        self._moved()
+
+
+class FollowerReplicas:
+    """The `Replicas` of a follower's store: what its leader told it is confirmed."""
+
+    timeout_seconds = 1.0
+
+    def __init__(self, known: int) -> None:
+        """`known`: log offset, bytes, that was confirmed when this broker heard of it last."""
+        self._moved: Callable[[], object] = lambda: None
+        self._found = _NOTHING
+        self.told = known
+
+    def attach(self, end: int, moved: Callable[[], object]) -> None:
+        """As `Replicas.attach`."""
+        self._found = end
+        self._moved = moved
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that queues list is confirmed, so that it may be read: a start lists all of the log."""
+        return self.told >= self._found
+
+    def confirmed(self, end: int) -> int:
+        """As `Replicas.confirmed`."""
+        return min(end, self.told)
+
+    def tell(self, confirmed: int) -> None:
+        """All members have the log up to `confirmed`, as the leader says."""
+        if confirmed > self.told:
+            self.told = confirmed
+            self._moved()
+
+    def trouble(self, end: int) -> Outcome | None:
+        """As `Replicas.trouble`."""
+        return None
+
+    def refusal(self) -> StoreUnavailable | None:
+        """As `Replicas.refusal`: a copy has none."""
+        return None

@@ -1,0 +1,28 @@
+"""Servers and clients in one process, on a scripted network and a clock that is moved, from a seed.
+
+    with Simulation(seed=7) as simulation:
+        server, shop = simulation.host("server"), simulation.host("shop")
+        simulation.run(story(simulation, server, shop))
+
+How it is used: docs/howto/simulate.md.
+"""
+
+from mqframe.testing.simulation.clock import HostClock, SimulatedClock
+from mqframe.testing.simulation.coordination import FailingCoordination
+from mqframe.testing.simulation.host import Host
+from mqframe.testing.simulation.loop import SimulatedLoop, Stall
+from mqframe.testing.simulation.network import Network, Way
+from mqframe.testing.simulation.simulation import Simulation, Stuck
+
+__all__ = [
+    "FailingCoordination",
+    "Host",
+    "HostClock",
+    "Network",
+    "SimulatedClock",
+    "SimulatedLoop",
+    "Simulation",
+    "Stall",
+    "Stuck",
+    "Way",
+]

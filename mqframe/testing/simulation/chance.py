@@ -1,0 +1,29 @@
+"""Chance that follows from a seed, for code that takes it from the module `random`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Inside, the functions of `random` and each `Random()` without a seed of its own draw what `seed` says.
+
+    Afterwards the functions go on as if nothing had been drawn. `SystemRandom`, `secrets` and `uuid` stay as
+    they are: what they make is to be unlike anything else, not to be acted upon.
+    """
+    before, state, seeds = random.Random.seed, random.getstate(), random.Random(f"seeds {seed}")
+
+    def seed_by_chance(chance: random.Random, a: Any = None, version: int = 2) -> None:
+        before(chance, seeds.getrandbits(64) if a is None else a, version)
+
+    random.seed(f"random {seed}")
+    random.Random.seed = seed_by_chance  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        random.Random.seed = before  # type: ignore[method-assign]
+        random.setstate(state)

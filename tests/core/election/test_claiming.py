@@ -1,0 +1,88 @@
+"""Who may claim to lead."""
+
+from __future__ import annotations
+
+from mqframe.core.election.claiming import Candidate, candidate, forced
+from mqframe.core.election.group import GroupState, ReplicaNote
+
+STATE = GroupState(epoch=4, leader=1, members=(1, 2, 3), confirmed=300)
+
+
+def replica(number: int, end: int, *, epoch: int = 4, ready: int = 4, is_clean: bool = True) -> ReplicaNote:
+    return ReplicaNote(number, epoch, end, 300, ready, is_clean, f"s{number}", f"h{number}:1", f"h{number}:2")
+
+
+def claims(me: int, state: GroupState | None, *notes: ReplicaNote, members_min: int = 1) -> Candidate:
+    return candidate(me, state, {note.id: note for note in notes}, members_min)
+
+
+def test_the_one_with_most_of_the_log_claims_at_once_and_the_others_leave_it_time() -> None:
+    notes = replica(2, 400), replica(3, 350)
+    assert claims(2, STATE, *notes) == Candidate(
+        GroupState(epoch=5, leader=2, members=(2, 3), confirmed=300), at_once=True
+    )
+    assert claims(3, STATE, *notes) == Candidate(
+        GroupState(epoch=5, leader=3, members=(2, 3), confirmed=300), at_once=False
+    )
+
+
+def test_a_newer_epoch_counts_more_than_a_longer_log_and_of_equals_the_lower_number() -> None:
+    notes = replica(2, 400, epoch=3), replica(3, 350)
+    assert not claims(2, STATE, *notes).at_once
+    assert claims(3, STATE, *notes).at_once
+    equals = replica(2, 400), replica(3, 400)
+    assert (claims(2, STATE, *equals).at_once, claims(3, STATE, *equals).at_once) == (True, False)
+
+
+def test_nobody_claims_at_once_while_a_member_may_still_get_more_from_the_last_leader() -> None:
+    assert not claims(2, STATE, replica(2, 400), replica(3, 350, ready=3)).at_once
+
+
+def test_a_broker_outside_of_the_set_waits_and_is_told_for_whom() -> None:
+    state = GroupState(epoch=4, leader=1, members=(1, 3), confirmed=300)
+    found = claims(2, state, replica(2, 900))
+    assert found.state is None
+    assert "broker 1, 3 is not there" in found.why
+    assert "force an election" in found.why
+    found = claims(2, state, replica(1, 1, is_clean=False), replica(2, 900), replica(3, 5, is_clean=False))
+    assert found.state is None
+    assert "broker 1, 3 may have lost the end of its log" in found.why
+
+
+def test_a_broker_whose_machine_failed_does_not_lead_and_is_not_in_the_new_set() -> None:
+    notes = replica(2, 400), replica(3, 450, is_clean=False)
+    assert claims(3, STATE, *notes).state is None
+    won = claims(2, STATE, *notes)
+    assert won.state is not None
+    assert (won.state.members, won.at_once) == ((2,), True)
+
+
+def test_the_new_set_never_gets_smaller_than_the_least() -> None:
+    won = claims(2, STATE, replica(2, 400), members_min=2)
+    assert won.state is not None
+    assert won.state.members == (1, 2, 3)
+
+
+def test_the_new_epoch_is_above_all_that_anybody_knows_even_when_the_engine_was_emptied() -> None:
+    won = claims(1, None, replica(1, 10, epoch=9), replica(2, 5, epoch=12))
+    assert won.state is not None
+    assert (won.state.epoch, won.state.members) == (13, (1,))
+    assert not won.at_once  # 2 knows a newer epoch
+
+
+def test_what_was_confirmed_is_carried_over() -> None:
+    mine = replica(2, 900)
+    won = claims(2, GroupState(epoch=4, leader=1, members=(2,), confirmed=800, note="forced once"), mine)
+    assert won.state is not None
+    assert (won.state.confirmed, won.state.note) == (800, "forced once")
+
+
+def test_an_operators_word_makes_one_broker_the_whole_set_and_is_kept() -> None:
+    state = forced(STATE, 3, "bytes 250 to 300 given up")
+    assert state == GroupState(4, 1, (3,), 300, "bytes 250 to 300 given up", forced_epoch=5)
+    won = claims(3, state, replica(3, 250), replica(2, 400)).state
+    assert won == GroupState(5, 3, (3,), 250, "bytes 250 to 300 given up", forced_epoch=5)
+    later = claims(3, won, replica(3, 280, epoch=5)).state
+    assert later is not None
+    assert (later.confirmed, later.forced_epoch) == (300, 5)  # as far as this broker was told
+    assert claims(2, state, replica(3, 250), replica(2, 400)).state is None

@@ -1,0 +1,32 @@
+"""What a group keeps in its engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
+from mqframe.core.errors import BadAnswer
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        GroupState(epoch=7, leader=2, members=(1, 2), confirmed=1 << 40, note="forced"),
+        LeaderNote(2, 7, "10.0.0.2:10911", "10.0.0.2:10912", "word"),
+        ReplicaNote(1, 6, 500, 400, 7, is_clean=False, store="s", address="a:1", replication_address="a:2"),
+    ],
+)
+def test_a_note_is_read_back(note: GroupState | LeaderNote | ReplicaNote) -> None:
+    assert decode_note(encode_note(note), type(note)) == note
+
+
+def test_what_a_later_version_adds_is_passed_over() -> None:
+    assert decode_note(b'{"epoch":3,"leader":1,"members":[1],"later":true}', GroupState) == GroupState(
+        3, 1, (1,)
+    )
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"[]", b'{"id":1}', b'{"epoch":"x"}'])
+def test_what_is_no_note_names_the_kind_and_what_to_do(data: bytes) -> None:
+    with pytest.raises(BadAnswer, match=r"LeaderNote.*Let no other program"):
+        decode_note(data, LeaderNote)

@@ -1,0 +1,338 @@
+"""Elections of brokers whose logs are numbers, by an engine in memory, on a clock that the test moves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
+from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.errors import StoreError
+from mqframe.hooks.interfaces.coordination import GroupPlace
+from mqframe.replication.elector import ElectionLimits, Elector, Reigning
+from mqframe.testing.coordination import Fate, MemoryCoordination, MemoryEngine
+from mqframe.testing.manual_clock import ManualClock
+
+LIMITS = ElectionLimits(lease=5, renew=1.5, margin=1, patience=1, first=5, members_min=1)
+PLACE = GroupPlace("c", "b", 0)
+
+
+class Broker:
+    """A broker without a log: it has the role that it is told to have."""
+
+    def __init__(self, scene: Scene, number: int, end: int) -> None:
+        self.scene = scene
+        self.number = number
+        self.end = end
+        self.epoch = 0
+        self.role = "none"
+        self.members: SyncSet | None = None
+        self.reigning: Reigning | None = None
+        self.is_clean = True
+        self.refuses_to_lead = False
+        self.store = f"store {number}"
+        self.coordination = MemoryCoordination(scene.engine, scene.clock)
+        words = (f"{number}.{count}" for count in range(1000))
+        self.elector = Elector(
+            self.coordination,
+            PLACE._replace(member=number),
+            self,
+            scene.clock,
+            LIMITS,
+            lambda: next(words),
+        )
+        self.task: asyncio.Task[None] | None = None
+
+    def note(self, ready: int) -> ReplicaNote:
+        return ReplicaNote(
+            self.number, self.epoch, self.end, 0, ready, self.is_clean, self.store, f"h:{self.number}", ""
+        )
+
+    async def lead(self, reigning: Reigning) -> SyncSet:
+        if self.refuses_to_lead:
+            raise StoreError("the disk is gone")
+        self.role, self.reigning, self.epoch = "leads", reigning, reigning.state.epoch
+        limits = SetLimits(LIMITS.members_min, lag_seconds=5, away_seconds=1)
+        now = self.scene.clock.monotonic()
+        self.members = SyncSet(reigning.state, reigning.version, self.end, limits, now)
+        return self.members
+
+    async def follow(self, leader: LeaderNote | None, epoch: int) -> None:
+        self.role = "alone" if leader is None else f"follows {leader.id}"
+        self.members = self.reigning = None
+
+    def left_set(self) -> None:
+        self.is_clean = True
+
+    @property
+    def is_trusted(self) -> bool:
+        return self.reigning is not None and self.reigning.lease.is_trusted(self.scene.clock.monotonic())
+
+    def joins(self, other: Broker) -> None:
+        """The broker `other` follows this one, and has everything."""
+        assert self.members is not None
+        other.end, other.epoch = self.end, self.epoch
+        now = self.scene.clock.monotonic()
+        self.members.joined(other.number, now, is_clean=other.is_clean)
+        self.members.acknowledged(other.number, self.end, self.end, now)
+        self.elector.ring()
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.engine = MemoryEngine(self.clock)
+        self.brokers: dict[int, Broker] = {}
+
+    async def start(self, number: int, end: int = 0) -> Broker:
+        broker = self.brokers[number] = Broker(self, number, end)
+        broker.task = asyncio.ensure_future(broker.elector.run())
+        await self.clock.aadvance(0)
+        return broker
+
+    async def kill(self, number: int) -> None:
+        """End it without a word to the engine."""
+        self.engine.go_away(number)
+        task = self.brokers[number].task
+        assert task is not None
+        task.cancel()
+        await self.clock.aadvance(3)
+        self.engine.come_back(number)
+
+    async def stop(self, number: int) -> None:
+        task = self.brokers[number].task
+        assert task is not None
+        task.cancel()
+        await self.clock.aadvance(0)
+
+    async def state(self) -> GroupState:
+        looked = await MemoryCoordination(self.engine, self.clock).look(PLACE)
+        assert looked.state is not None
+        return decode_note(looked.state, GroupState)
+
+    def roles(self) -> list[str]:
+        return [broker.role for broker in self.brokers.values()]
+
+    async def with_three(self) -> Broker:
+        """Three brokers, of which the first leads, and all are in sync."""
+        first = await self.start(1)
+        await self.clock.aadvance(6)
+        for number in (2, 3):
+            first.joins(await self.start(number))
+            await self.clock.aadvance(0)
+        await self.clock.aadvance(0.1)
+        assert (await self.state()).members == (1, 2, 3)
+        assert self.roles() == ["leads", "follows 1", "follows 1"]
+        return first
+
+
+def play(story: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        scene = Scene()
+        try:
+            await story(scene)
+        finally:
+            for broker in scene.brokers.values():
+                if broker.task is not None:
+                    broker.task.cancel()
+            await scene.clock.aadvance(10)
+
+    asyncio.run(whole())
+
+
+def test_the_first_leader_is_the_one_with_most_after_others_had_time_to_come() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.start(1, end=100)
+        await scene.start(2, end=500)
+        await scene.clock.aadvance(4.9)
+        assert scene.roles() == ["alone", "alone"]
+        await scene.clock.aadvance(0.4)
+        assert scene.roles() == ["follows 2", "leads"]
+        assert await scene.state() == GroupState(epoch=1, leader=2, members=(2,))
+
+    play(story)
+
+
+def test_a_leader_that_dies_is_replaced_when_its_lease_is_over_by_the_member_with_most() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.with_three()
+        scene.brokers[3].end = 900
+        await scene.kill(1)
+        assert scene.roles()[1:] == ["follows 1", "follows 1"]
+        await scene.clock.aadvance(2.2)
+        assert scene.roles()[1:] == ["follows 3", "leads"]
+        assert await scene.state() == GroupState(epoch=2, leader=3, members=(2, 3))
+
+    play(story)
+
+
+def test_a_leader_that_leaves_in_order_is_replaced_at_once() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.with_three()
+        await scene.stop(1)
+        await scene.clock.aadvance(0.1)
+        assert scene.roles()[1:] == ["leads", "follows 2"]
+
+    play(story)
+
+
+def test_a_broker_outside_of_the_set_never_leads_and_says_what_it_waits_for() -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.start(1)
+        await scene.clock.aadvance(6)
+        outside = await scene.start(2, end=5000)
+        await scene.stop(1)
+        await scene.clock.aadvance(60)
+        assert outside.role == "alone"
+        assert "broker 1 is not there" in outside.elector.trouble
+        again = await scene.start(1)
+        await scene.clock.aadvance(0.2)
+        assert (again.role, outside.role) == ("leads", "follows 1")
+        assert again is not first
+        assert (await scene.state()).epoch == 2
+
+    play(story)
+
+
+def test_a_leader_that_cannot_reach_the_engine_stops_before_another_one_leads() -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.with_three()
+        scene.engine.go_away(1)
+        for _ in range(80):
+            await scene.clock.aadvance(0.1)
+            assert not (first.is_trusted and "leads" in scene.roles()[1:])
+        assert first.role == "leads"  # it does not know
+        assert not first.is_trusted
+        assert scene.roles()[1:] == ["leads", "follows 2"]
+        scene.engine.come_back(1)
+        await scene.clock.aadvance(5)
+        assert scene.roles() == ["follows 2", "leads", "follows 2"]
+
+    play(story)
+
+
+@pytest.mark.parametrize("fate", [Fate.DONE, Fate.LATE, Fate.LOST])
+def test_a_change_of_the_set_without_an_answer_counts_for_both_sets_until_it_is_known(fate: Fate) -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.start(1)
+        await scene.clock.aadvance(6)
+        second = await scene.start(2)
+        await scene.clock.aadvance(0.1)
+        assert first.members is not None
+        scene.engine.go_away(1, fate)
+        first.joins(second)
+        first.end = 700
+        await scene.clock.aadvance(0.1)
+        if first.members.pending is not None:
+            assert first.members.confirm(700) == 0  # the second has nothing of it
+        await scene.clock.aadvance(1.5)
+        scene.engine.come_back(1)
+        await scene.clock.aadvance(2)
+        assert first.members.pending is None
+        assert first.members.state == await scene.state()
+        assert first.members.state.members == (1, 2)
+        assert first.members.confirm(700) == 0
+
+    play(story)
+
+
+@pytest.mark.parametrize("fate", [Fate.DONE, Fate.LATE])
+def test_a_claim_that_took_effect_without_an_answer_is_found_and_taken_up(fate: Fate) -> None:
+    async def story(scene: Scene) -> None:
+        only = await scene.start(1)
+        await scene.clock.aadvance(4.9)
+        scene.engine.go_away(1, fate)
+        await scene.clock.aadvance(1.2)
+        assert only.role == "alone"
+        scene.engine.come_back(1)
+        await scene.clock.aadvance(12)
+        assert only.role == "leads"
+        state = await scene.state()
+        assert only.reigning is not None
+        assert only.reigning.state.epoch == state.epoch
+        assert only.members is not None
+        assert (
+            only.members.version == (await MemoryCoordination(scene.engine, scene.clock).look(PLACE)).version
+        )
+
+    play(story)
+
+
+def test_two_brokers_with_one_number_are_told_apart_and_the_second_takes_no_part() -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.start(1)
+        await scene.clock.aadvance(6)
+        twin = Broker(scene, 1, 0)
+        twin.store = "another folder"
+        twin.task = asyncio.ensure_future(twin.elector.run())
+        scene.brokers[99] = twin
+        await scene.clock.aadvance(3)
+        assert "replication.id = 1 of b is that of another broker, at h:1" in twin.elector.trouble
+        assert (first.role, twin.role) == ("leads", "none")
+
+    play(story)
+
+
+def test_a_broker_that_cannot_lead_leaves_it_to_the_others() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.with_three()
+        scene.brokers[2].refuses_to_lead = True
+        scene.brokers[2].end = 10
+        await scene.stop(1)
+        await scene.clock.aadvance(3)
+        assert scene.brokers[3].role == "leads"
+
+    play(story)
+
+
+def test_a_broker_whose_machine_failed_leads_again_only_after_it_was_taken_out_of_the_set() -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.with_three()
+        second = scene.brokers[2]
+        await scene.stop(2)
+        second = await scene.start(2)
+        second.is_clean = False
+        await scene.clock.aadvance(1.6)
+        first.joins(second)
+        await scene.clock.aadvance(0.1)
+        assert second.is_clean
+        assert (await scene.state()).members == (1, 2, 3)  # out, and in again with what it has now
+
+    play(story)
+
+
+def test_what_an_operator_forced_lets_the_named_broker_lead() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.start(1)
+        await scene.clock.aadvance(6)
+        outside = await scene.start(2, end=300)
+        await scene.stop(1)
+        await scene.clock.aadvance(2)
+        access = MemoryCoordination(scene.engine, scene.clock)
+        looked = await access.look(PLACE)
+        state = GroupState(
+            epoch=1, leader=1, members=(2,), confirmed=0, note="lost: all of 1", forced_epoch=2
+        )
+        assert await access.force(PLACE, encode_note(state), looked.version)
+        await scene.clock.aadvance(2)
+        assert outside.role == "leads"
+        assert await scene.state() == GroupState(2, 2, (2,), 300, "lost: all of 1", forced_epoch=2)
+
+    play(story)
+
+
+def test_an_engine_that_is_away_at_the_start_is_waited_for_and_told_of() -> None:
+    async def story(scene: Scene) -> None:
+        scene.engine.go_away()
+        only = await scene.start(1)
+        await scene.clock.aadvance(10)
+        assert "did not answer" in only.elector.trouble
+        scene.engine.come_back()
+        await scene.clock.aadvance(10)
+        assert only.role == "leads"
+        assert only.elector.trouble == ""
+
+    play(story)

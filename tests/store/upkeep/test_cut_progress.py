@@ -1,0 +1,100 @@
+"""Progress beside a log that is cut: put back to before the tail, where it counted on it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
+from mqframe.core.storage.cut_tail import CutTail
+from mqframe.core.storage.log_scan import LogRecord
+from mqframe.core.transactions.rules import CHECK_GROUP
+from mqframe.store.files.layout import Layout
+from mqframe.store.timer.checkpoint import TimerCheckpoint
+from mqframe.store.upkeep.cut_progress import Progress, progress_before, put_back
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    (tmp_path / "config").mkdir()
+    return Layout(tmp_path)
+
+
+def save(layout: Layout, name: str, table: object) -> None:
+    (layout.config / name).write_text(json.dumps({"offsetTable": table}))
+
+
+def saved(layout: Layout, name: str) -> object:
+    return json.loads((layout.config / name).read_text())["offsetTable"]
+
+
+def tail(*records: tuple[str, int, int, str], ended: tuple[int, ...] = ()) -> CutTail:
+    found = CutTail()
+    for topic, queue_id, offset, properties in records:
+        found.take(LogRecord(0, 100, topic, queue_id, offset, 0, 0, properties), lambda: ended)
+    return found
+
+
+def cut(layout: Layout, records: CutTail, log_end: int = 1000) -> Progress:
+    progress = progress_before(layout, records)
+    for _ in range(2):  # an interruption lets it be done once more
+        put_back(layout, progress, log_end)
+    return progress
+
+
+def test_groups_behind_a_cut_queue_go_on_at_its_end(layout) -> None:
+    save(layout, "consumerOffset.json", {"t@g": {"0": 9, "1": 3}, "t@h": {"0": 2}, "u@g": {"0": 9}})
+    cut(layout, tail(("t", 0, 5, ""), ("t", 0, 6, ""), ("t", 1, 3, "")))
+    table = {"t@g": {"0": 5, "1": 3}, "t@h": {"0": 2}, "u@g": {"0": 9}}
+    assert saved(layout, "consumerOffset.json") == table
+
+
+def test_levels_go_back_by_what_was_delivered_and_not_behind_their_queues(layout) -> None:
+    save(layout, "delayOffset.json", {"1": 10, "2": 10, "3": 10, "4": 1})
+    delivered = [("t", 0, n, "DELAY\x011\x02") for n in range(3)] + [("t", 0, 9, "DELAY\x014\x02")] * 2
+    cut(layout, tail(*delivered, (SCHEDULE_TOPIC, 1, 6, "")))
+    assert saved(layout, "delayOffset.json") == {"1": 7, "2": 6, "3": 10, "4": 0}
+
+
+def test_halves_whose_end_is_cut_are_open_again(layout) -> None:
+    half, op = f"{HALF_TOPIC}@{CHECK_GROUP}", f"{OP_HALF_TOPIC}@{CHECK_GROUP}"
+    save(layout, "consumerOffset.json", {half: {"0": 8}, op: {"0": 8}})
+    cut(layout, tail((OP_HALF_TOPIC, 0, 7, ""), ended=(5,)))
+    assert saved(layout, "consumerOffset.json") == {half: {"0": 5}, op: {"0": 0}}
+
+
+def test_the_timer_takes_its_topic_in_again_up_to_the_cut(layout) -> None:
+    checkpoint = TimerCheckpoint(layout.timer_checkpoint)
+    checkpoint.advance(9000, 520, 30, 1)
+    checkpoint.save(checkpoint.encode())
+    layout.timer_log.mkdir()
+    (layout.timer_log / f"{0:020d}").write_bytes(b"unit")
+    layout.timer_wheel.write_bytes(b"wheel")
+    out = "TIMER_OUT_MS\x017000\x02TIMER_DEQUEUE_MS\x018000\x02"
+    cut(layout, tail(("t", 0, 0, out), (TIMER_TOPIC, 0, 25, "")))
+    now = TimerCheckpoint(layout.timer_checkpoint)
+    assert (now.read_time, now.position, now.queue_offset, now.master_offset) == (7000, 0, 0, 25)
+    assert not layout.timer_wheel.exists()
+    assert list(layout.timer_log.iterdir()) == []
+
+
+def test_a_timer_that_the_tail_does_not_touch_stays(layout) -> None:
+    checkpoint = TimerCheckpoint(layout.timer_checkpoint)
+    checkpoint.advance(9000, 520, 30, 1)
+    checkpoint.save(checkpoint.encode())
+    before = layout.timer_checkpoint.read_bytes()
+    assert cut(layout, tail(("t", 0, 0, ""))).timer is None
+    assert layout.timer_checkpoint.read_bytes() == before
+
+
+def test_dispatchers_go_on_at_the_end_of_the_log(layout) -> None:
+    save(layout, "dispatchers.json", {"lake": 4000, "other": 10})
+    cut(layout, tail(("t", 0, 0, "")), 1000)
+    assert saved(layout, "dispatchers.json") == {"lake": 1000, "other": 10}
+
+
+def test_a_store_without_progress_has_none(layout) -> None:
+    assert cut(layout, tail(("t", 0, 5, "DELAY\x011\x02"), ended=(1,))) == Progress()
+    assert list(layout.config.iterdir()) == []
