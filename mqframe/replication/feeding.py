@@ -25,6 +25,8 @@ from mqframe.replication.settings import AS_NEEDED
 log = get_logger("replication")
 SLAVES_MAX: Final = 64
 """Most connections at once; more would be strangers."""
+_HANDSHAKES_MAX: Final = 512
+"""Most connections at once that have not ended their TLS handshake."""
 _FRAMES_AT_ONCE: Final = 32
 """After so many frames to one slave others have their turn."""
 
@@ -94,7 +96,7 @@ class Feeding:
         plain = settings.tls_server_mode == "permissive"
         patience = self.limits.silent_seconds
         self._gate = gate = TlsGate(context, self.clock, self._lobby.arrive, plain=plain, patience=patience)
-        gate.full = lambda: self._lobby.is_full or len(gate.waiting) >= SLAVES_MAX
+        gate.full = lambda: len(gate.waiting) >= _HANDSHAKES_MAX
         gate.plain_refused = (
             "a slave without TLS is refused: this replication port takes TLS only. Have it use TLS (net.tls),"
             " or, for RocketMQ's slaves, which cannot, set replication.tls = off here"

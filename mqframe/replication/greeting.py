@@ -19,6 +19,8 @@ GREETINGS_MAX: Final = 64
 """Most connections at once that have not said who they are; more would be strangers."""
 
 
+QUIET_SECONDS: Final = 1.0
+"""So long a connection may say nothing while others come."""
 TOLD_CHARS_MAX: Final = 1000
 """Longest refusal: names of strangers may be in it."""
 
@@ -50,14 +52,20 @@ class Lobby:
         """The protocol of a new connection."""
         return Greeting(self)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no room for another one."""
-        return len(self.waiting) >= GREETINGS_MAX
+    def wait(self, greeting: Greeting) -> bool:
+        """Begin the time of `greeting`; false where there is no room for it.
 
-    def wait(self, greeting: Greeting) -> None:
-        """Begin the time of `greeting`."""
-        self.waiting[greeting] = self.clock.monotonic() + self._seconds
+        Whoever has waited longest makes room, but not before a slave would have said something: strangers who
+        say nothing keep no slave out.
+        """
+        now = self.clock.monotonic()
+        if len(self.waiting) >= GREETINGS_MAX:
+            first = next(iter(self.waiting))
+            if now - (self.waiting[first] - self._seconds) < QUIET_SECONDS:
+                return False
+            first.refuse("it does not say who it is, and others wait")
+        self.waiting[greeting] = now + self._seconds
+        return True
 
     def look(self) -> None:
         """Close the connections whose time is over."""
@@ -87,10 +95,8 @@ class Greeting(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         address = address_text(transport.get_extra_info("peername"))
         self._stranger = Stranger(address, transport.get_extra_info("peer_name") or "")
-        if self._lobby.is_full:
+        if not self._lobby.wait(self):
             self.refuse("too many connections have not said who they are")
-            return
-        self._lobby.wait(self)
 
     def data_received(self, data: bytes) -> None:
         """Find out who it is."""

@@ -144,6 +144,21 @@ def test_who_has_not_said_who_it_is_takes_no_place_of_a_slave() -> None:
     play(scenario)
 
 
+def test_strangers_who_say_nothing_keep_no_slave_out() -> None:
+    async def scenario(place: Place) -> None:
+        strangers = [await place.connect() for _ in range(GREETINGS_MAX)]
+        await place.look(1.1)
+        slave = await place.connect()
+        await slave.report(1250)
+        assert place.followed == [(1250, 1250)]
+        assert await strangers[0].is_left()
+        late = await place.connect()  # where the slave was
+        assert not late.reader.at_eof()
+        assert not strangers[1].reader.at_eof()
+
+    play(scenario)
+
+
 def test_two_slaves_of_one_number_do_not_take_turns() -> None:
     async def scenario(place: Place) -> None:
         first = await place.connect()

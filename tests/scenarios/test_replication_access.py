@@ -17,6 +17,7 @@ from replicas import Pair, play, texts
 from mqframe.broker.replication.master import MasterPart
 from mqframe.core.errors import SettingError
 from mqframe.core.replication.stream import encode_report
+from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
@@ -151,6 +152,28 @@ def test_a_master_of_rocketmq_hears_nothing_that_it_would_take_for_a_report(
         assert (await pair.counters(master))["replicationSlaves"] == "0"
 
     play(tmp_path, scenario, secured(pems) if tls else None)
+
+
+def test_a_slave_follows_a_master_whose_operators_have_a_port_of_their_own(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        as_admin(pair)
+        pair.settings = {"operator_port": 0}
+        master = await pair.start("master", "ASYNC_MASTER")
+        await pair.sent(master, *texts(0, 10))
+        assert await pair.bodies(master) == texts(0, 10)
+        commit = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=7)
+        assert (await pair.invoke(master, commit)).code == 0
+        slave = await pair.start("slave", "SLAVE")
+        await pair.follows(master, slave)
+        await pair.stop(slave)
+        await pair.sent(master, *texts(10, 10))
+        slave = await pair.start("slave", "SLAVE")
+        await pair.follows(master, slave)
+        asked = await pair.invoke(slave, QueryConsumerOffset(consumer_group="g", topic="t", queue_id=0))
+        assert asked.ext is not None
+        assert asked.ext["offset"] == "7"
+
+    play(tmp_path, scenario)
 
 
 def test_slaves_of_one_number_are_told_so_and_the_first_goes_on(tmp_path: Path) -> None:

@@ -5,8 +5,11 @@
 
 A `Welcome` with a `refusal` ends the connection. One with a `challenge` asks for a second hello, whose
 `access` signs `signed_frame(hello, challenge)`; another welcome answers that. After a welcome that has
-neither the follower sends its first report. No slave of Apache's begins with a negative number, and no master
-of Apache's answers one.
+neither the follower sends its first report. No slave of Apache's begins with a negative number.
+
+**Never say it to a master of Apache's**: that takes the last eight bytes of what it reads for a report, and
+answers sends by it from then on. Masters that take a hello have `replicationProtocol` among their counters,
+which followers ask for first.
 
     reader = HelloReader()
     while (hello := reader.read(received())) is None: ...

@@ -172,7 +172,7 @@ class InvokeBrokerToResetOffset(Request):
     offset: Long | None = None
 
 
-@request(28, answer_body="KVTable", needs=cluster(Action.GET))
+@request(28, answer_body="KVTable", needs=cluster(Action.GET, operators=False))
 class GetBrokerRuntimeInfo(Request):
     """Counters and rates of a broker."""
 
@@ -220,7 +220,7 @@ class ExchangeBrokerHaAnswer(Header):
     master_flush_offset: Long | None = None
 
 
-@request(906, ExchangeBrokerHaAnswer, needs=cluster(Action.UPDATE), since="5.0.0")
+@request(906, ExchangeBrokerHaAnswer, needs=cluster(Action.UPDATE, operators=False), since="5.0.0")
 class ExchangeBrokerHaInfo(Request):
     """Without an address: where the master is. With one: follow this master."""
 
@@ -229,24 +229,27 @@ class ExchangeBrokerHaInfo(Request):
     master_address: str | None = None
 
 
-@request(43, answer_body="config/consumerOffset.json", needs=cluster(Action.GET))
+@request(43, answer_body="config/consumerOffset.json", needs=cluster(Action.GET, operators=False))
 class GetAllConsumerOffset(Request):
     """All stored offsets."""
 
 
-@request(45, answer_body="config/delayOffset.json", needs=cluster(Action.GET))
+@request(45, answer_body="config/delayOffset.json", needs=cluster(Action.GET, operators=False))
 class GetAllDelayOffset(Request):
     """How far each delay level has come."""
 
 
 @request(
-    60, answer_body="the timer's checkpoint, as its file holds it", needs=cluster(Action.GET), since="5.0.0"
+    60,
+    answer_body="the timer's checkpoint, as its file holds it",
+    needs=cluster(Action.GET, operators=False),
+    since="5.0.0",
 )
 class GetTimerCheckPoint(Request):
     """How far delivery at a given time has come."""
 
 
-@request(61, answer_body="config/timermetrics", needs=cluster(Action.GET), since="5.0.0")
+@request(61, answer_body="config/timermetrics", needs=cluster(Action.GET, operators=False), since="5.0.0")
 class GetTimerMetrics(Request):
     """How many messages of each topic wait for a given time."""
 

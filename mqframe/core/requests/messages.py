@@ -164,7 +164,7 @@ class LitePullMessage(PullFields):
     """As `PullMessage`, from a lite pull consumer."""
 
 
-@request(33, answer_body="one record", needs=cluster(Action.GET))
+@request(33, answer_body="one record", needs=cluster(Action.GET, operators=False))
 class ViewMessageById(Request):
     """The record at a commit-log offset.
 

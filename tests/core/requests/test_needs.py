@@ -98,6 +98,12 @@ def test_operators_are_those_who_change_or_ask_for_the_cluster() -> None:
     assert (topic(Action.GET) & group(Action.UPDATE)).changes
 
 
+def test_no_slave_needs_a_port_for_operators() -> None:
+    """What slaves ask of their masters (replication.md §1.5, §3)."""
+    asked = (21, 28, 33, 43, 45, 60, 61, 201, 402, 906)
+    assert [code for code in asked if REQUESTS[code].NEEDS.operators] == []
+
+
 def test_no_client_needs_a_port_for_operators() -> None:
     """What producers and consumers of every kind send."""
     sent = "10 11 14 15 29 30 31 32 34 35 36 37 38 41 42 46 105 106 310 320 324 325 361 370 400 21320"
