@@ -70,7 +70,6 @@ _OF_CLIENTS: Final[tuple[type[Request], ...]] = (
     SendHalfBatch,
     RecallMessage,
     ConsumerSendMsgBack,
-    EndTransaction,
     PopMessage,
     AckMessage,
     BatchAckMessage,
@@ -93,7 +92,8 @@ _OF_OPERATORS: Final[tuple[type[Request], ...]] = (
 def refused_at_slaves(
     handlers: Mapping[int, Handler], refuses_readers: Callable[[], bool] = lambda: False
 ) -> dict[int, Handler]:
-    """`handlers`, with refusals for what writes messages (14) and what changes tables that are copied (1).
+    """`handlers`, with refusals for what writes messages (14; ends of transactions 11) and what changes
+    tables that are copied (1).
 
     The codes are those of Apache's brokers of 4.9 (replication.md §5). `refuses_readers`: whether a pull
     that comes now is refused, with the code of brokers of 5.x (2).
@@ -103,6 +103,9 @@ def refused_at_slaves(
     return {
         **handlers,
         **{kind.CODE: sends for kind in _OF_CLIENTS},
+        EndTransaction.CODE: _refusing(
+            ResponseCode.SLAVE_NOT_AVAILABLE, "transactions end at its master, which asks about open ones"
+        ),
         **{kind.CODE: changes for kind in _OF_OPERATORS},
         **{
             kind.CODE: _unless(refuses_readers, handlers[kind.CODE])
