@@ -12,8 +12,8 @@ import pytest
 from real_time import until
 
 from interop.apache import Apache, port_of
-from interop.conftest import LIGHT
-from mqframe import Admin, FixError, Message, MqframeError, Producer, Puller, SendStatus
+from interop.conftest import LIGHT, StartJava
+from mqframe import Admin, FixError, Message, MqframeError, Producer, Puller, PushConsumer, SendStatus
 from mqframe.testing import Cluster
 from mqframe.testing.ports import lasting_port
 
@@ -162,3 +162,113 @@ def test_a_master_of_apaches_hears_no_hello_which_it_would_take_for_a_report(
             master = apache.servers.broker
             until(lambda: log_end(admin, slave.address) == log_end(admin, master) > 0, seconds=60)
             assert log_end(admin, greets.address) == 0
+
+
+def committed(nameserver: str, group: str) -> int:
+    """How many messages of all queues `group` is done with, by the broker that is there."""
+    with Puller(group=group, nameserver=nameserver) as puller:
+        return sum(puller.committed(queue) or 0 for queue in puller.queues("copied"))
+
+
+@pytest.mark.proves("replication", by="Apache 5.3.3")
+def test_a_java_consumer_goes_on_from_our_slave_and_returns_to_our_master(
+    newest_java: StartJava, tmp_path: Path
+) -> None:
+    with Cluster(0) as cluster, Admin(nameserver=cluster.nameserver) as admin:
+        names = cluster.nameserver
+        master = OurBroker(tmp_path / "master", names, "ASYNC_MASTER")
+        slave = OurBroker(
+            tmp_path / "slave", names, "SLAVE", "replication.id=1", "replication.tables_interval_ms=500",
+            "broker.register_interval_ms=10000",
+        )  # fmt: skip
+        consume = ("consume", names, "copied", "java", "*", "slowly")
+        with slave.running():
+            with master.running() as process:
+                send(names, 0, 200)
+                until(lambda: log_end(admin, slave.address) == log_end(admin, master.address), seconds=60)
+                consumer = newest_java(*consume)
+                found = [line[-1][:6] for line in consumer.take("got", 40)]
+                process.kill()
+                process.wait()
+            while len(set(found)) < 200:
+                found += [line[-1][:6] for line in consumer.take("got", 1)]
+            assert set(found) == {f"{number:06}" for number in range(200)}
+            until(lambda: not has_master(admin) and committed(names, "java") == 200, seconds=60)
+            consumer.finish()
+            # Who joins now begins where the others were.
+            later = newest_java(*consume)
+            with master.running():
+                until(lambda: has_master(admin) and committed(names, "java") == 200, seconds=60)
+                send(names, 200, 8)
+                assert {line[-1][:6] for line in later.take("got", 8)} == {f"{n:06}" for n in range(200, 208)}
+                until(lambda: committed(names, "java") == 208, seconds=60)
+                assert not [line for line in later.finish() if line[0] == "got"]
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.mark.slow
+@pytest.mark.proves("replication", by="Apache 5.3.3")
+def test_a_python_consumer_goes_on_from_a_slave_of_apaches(newest_class_path: str, tmp_path: Path) -> None:
+    """Apache's slave copies topics and progress for the first time after a minute."""
+    with Cluster(0) as cluster, Admin(nameserver=cluster.nameserver) as admin:
+        names = cluster.nameserver
+        apache = Apache(newest_class_path, tmp_path / "master", conf=MASTER, nameserver=names)
+        second = ApacheSlave(newest_class_path, tmp_path / "slave", conf=SLAVE, nameserver=names)
+        apache.home.mkdir()
+        second.home.mkdir()
+        found: list[bytes] = []
+        consumer = PushConsumer(group="python", nameserver=names, consume_from="first")
+        consumer.on("copied")(lambda message: found.append(message.body[:6]))
+        with apache:
+            send(names, 0, 100)
+            with second, consumer:
+                master, slave = apache.servers.broker, second.servers.broker
+                until(lambda: len(found) == 100 and committed(names, "python") == 100, seconds=60)
+                tables = second.home / "store" / "config"
+                until(lambda: '"copied"' in text_of(tables / "topics.json"), seconds=120)
+                until(lambda: "copied@python" in text_of(tables / "consumerOffset.json"), seconds=60)
+                consumer.suspend()
+                send(names, 100, 60)
+                until(lambda: log_end(admin, slave) == log_end(admin, master) > 0, seconds=60)
+                apache.stop()  # it is killed
+                until(lambda: not has_master(admin), seconds=60)
+                consumer.resume()
+                until(lambda: len(found) == 160, seconds=120)
+                assert sorted(found) == [b"%06d" % number for number in range(160)]
+                until(lambda: committed(names, "python") == 160, seconds=60)
+
+
+@pytest.mark.proves("replication", by="Apache 5.3.3")
+def test_a_master_of_apaches_that_is_back_is_told_what_was_committed_at_our_slave(
+    newest_class_path: str, tmp_path: Path
+) -> None:
+    with Cluster(0) as cluster, Admin(nameserver=cluster.nameserver) as admin:
+        names = cluster.nameserver
+        apache = Apache(newest_class_path, tmp_path / "apache", conf=MASTER, nameserver=names)
+        slave = OurBroker(
+            tmp_path / "ours", names, "SLAVE", "replication.id=1", "broker.register_interval_ms=10000"
+        )
+        apache.home.mkdir()
+        found: list[bytes] = []
+        consumer = PushConsumer(group="python", nameserver=names, consume_from="first")
+        consumer.on("copied")(lambda message: found.append(message.body[:6]))
+        with apache:
+            send(names, 0, 40)
+            with slave.running():
+                with consumer:
+                    master = apache.servers.broker
+                    until(lambda: len(found) == 40 and committed(names, "python") == 40, seconds=60)
+                    until(lambda: log_end(admin, slave.address) == log_end(admin, master) > 0, seconds=60)
+                    consumer.suspend()
+                    send(names, 40, 20)
+                    until(lambda: log_end(admin, slave.address) == log_end(admin, master), seconds=60)
+                    apache.stop()  # it is killed
+                    until(lambda: not has_master(admin), seconds=60)
+                    consumer.resume()
+                    until(lambda: len(found) == 60 and committed(names, "python") == 60, seconds=120)
+                apache.restart_broker()
+                until(lambda: has_master(admin) and committed(names, "python") == 60, seconds=120)
+                assert sorted(found) == [b"%06d" % number for number in range(60)]

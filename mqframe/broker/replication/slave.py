@@ -81,7 +81,6 @@ _OF_CLIENTS: Final[tuple[type[Request], ...]] = (
     SendHalfBatch,
     RecallMessage,
     ConsumerSendMsgBack,
-    EndTransaction,
     PopMessage,
     AckMessage,
     BatchAckMessage,
@@ -104,7 +103,8 @@ _OF_OPERATORS: Final[tuple[type[Request], ...]] = (
 def refused_at_slaves(
     handlers: Mapping[int, Handler], refuses_readers: Callable[[], bool] = lambda: False
 ) -> dict[int, Handler]:
-    """`handlers`, with refusals for what writes messages (14) and what changes tables that are copied (1).
+    """`handlers`, with refusals for what writes messages (14; ends of transactions 11) and what changes
+    tables that are copied (1).
 
     The codes are those of Apache's brokers of 4.9 (replication.md §5). `refuses_readers`: whether a pull
     that comes now is refused, with the code of brokers of 5.x (2).
@@ -125,7 +125,15 @@ def refusals(because: str) -> dict[int, Handler]:
     changes = _refusing(
         ResponseCode.SYSTEM_ERROR, f"{because}: its tables are those of its master; change them there"
     )
-    return {kind.CODE: sends for kind in _OF_CLIENTS} | {kind.CODE: changes for kind in _OF_OPERATORS}
+    ends = _refusing(
+        ResponseCode.SLAVE_NOT_AVAILABLE,
+        f"{because}: transactions end at its master, which asks about open ones",
+    )
+    return {
+        **{kind.CODE: sends for kind in _OF_CLIENTS},
+        EndTransaction.CODE: ends,
+        **{kind.CODE: changes for kind in _OF_OPERATORS},
+    }
 
 
 def _unless(refuses: Callable[[], bool], serve: Handler) -> Handler:

@@ -42,7 +42,7 @@ class CopiedTables:
         self._state = state
         self._client = client
         self._behind = behind
-        self._offered = DelayOffsetTable()
+        self._offered = self._taken = DelayOffsetTable()
         self._timer_metrics = TimerMetrics(state.clock)
         self._delays = DelayOffsets(state.clock)
         state.keeper.keep("delayOffset.json", DelayOffsetTable, self._delays)
@@ -127,8 +127,11 @@ class CopiedTables:
 
     async def _offer_delays(self, master: str) -> None:
         table = self._offered
+        if table == self._taken:
+            return
 
         def take() -> None:
+            self._taken = table
             self._delays.load(table)
             self._delays.changes += 1
 

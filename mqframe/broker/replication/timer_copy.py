@@ -30,7 +30,7 @@ class TimerCopy:
         self._behind = behind
         self._keeper = state.keeper
         self._root = state.directory
-        self._seen = self._due = self._saved = b""
+        self._due = self._saved = b""
         self._trouble = ""
 
     async def copy(self, master: str) -> None:
@@ -52,8 +52,7 @@ class TimerCopy:
         if answer.code:
             raise answer_error(answer.code, answer.remark, master)
         encoded = followed(bytes(answer.body))
-        if encoded != self._seen:
-            self._seen = encoded
+        if encoded != self._due:
             await self._behind.offer("timer", master, lambda: self._take(encoded))
 
     def _take(self, encoded: bytes) -> None:

@@ -5,7 +5,11 @@ Source: PullMessageProcessor.java (composeResponseHeader), DefaultMessageStore.j
 
 from __future__ import annotations
 
+from typing import Final
+
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+
+MASTER_ID: Final = 0
 
 
 def suggested_broker(
@@ -29,6 +33,6 @@ def suggested_broker(
     | true | beyond | the one for those who are slow, 1 unless an operator said another |
     """
     if not slave_reads:
-        return 0
+        return MASTER_ID
     near_bytes = hot_bytes * 3 // 4 if at_slave else hot_bytes
     return group.which_broker_when_consume_slowly if behind_bytes > near_bytes else group.broker_id

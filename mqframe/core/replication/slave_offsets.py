@@ -20,11 +20,15 @@ FLOOR_SECONDS: Final = 10.0
 """What a master had in memory before that, its disk has: it saves offsets every 5 s."""
 
 
+UNKNOWN: Final = -1
+"""The floor where nobody knows what the master's disk has: it may have nothing."""
+
+
 class OwnCommit(Body):
-    """What a client committed here, and what the master's disk has at least, -1 where that is not known."""
+    """What a client committed here, and what the master's disk has at least, or `UNKNOWN`."""
 
     offset: int
-    floor: int = -1
+    floor: int = UNKNOWN
 
 
 class OwnCommitTable(Body):
@@ -52,8 +56,9 @@ def is_further(own: OwnCommit, at_master: int | None) -> bool:
     | less, not less than the floor | it came back with what it had saved | here |
     | less than the floor | it had more on its disk: an operator moved the group back | master |
 
-    The floor is what the master said `FLOOR_SECONDS` before it was heard of last, or longer ago. So an
-    operator who moves a group back by what it consumed in these last seconds is not heard.
+    The floor is what the master said `FLOOR_SECONDS` before it was heard of last, or longer ago; -1 where it
+    was not followed for so long. So an operator who moves a group back by what it consumed in these last
+    seconds is not heard.
     """
     if at_master is None or at_master < 0:
         return True
@@ -127,8 +132,9 @@ class SlaveOffsets(OffsetTable):
         copied = self.query(group, topic, queue_id)
         super().commit(group, topic, queue_id, offset)
         key = (topic, group, queue_id)
-        known = [copied, self._before.get(key), self._long_before.get(key)]
-        self.own.note(topic, group, queue_id, offset, min((n for n in known if n is not None), default=-1))
+        known = (copied, self._before.get(key), self._long_before.get(key))
+        floor = min((each for each in known if each is not None), default=UNKNOWN)
+        self.own.note(topic, group, queue_id, offset, floor)
 
     def take(self, table: ConsumerOffsetTable) -> None:
         """Take over what the master holds, but where what was committed here is further (`is_further`).
@@ -145,12 +151,22 @@ class SlaveOffsets(OffsetTable):
                     taken[queue_id] = own.offset
                 else:
                     self._settle(Told(group, topic, queue_id, own.offset), own.floor)
-            for queue_id, old in self.offsets_of(group, topic).items():
-                if taken.get(queue_id, old) != old and queue_id not in self.own.of(topic, group):
+            known, committed_here = self.offsets_of(group, topic), self.own.of(topic, group)
+            for queue_id, offset in taken.items():
+                old = known.get(queue_id, UNKNOWN)
+                if offset != old and queue_id not in committed_here:
                     self._replaced((topic, group, queue_id), old)
             merged[name] = taken
-        self.load(msgspec.structs.replace(table, offset_table=merged))
+        super().load(msgspec.structs.replace(table, offset_table=merged))
         self.changes += 1
+
+    def load(self, table: ConsumerOffsetTable) -> None:
+        """Take over what was saved. How long the master had that already nobody knows."""
+        super().load(table)
+        for name, queues in table.offset_table.items():
+            topic, _, group = name.partition(SEPARATOR)
+            for queue_id in queues:
+                self._replaced((topic, group, queue_id), UNKNOWN)
 
     def _turn(self) -> None:
         now = self._clock.monotonic()

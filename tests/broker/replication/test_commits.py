@@ -33,7 +33,8 @@ async def both(pair: Pair) -> tuple[Broker, Broker]:
     slave = await pair.start("slave", "SLAVE")
     await pair.settle(2)
     await pair.follows(master, slave)
-    await pair.settle(10)
+    for _ in range(4):  # so long that the master is known to have it on its disk
+        await pair.settle(10)
     assert await committed(pair, slave) == 5
     return master, slave
 

@@ -12,7 +12,13 @@ from mqframe.broker.replication.slave import refused_at_slaves
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import QueryConsumerOffset
-from mqframe.core.requests.messages import ConsumerSendMsgBack, SendBatchMessage, SendMessageV2
+from mqframe.core.requests.messages import (
+    ConsumerSendMsgBack,
+    EndTransaction,
+    PullMessage,
+    SendBatchMessage,
+    SendMessageV2,
+)
 from mqframe.core.requests.pop import PopMessage
 
 
@@ -23,6 +29,7 @@ from mqframe.core.requests.pop import PopMessage
         (SendBatchMessage, 14),
         (ConsumerSendMsgBack, 14),
         (PopMessage, 14),
+        (EndTransaction, 11),
         (UpdateAndCreateTopic, 1),
         (DeleteTopicInBroker, 1),
     ],
@@ -38,6 +45,19 @@ def test_what_reads_is_served_as_ever() -> None:
         return "served"
 
     assert refused_at_slaves({QueryConsumerOffset.CODE: serve})[QueryConsumerOffset.CODE] is serve  # type: ignore[dict-item]
+
+
+def test_pulls_are_refused_while_the_slave_is_to_serve_nobody() -> None:
+    def serve(call: Any) -> str:
+        return "served"
+
+    refuses = [False]
+    pull = refused_at_slaves({PullMessage.CODE: serve}, lambda: refuses[0])[PullMessage.CODE]  # type: ignore[dict-item]
+    assert pull(None) == "served"  # type: ignore[arg-type]
+    refuses[0] = True
+    with pytest.raises(Refusal, match="REJECTREQUEST") as refusal:
+        pull(None)  # type: ignore[arg-type]
+    assert refusal.value.code == 2
 
 
 def test_a_slave_without_a_master_says_so_and_follows_when_there_is_one(tmp_path: Path) -> None:

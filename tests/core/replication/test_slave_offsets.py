@@ -7,6 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.replication.slave_offsets import (
+    FLOOR_SECONDS,
     OwnCommit,
     OwnCommits,
     OwnCommitTable,
@@ -20,6 +21,15 @@ from mqframe.testing.manual_clock import ManualClock
 
 def held(offset: int, queue_id: int = 0) -> ConsumerOffsetTable:
     return ConsumerOffsetTable(offset_table={"t@g": {queue_id: offset}})
+
+
+def followed(clock: ManualClock, offset: int) -> SlaveOffsets:
+    """Offsets of a slave whose master has said the same for long enough."""
+    offsets = SlaveOffsets(clock)
+    for _ in range(4):
+        offsets.take(held(offset))
+        clock.advance(FLOOR_SECONDS)
+    return offsets
 
 
 @pytest.mark.parametrize(
@@ -88,8 +98,7 @@ def test_other_queues_and_groups_follow_the_master() -> None:
 
 
 def test_commits_that_were_not_told_outlive_a_restart() -> None:
-    offsets = SlaveOffsets(ManualClock())
-    offsets.take(held(50))
+    offsets = followed(ManualClock(), 50)
     offsets.commit("g", "t", 0, 60)
     saved = dumps(offsets.own.dump())
     later = SlaveOffsets(ManualClock())
@@ -99,6 +108,19 @@ def test_commits_that_were_not_told_outlive_a_restart() -> None:
     assert later.query("g", "t", 0) == 60
     later.take(held(49))  # below the floor: an operator was there
     assert later.query("g", "t", 0) == 49
+
+
+def test_a_master_that_was_followed_only_just_may_have_saved_nothing() -> None:
+    clock = ManualClock()
+    offsets = SlaveOffsets(clock)
+    offsets.take(held(50))
+    offsets.commit("g", "t", 0, 60)
+    offsets.take(held(0))
+    assert offsets.query("g", "t", 0) == 60
+    offsets = followed(clock, 50)
+    offsets.commit("g", "t", 0, 60)
+    offsets.take(held(0))
+    assert offsets.query("g", "t", 0) == 0
 
 
 def test_a_table_of_commits_says_when_it_changed() -> None:
@@ -123,6 +145,7 @@ class MasterAndSlave(RuleBasedStateMachine):
         self.master = self.disk = self.lowest = 1_000_000
         self.saved = self.copied = 0
         self.copy()
+        self.time_passes(40)
 
     def copy(self) -> None:
         self.copied = 0

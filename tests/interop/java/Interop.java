@@ -127,8 +127,16 @@ public class Interop {
             consumer.setAllocateMessageQueueStrategy(
                 new AllocateMachineRoomNearby(new AllocateMessageQueueAveragely(), new FirstPart()));
         }
+        boolean slowly = how.equals("slowly");  // so that most of a backlog stays at the broker
+        if (slowly) {
+            consumer.setPullBatchSize(4);
+            consumer.setPullThresholdForQueue(4);
+            consumer.setPollNameServerInterval(1000);
+            consumer.setPersistConsumerOffsetInterval(500);
+        }
         consumer.subscribe(topic, expression);
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            if (slowly) pause();
             for (MessageExt m : messages)
                 say("got", m.getMsgId(), m.getQueueId(), m.getQueueOffset(), m.getTags(), m.getKeys(),
                     m.getUserProperty("number"), new String(m.getBody(), StandardCharsets.UTF_8));
@@ -139,6 +147,14 @@ public class Interop {
         while (System.in.read() >= 0) { }
         consumer.shutdown();
         say("stopped");
+    }
+
+    static void pause() {
+        try {
+            Thread.sleep(100);
+        } catch (InterruptedException problem) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** What stands before the first hyphen names the room. */

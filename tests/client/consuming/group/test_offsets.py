@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from mqframe.client.consuming.group.offsets import (
     BrokerOffsets,
     QueueOffsets,
+    ReadingPlace,
     broker_address,
     master_address,
+    reading_place,
 )
+from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.errors import AnswerError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.consumers import QueryConsumerOffset
@@ -54,3 +60,37 @@ def test_a_broker_that_the_route_does_not_name_is_looked_for_once_more() -> None
             assert len(scene.broker.sent(GetRouteinfoByTopic)) == before + 1
 
     play(story)
+
+
+class Routes:
+    """Answers with the route of a broker whose members are at these addresses."""
+
+    def __init__(self, **addresses: str) -> None:
+        members = {int(name[1:]): address for name, address in addresses.items()}
+        queues = [QueueData("b", 6, 4, 4)]
+        self.found = TopicRoute("t", TopicRouteData([BrokerData("b", members)], {}, None, queues))
+
+    async def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
+        return self.found
+
+
+@pytest.mark.parametrize(
+    ("members", "broker_id", "place"),
+    [
+        ({"_0": "m", "_1": "s"}, 0, ReadingPlace("m", True)),
+        ({"_0": "m", "_1": "s"}, 1, ReadingPlace("s", False)),
+        ({"_0": "m", "_2": "s"}, 1, ReadingPlace("s", False)),
+        ({"_0": "m"}, 1, ReadingPlace("m", True)),
+        ({"_1": "s"}, 0, ReadingPlace("s", False)),
+    ],
+)
+def test_a_queue_is_read_where_that_was_suggested_else_anywhere(
+    members: dict[str, str], broker_id: int, place: ReadingPlace
+) -> None:
+    async def story() -> None:
+        routes, queue = Routes(**members), MessageQueue("t", "b", 0)
+        assert await reading_place(routes, queue, broker_id) == place  # type: ignore[arg-type]
+        commits_at = await broker_address(routes, queue)  # type: ignore[arg-type]
+        assert commits_at == members.get("_0", "s")
+
+    asyncio.run(story())
