@@ -18,6 +18,10 @@ from mqframe.core.wire.loose_json import decode
     [
         ("NONE", set()),
         ("ASYNC_MASTER", {"replicationPort", "replicationSlaves", "replicationBehindBytes"}),
+        (
+            "SYNC_MASTER",
+            {"replicationPort", "replicationSlaves", "replicationBehindBytes", "replicationInSync"},
+        ),
         ("SLAVE", {"replicationFollows", "replicationTrouble", "replicationMissing"}),
     ],
 )
