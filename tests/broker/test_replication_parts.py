@@ -21,6 +21,16 @@ from mqframe.core.wire.loose_json import decode
             "ASYNC_MASTER",
             {"replicationPort", "replicationProtocol", "replicationSlaves", "replicationBehindBytes"},
         ),
+        (
+            "SYNC_MASTER",
+            {
+                "replicationPort",
+                "replicationProtocol",
+                "replicationSlaves",
+                "replicationBehindBytes",
+                "replicationInSync",
+            },
+        ),
         ("SLAVE", {"replicationFollows", "replicationTrouble", "replicationMissing"}),
     ],
 )

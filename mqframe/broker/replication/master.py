@@ -100,16 +100,22 @@ class MasterPart(BrokerPart):
             self.tables_copied[host] = self._clock.monotonic()
 
     def counters(self) -> Mapping[str, str]:
-        """The replication port, what it speaks, how many slaves follow, how far each is behind, bytes."""
+        """The replication port, what it speaks, how many slaves follow, how far each is behind, bytes.
+
+        Of a SYNC_MASTER also how many brokers are in sync, itself included.
+        """
         end = self._store.max_offset
         slaves = self._feeding.slaves()
         behind = " ".join(f"{slave.address}:{end - slave.acknowledged}" for slave in slaves)
-        return {
+        counters = {
             "replicationPort": str(self._feeding.port),
             "replicationProtocol": str(PROTOCOL),
             "replicationSlaves": str(len(slaves)),
             "replicationBehindBytes": behind,
         }
+        if self._in_sync is not None:
+            counters["replicationInSync"] = str(self._in_sync.brokers)
+        return counters
 
     async def metrics(self) -> Sequence[Metric]:
         """How many slaves follow, and how far each is behind; several of one machine are one series."""
@@ -135,7 +141,11 @@ class MasterPart(BrokerPart):
             if stored_ms is not None:
                 ages.add(max(0, now - stored_ms), host)
         count = one("mqframe_replication_slaves", Kind.GAUGE, "Slaves that are connected.", len(slaves))
-        return count, sizes, ages
+        if self._in_sync is None:
+            return count, sizes, ages
+        brokers = self._in_sync.brokers
+        in_sync = one("mqframe_replication_in_sync", Kind.GAUGE, "Brokers in sync, this one too.", brokers)
+        return count, in_sync, sizes, ages
 
     def _stored_ms(self, offset: int) -> int | None:
         """When the record at log offset `offset` was stored; `None` when none begins there."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broker.replication.test_master import replication_metrics
 from broker.transactions.halves import COMMIT, HALF, end_request
 from popping import pop_request, popped
 from replicas import Pair, play
@@ -328,6 +329,8 @@ def test_every_slave_has_to_have_it_where_that_is_asked_for(tmp_path: Path) -> N
     async def told(one: Scene) -> None:
         other = Scene(one.pair, one.master)
         await other.follow()
+        assert (await one.pair.counters(one.master))["replicationInSync"] == "3"
+        assert (await replication_metrics(one.master))["mqframe_replication_in_sync"] == {(): 3}
         asked = one.ask(send_request(), b"second")
         await one.pair.settle()
         await one.confirm()

@@ -13,6 +13,7 @@ from mqframe.core.errors import AnswerError, CallTimeout, ClosedError, FixError,
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.requests.messages import EndTransaction
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.transactions.half_batch import PreparedHalf
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, SendHook, TransactionEnd
@@ -148,14 +149,14 @@ class TestSends:
             producer = await scene.producer(listener)
             await producer.queues("orders")
             store = scene.cluster.broker.store
-            real = store.when_confirmed
-            monkeypatch.setattr(store, "when_confirmed", lambda end, callback: callback(False))
+            real = store.when_decided
+            monkeypatch.setattr(store, "when_decided", lambda end, callback: callback(Outcome.NOT_ON_DISK))
             result = await producer.send_in_transaction(Message("orders", b"x"))
             assert (result.status, result.outcome) == (SendStatus.FLUSH_DISK_TIMEOUT, ROLLBACK)
             with pytest.raises(AnswerError, match="it was rolled back"):
                 async with producer.transaction(Message("orders", b"y")):
                     raise AssertionError("the block must not begin")
-            monkeypatch.setattr(store, "when_confirmed", real)
+            monkeypatch.setattr(store, "when_decided", real)
             await scene.settle()
             await scene.clock.aadvance(CHECK)
             assert (listener.executed, listener.asked, scene.bodies()) == ([], [], [])
@@ -170,8 +171,8 @@ class TestSends:
             producer = await scene.producer(listener)
             await producer.queues("orders")
             store = scene.cluster.broker.store
-            real = store.when_confirmed
-            monkeypatch.setattr(store, "when_confirmed", lambda end, callback: None)
+            real = store.when_decided
+            monkeypatch.setattr(store, "when_decided", lambda end, callback: None)
             sending = asyncio.ensure_future(
                 producer.send_in_transaction(Message("orders", b"x"), timeout=1.0)
             )
@@ -179,7 +180,7 @@ class TestSends:
             await scene.clock.aadvance(2)
             with pytest.raises(CallTimeout):
                 await sending
-            monkeypatch.setattr(store, "when_confirmed", real)
+            monkeypatch.setattr(store, "when_decided", real)
             real(store.max_offset, lambda durable: None)
             await scene.until(lambda: scene.bodies(HALF_TOPIC))
             await scene.clock.aadvance(CHECK)
