@@ -6,17 +6,19 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, cast
 
-from mqframe.core.clock import Clock
 from mqframe.core.errors import FrameError
 from mqframe.core.replication.feed import Feed, FeedLimits
 from mqframe.core.replication.stream import frame_head
 from mqframe.log import get_logger
+from mqframe.net.clock import LoopClock, Timer
 
 log = get_logger("replication")
 SLAVES_MAX: Final = 64
 """Most connections at once; more would be strangers."""
-_FRAMES_AT_ONCE: Final = 32
-"""After so many frames to one slave others have their turn."""
+_BYTES_AT_ONCE: Final = 1 << 20
+"""After so much to one slave others have their turn."""
+_WRITE_BYTES: Final = 1 << 18
+"""About as much is written with one call."""
 
 
 class LogSource(Protocol):
@@ -47,10 +49,13 @@ class Feeding:
 
     `push` is to be called when there is more of the log; `look` from time to time. `on_report` is called when
     a slave told how far it is, or left.
+
+    With `limits.gather_seconds` what `push` is called for leaves so much later, with all that came meanwhile:
+    each frame costs a slave about as much as ten messages in it.
     """
 
     def __init__(
-        self, source: LogSource, clock: Clock, limits: FeedLimits, on_report: Callable[[], object]
+        self, source: LogSource, clock: LoopClock, limits: FeedLimits, on_report: Callable[[], object]
     ) -> None:
         self.source = source
         self.clock = clock
@@ -58,6 +63,7 @@ class Feeding:
         self.on_report = on_report
         self._slaves: dict[_Connection, None] = {}
         self._listener: asyncio.Server | None = None
+        self._gathering: Timer | None = None
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
@@ -74,6 +80,8 @@ class Feeding:
 
     def abandon(self) -> None:
         """Close the port and all connections, without waiting."""
+        if self._gathering is not None:
+            self._gathering.cancel()
         if self._listener is not None:
             self._listener.close()
         for each in tuple(self._slaves):
@@ -92,7 +100,17 @@ class Feeding:
         ]
 
     def push(self) -> None:
-        """Send what there is of the log to those who can take it."""
+        """Send what there is of the log to those who can take it, at once or a little later."""
+        if not self._slaves:
+            return
+        seconds = self.limits.gather_seconds
+        if not seconds:
+            self._push()
+        elif self._gathering is None:
+            self._gathering = self.clock.call_later(seconds, self._push)
+
+    def _push(self) -> None:
+        self._gathering = None
         for each in tuple(self._slaves):
             each.push()
 
@@ -149,32 +167,47 @@ class _Connection(asyncio.Protocol):
             return
         if new and self.feed.following >= 0:
             log.info("a slave follows", slave=self.address, offset=self.feed.following)
-        self.push()
+        if new or not feeding.limits.gather_seconds:
+            self.push()
         feeding.on_report()
 
     def push(self) -> None:
-        feeding = self._feeding
-        for _ in range(_FRAMES_AT_ONCE):
-            transport = self._transport
-            if transport is None or self._paused:
+        """Send what is due, as long as it leaves."""
+        left = _BYTES_AT_ONCE
+        while self._transport is not None and not self._paused:
+            if left <= 0:
+                if not self._pushes_again:
+                    self._pushes_again = True
+                    asyncio.get_running_loop().call_soon(self._push_again)
                 return
-            due = self.feed.due(feeding.source.max_offset, feeding.clock.monotonic())
-            if due is None:
+            parts = self._parts_due()
+            if not parts:
                 return
-            data: memoryview | bytes | None = b""
+            # Joined: parts are views of mapped files, which must not outlive this turn.
+            data = b"".join(parts)
+            left -= len(data)
+            self._transport.write(data)
+
+    def _parts_due(self) -> list[bytes | memoryview]:
+        """Frames that are due, of some `_WRITE_BYTES`, in parts; empty when none is, or the slave is left."""
+        source, now = self._feeding.source, self._feeding.clock.monotonic()
+        parts: list[bytes | memoryview] = []
+        left = _WRITE_BYTES
+        while left > 0 and (due := self.feed.due(source.max_offset, now)) is not None:
+            parts.append(frame_head(due.offset, due.size))
             if due.size:
-                data = feeding.source.log_bytes(due.offset, due.size)
-            if data is None:
-                log.error(
-                    "a slave is so far behind that what it needs is deleted; start it with an empty store",
-                    slave=self.address, offset=due.offset
-                )  # fmt: skip
-                self.close()
-                return
-            transport.write(frame_head(due.offset, due.size) + bytes(data))
-        if not self._pushes_again:
-            self._pushes_again = True
-            asyncio.get_running_loop().call_soon(self._push_again)
+                data = source.log_bytes(due.offset, due.size)
+                if data is None:
+                    log.error(
+                        "a slave is so far behind that what it needs is deleted; start it with an empty"
+                        " store",
+                        slave=self.address, offset=due.offset
+                    )  # fmt: skip
+                    self.close()
+                    return []
+                parts.append(data)
+            left -= due.size
+        return parts
 
     def _push_again(self) -> None:
         self._pushes_again = False

@@ -66,6 +66,12 @@ class ReplicationSettings:
         check=within(1, (4 << 20) - 12),
         conf="haTransferBatchSize",
     )
+    gather_ms: int = setting(
+        5,
+        doc="how long an ASYNC_MASTER gathers what it stored before it is sent to slaves, ms; 0: not at all. "
+        "A SYNC_MASTER never does",
+        check=at_least(0),
+    )
     heartbeat_ms: int = setting(
         5000,
         doc="an idle connection carries a heartbeat, or a report, after so long, ms",

@@ -17,7 +17,7 @@ from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import Periodic
 from mqframe.replication.confirmed import ReplicaLimits, ReplicaWaits
 from mqframe.replication.feeding import Feeding
-from mqframe.replication.settings import SYNC_MASTER
+from mqframe.replication.settings import ASYNC_MASTER, SYNC_MASTER
 
 LOOK_SECONDS: Final = 0.1
 """As in Apache RocketMQ: what no request has brought is sent so much later at most."""
@@ -43,6 +43,7 @@ class MasterPart(BrokerPart):
             sections.store.commit_log_file_bytes,
             settings.heartbeat_ms / 1000,
             settings.silent_ms / 1000,
+            settings.gather_ms / 1000 if settings.role == ASYNC_MASTER else 0,
         )
         self._feeding = Feeding(state.store, state.clock, limits, self._reported)
         self.push = self._feeding.push

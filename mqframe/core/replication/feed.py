@@ -12,12 +12,16 @@ from mqframe.core.replication.stream import ReportReader
 
 @attrs.frozen
 class FeedLimits:
-    """`batch_bytes`: most of one frame; `file_bytes`: no frame reaches across a file's end; times in s."""
+    """`batch_bytes`: most of one frame; `file_bytes`: no frame reaches across a file's end; times in s.
+
+    `gather_seconds`: how long what was appended may wait for more of its kind.
+    """
 
     batch_bytes: int
     file_bytes: int
     heartbeat_seconds: float
     silent_seconds: float
+    gather_seconds: float = 0
 
 
 class Due(NamedTuple):
