@@ -19,8 +19,8 @@ class ReplicationSettings:
 
     role: str = setting(
         NONE,
-        doc="NONE: the broker is alone; ASYNC_MASTER: slaves may copy it; SYNC_MASTER: sends are answered "
-        "when slaves have them; SLAVE: it copies its master, and takes no messages",
+        doc="NONE: the broker is alone; ASYNC_MASTER: slaves may copy it; SYNC_MASTER: messages are "
+        "answered, and seen, when slaves have them; SLAVE: it copies its master, and takes no messages",
         check=one_of(NONE, ASYNC_MASTER, SYNC_MASTER, SLAVE),
         conf="brokerRole",
     )

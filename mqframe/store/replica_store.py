@@ -10,11 +10,11 @@ from mqframe.core.errors import StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.storage.stored import Stored, StoredBatch
-from mqframe.store.appending.appender import Placed
 from mqframe.store.appending.log_copy import LogCopy
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue, behind
+from mqframe.store.upkeep.holding_back import placed
 from mqframe.store.upkeep.putting_back import PuttingBack
 from mqframe.store.upkeep.quarantine import Quarantine, Report
 
@@ -141,19 +141,7 @@ class ReplicaStore(MessageStore):
             queue.next_offset = record.queue_offset + 1
         appender = self._appender
         appender.store_time = max(appender.store_time, record.store_timestamp)
-        appender.waiting.append(
-            Placed(
-                record.end,
-                queue,
-                record.queue_offset if queue is not None else 0,
-                record.physical_offset,
-                record.size,
-                record.topic,
-                record.properties,
-                record.is_indexed,
-                record.store_timestamp,
-            )
-        )
+        appender.waiting.append(placed(record, queue))
 
     def _go_on_at(self, queue: ConsumeQueue, offset: int) -> None:
         """Let `queue` go on at `offset`: behind a gap, or from its beginning when its topic was made anew."""
