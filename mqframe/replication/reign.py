@@ -45,14 +45,15 @@ class LeaderReplicas:
         """The number of this broker."""
         return self._reigning.state.leader
 
-    def attach(self, end: int, moved: Callable[[], object]) -> None:
-        """As `Replicas.attach`: the reign begins at `end`."""
+    def attach(self, end: int, moved: Callable[[], object]) -> int:
+        """As `Replicas.attach`: the reign begins at `end`. Nobody reads before all of that is confirmed."""
         reigning = self._reigning
         now = self._clock.monotonic()
         self.members = SyncSet(reigning.state, reigning.version, end, self._limits, now)
         self._copied = self.members.confirmed
         self._others = self.members.least_of_others()
         self._moved = moved
+        return end
 
     def confirmed(self, end: int) -> int:
         """As `Replicas.confirmed`."""
@@ -106,10 +107,11 @@ class FollowerReplicas:
         self._found = _NOTHING
         self.told = known
 
-    def attach(self, end: int, moved: Callable[[], object]) -> None:
-        """As `Replicas.attach`."""
+    def attach(self, end: int, moved: Callable[[], object]) -> int:
+        """As `Replicas.attach`; nobody reads before it `is_settled`."""
         self._found = end
         self._moved = moved
+        return end
 
     @property
     def is_settled(self) -> bool:

@@ -18,7 +18,6 @@ from mqframe.store.appending.log_copy import LogCopy
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue, behind
-from mqframe.store.upkeep.holding_back import placed
 from mqframe.store.upkeep.putting_back import PuttingBack
 from mqframe.store.upkeep.quarantine import Quarantine, Report
 
