@@ -219,7 +219,8 @@ class SlavePart(BrokerPart):
         if self.is_following or now < self._next_try:
             return
         self._next_try = now + self._settings.retry_ms / 1000
-        master = self._registration.master
+        # It may be back, or be another one, since this broker registered the last time.
+        master = await self._registration.find_master()
         try:
             if master is None:
                 raise StoreError("no name server knows a master of this broker's name")
