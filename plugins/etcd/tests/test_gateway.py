@@ -17,7 +17,7 @@ from scripted_member import HANG_UP, SILENCE, Answer, Asked, Lines, ScriptedMemb
 from mqframe.core.errors import CoordinationError
 from mqframe.testing.ports import lasting_port
 
-LIMIT = 0.3
+LIMIT = 1.0
 PATIENT = 20.0
 UNAVAILABLE = bad(14, "etcdserver: no leader", 503)
 

@@ -1,0 +1,1 @@
+"""The engine of coordination that the kernel brings: for brokers of one machine."""
