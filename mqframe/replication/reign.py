@@ -104,19 +104,12 @@ class FollowerReplicas:
     def __init__(self, known: int) -> None:
         """`known`: log offset, bytes, that was confirmed when this broker heard of it last."""
         self._moved: Callable[[], object] = lambda: None
-        self._found = _NOTHING
         self.told = known
 
     def attach(self, end: int, moved: Callable[[], object]) -> int:
-        """As `Replicas.attach`; nobody reads before it `is_settled`."""
-        self._found = end
+        """As `Replicas.attach`; nobody reads before all of that is confirmed."""
         self._moved = moved
         return end
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether all that queues list is confirmed, so that it may be read: a start lists all of the log."""
-        return self.told >= self._found
 
     def confirmed(self, end: int) -> int:
         """As `Replicas.confirmed`."""

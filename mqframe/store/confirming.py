@@ -75,6 +75,11 @@ class Confirming(StoreReads):
         return self._replicas
 
     @property
+    def listed_offset(self) -> int:
+        """Log offset up to which queues list messages, bytes."""
+        return self._dispatch.done
+
+    @property
     def undispatched(self) -> bool:
         """Whether something was appended that queues and index do not list yet."""
         return bool(self._appender.waiting)
